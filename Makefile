@@ -96,7 +96,7 @@ bench: $(VENV)/.tools
 
 # an hour of fuzzing for each target (FUZZ_SECONDS, FUZZ_TARGETS); needs the nightly compiler. These flags are those of cargo-fuzz, without it
 FUZZ_SECONDS ?= 3600
-FUZZ_TARGETS ?= schema lived regex grammar compose saved
+FUZZ_TARGETS ?= schema lived limits regex grammar compose saved
 FUZZ_FLAGS := -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
 	-Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table \
 	-Cllvm-args=-sanitizer-coverage-trace-compares --cfg fuzzing -Ccodegen-units=16

@@ -85,11 +85,7 @@ impl Source {
 }
 
 fn built_pattern(mut lexicon: Lexicon, term: TermId, name: String) -> Result<(Built, Vec<String>)> {
-    let live = lexicon.terms.live(term);
-    if let Some(limit) = lexicon.terms.limit_error() {
-        return Err(Error { message: format!("{name}: {}", limit.message), ..limit });
-    }
-    if !live {
+    if !work::naming(|| name.clone(), || lexicon.terms.live(term)) {
         return Err(Error::new(Kind::UnsatisfiableGrammar, format!("{name} matches no text at all")));
     }
     Ok((Built::Pattern(Box::new(Pattern::new(lexicon, term, name))), Vec::new()))

@@ -23,6 +23,10 @@
 //! # Ok::<(), tokenform_core::Error>(())
 //! ```
 //!
+//! A limit ends one call by unwinding: the face catches it and returns [`Kind::LimitExceeded`], and the automaton is as it
+//! was before the call.  A program built with `panic = "abort"` ends there instead, with the process: build with `unwind`
+//! (the default) where constraints come from strangers.
+//!
 //! Reading order of the code, one folder a stage of the pipeline:
 //! [`regex`] patterns to languages over code points; [`lexical`] terms, derivatives and byte states;
 //! [`automaton`] the contract between what follows and the tokens; [`schema`] JSON Schema as formulas over values;

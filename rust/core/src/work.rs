@@ -3,7 +3,8 @@
 //! A call of the engine runs inside [`run`]; whatever may go on for long calls [`spend`], a unit being about the work
 //! of one step of an automaton.  Past the limit the call is unwound from where it stands, so that no loop has to ask
 //! whether it should end, and nothing that was half done is looked at again: who catches a [`Cut`] drops what the
-//! call was building (see `mask::generation`).
+//! call was building (see `mask::generation`).  Limits of another kind ([`refuse`]: item sets, key patterns, terms) end a
+//! call the same way: "undecided" is never an answer that a memo could keep.
 //! Memory is counted too, where the host's allocator is [`Counting`]: each block is work, so that what grows is never
 //! free of charge, and a call that holds too much at once is cut like one that works too long.
 //! Invariant: outside of [`run`] nothing is limited; an allocation never unwinds, the next [`spend`] does.
@@ -40,6 +41,8 @@ pub enum Cut {
     Memory(u64),
     /// The host wants it to end.
     Interrupted,
+    /// A limit of the engine's own was passed, or what the call came upon can't be had.
+    Refused(Box<Error>),
     /// A mistake in the engine.
     Panic(String),
 }
@@ -147,6 +150,29 @@ impl Meter {
         self.rest.set(limit - slice);
         self.left.set(if limit == u64::MAX { i64::MAX } else { slice as i64 });
     }
+}
+
+/// Ends the call under way with an error: how every limit is told that a search comes upon.  No stand-in for an answer
+/// goes back to those who asked, so that nothing can be remembered of what was not decided.
+///
+/// # Panics
+/// With a [`Cut`], which [`run`] catches.
+pub fn refuse(error: Error) -> ! {
+    resume_unwind(Box::new(Cut::Refused(Box::new(error))))
+}
+
+/// Runs a part of a call; where it is refused, the message begins with the name of the part.
+pub fn naming<T>(name: impl FnOnce() -> String, part: impl FnOnce() -> T) -> T {
+    catch_unwind(AssertUnwindSafe(part)).unwrap_or_else(|payload| match payload.downcast::<Cut>() {
+        Ok(cut) => match *cut {
+            Cut::Refused(error) => {
+                let message = format!("{}: {}", name(), error.message);
+                refuse(Error { message, ..*error })
+            }
+            cut => resume_unwind(Box::new(cut)),
+        },
+        Err(payload) => resume_unwind(payload),
+    })
 }
 
 fn most_bytes(limit: u64) -> u64 {
@@ -265,6 +291,7 @@ impl From<Cut> for Error {
                 most >> 20
             )),
             Cut::Interrupted => Error::new(Kind::Interrupted, "the call was interrupted"),
+            Cut::Refused(error) => *error,
             Cut::Panic(message) => Error::new(
                 Kind::EngineError,
                 format!("the engine made a mistake ({message}); please report it with the constraint"),
@@ -346,6 +373,22 @@ mod tests {
             spent
         });
         assert_eq!(answer, Ok(49_000));
+    }
+
+    #[test]
+    fn a_refusal_ends_the_call_and_names_the_part() {
+        let refused = |named: bool| {
+            run(10, || match named {
+                true => naming(|| "the terminal A".into(), || refuse(Error::limit("too many states"))),
+                false => refuse(Error::limit("too many states")),
+            })
+        };
+        let message = |answer: Result<(), Cut>| Error::from(answer.unwrap_err()).message;
+        assert_eq!(message(refused(false)), "too many states");
+        assert_eq!(message(refused(true)), "the terminal A: too many states");
+        // other ends pass a name by
+        assert_eq!(run(10, || naming(|| "A".into(), || spend(11))), Err(Cut::Work(10)));
+        assert_eq!(run(10, || naming(|| "A".into(), || 1)), Ok(1));
     }
 
     #[test]

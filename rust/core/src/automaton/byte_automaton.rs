@@ -147,9 +147,6 @@ pub trait ByteAutomaton: Send {
 
     /// What is expected here, in words, and where in the schema that is said.
     fn describe(&mut self, pos: Pos, seen: Seen) -> (Vec<String>, Option<String>);
-
-    /// A limit that was reached by a call since the last time this was asked.
-    fn take_error(&mut self) -> Option<crate::Error>;
 }
 
 /// What is known of a text that ends at a position, where one was refused there: what was read of it, and the byte

@@ -63,8 +63,4 @@ impl ByteAutomaton for Pattern {
         }
         (shown, Some(self.name.clone()))
     }
-
-    fn take_error(&mut self) -> Option<crate::Error> {
-        None
-    }
 }

@@ -18,6 +18,7 @@ use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 
 use super::grammar::{Grammar, Symbol};
 use super::skeleton::{Group, Places, Skeleton, Source};
+use crate::error::Error;
 use crate::held;
 use crate::work;
 
@@ -100,7 +101,6 @@ pub struct Chart {
     steps: FxHashMap<(SetId, u32), Option<SetId>>,
     /// Ways to the end that were found: the sets below are the same for most ends of a long text.
     pub onward: FxHashMap<Return, Onward>,
-    pub overflow: bool,
     boxed: held::Boxed,
     boxed_returns: held::Boxed,
     /// Bytes of the closures' own lists, and of rules that were made for them.
@@ -117,7 +117,6 @@ impl Chart {
             returns: IndexSet::default(),
             steps: FxHashMap::default(),
             onward: FxHashMap::default(),
-            overflow: false,
             boxed: held::Boxed::default(),
             boxed_returns: held::Boxed::default(),
             closed: 0,
@@ -156,7 +155,11 @@ impl Chart {
 
     fn intern(&mut self, kernel: Kernel) -> SetId {
         work::spend(2 + kernel.items.len() as u64);
-        self.overflow |= self.sets.len() >= MAX_SETS || kernel.items.len() > MAX_ITEMS;
+        if self.sets.len() >= MAX_SETS || kernel.items.len() > MAX_ITEMS {
+            work::refuse(Error::limit(
+                "the grammar's item sets reached the limit; simplify the grammar or end the text",
+            ));
+        }
         let (i, new) = self.sets.insert_full(kernel);
         if new {
             self.closures.push(None);

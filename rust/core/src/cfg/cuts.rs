@@ -53,7 +53,7 @@ pub fn cuts_are_one(grammar: &Grammar, terms: &mut Terms, letters: usize) -> boo
             }
             let Some(rest) = left.checked_sub(next.len()) else { return false };
             left = rest;
-            if terms.overflow || !ends_alone(terms, &next, follow) {
+            if !ends_alone(terms, &next, follow) {
                 return false;
             }
             todo.push(next);

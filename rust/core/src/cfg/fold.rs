@@ -200,13 +200,13 @@ impl Size {
                     todo.push(run.to);
                 }
             }
-            if seen.len() > most || parts > granted || terms.overflow {
+            if seen.len() > most || parts > granted {
                 break;
             }
         }
         self.left = self.left.saturating_sub(seen.len());
         self.parts = self.parts.saturating_sub(parts);
-        seen.len() <= most && parts <= granted && !terms.overflow
+        seen.len() <= most && parts <= granted
     }
 }
 

@@ -28,7 +28,7 @@ use super::literals::{rows, Row};
 use super::separate::Told;
 use crate::automaton::byte_automaton::Seen;
 use crate::automaton::byte_automaton::{step, Alive, ByteAutomaton, CtxId, Piece, Pos, Scanner};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::held;
 use crate::lexical::spell::{ByteSet, OutcomeId};
 use crate::lexical::term::Term;
@@ -511,11 +511,5 @@ impl ByteAutomaton for Scanned {
 
     fn describe(&mut self, pos: Pos, _: Seen) -> (Vec<String>, Option<String>) {
         super::describe::describe(self, pos)
-    }
-
-    fn take_error(&mut self) -> Option<Error> {
-        std::mem::take(&mut self.chart.overflow).then(|| {
-            Error::limit("the grammar's item sets reached the limit; simplify the grammar or end the text")
-        })
     }
 }

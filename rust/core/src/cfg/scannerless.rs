@@ -14,7 +14,6 @@ use super::finish;
 use super::grammar::Grammar;
 use crate::automaton::byte_automaton::Seen;
 use crate::automaton::byte_automaton::{ByteAutomaton, CtxId, Pos};
-use crate::error::Error;
 use crate::held;
 use crate::lexical::spell::{ByteSet, OutcomeId};
 use crate::lexical::{LexId, Lexicon, Spelling, Step, TermId, Terms};
@@ -259,12 +258,6 @@ impl ByteAutomaton for Scannerless {
         left.dedup();
         let ends = self.accepting(pos, &[]);
         (super::describe::in_words(&self.chart.grammar, &mut self.lexicon, &left, ends), None)
-    }
-
-    fn take_error(&mut self) -> Option<Error> {
-        std::mem::take(&mut self.chart.overflow).then(|| {
-            Error::limit("the grammar's item sets reached the limit; simplify the grammar or end the text")
-        })
     }
 }
 

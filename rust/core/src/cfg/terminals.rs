@@ -10,6 +10,7 @@ use crate::lexical::term::union_ranges;
 use crate::lexical::{TermId, Terms};
 use crate::regex::around::{parted, Pattern, END};
 use crate::regex::{CharSet, Lang, RegexError, RegexErrorKind};
+use crate::work;
 
 /// The words of a terminal, and its pattern where that may look past the ends of what it matches.
 pub fn read(terms: &mut Terms, entry: &Entry, segmented: bool) -> Result<(TermId, Option<Pattern>)> {
@@ -39,8 +40,7 @@ pub fn read(terms: &mut Terms, entry: &Entry, segmented: bool) -> Result<(TermId
     } else {
         term
     };
-    let live = terms.live(term);
-    within_limits(terms, name)?;
+    let live = work::naming(|| format!("The terminal {name}"), || terms.live(term));
     // what needs it is left out
     Ok((if live { term } else { Terms::EMPTY }, looking))
 }
@@ -52,13 +52,6 @@ fn refused(name: &str, pattern: &str, e: RegexError) -> Error {
         RegexErrorKind::Limit => Kind::LimitExceeded,
     };
     Error::new(kind, format!("The terminal {name}: its pattern{pattern}: {}", e.message)).column(e.column)
-}
-
-fn within_limits(terms: &Terms, name: &str) -> Result<()> {
-    match terms.limit_error() {
-        Some(limit) => Err(Error { message: format!("The terminal {name}: {}", limit.message), ..limit }),
-        None => Ok(()),
-    }
 }
 
 /// Where constraints stand in each other, or lines in blocks, a lexer knows too little of the text around a lexeme.
@@ -97,11 +90,12 @@ pub fn look_around(
         let mut least: Option<u64> = None;
         let mut depends = found.iter().any(|&term| term != found[0]);
         for &term in &found {
-            let seen = survey(terms, term, &first).map_err(|why| too_far(&terminal.name, &why))?;
+            let seen =
+                work::naming(|| format!("The terminal {}", terminal.name), || survey(terms, term, &first))
+                    .map_err(|why| too_far(&terminal.name, &why))?;
             depends |= seen.depends;
             least = least.into_iter().chain(seen.least).min();
         }
-        within_limits(terms, &terminal.name)?;
         if depends {
             before |= found.len() > 1;
             terminal.cost = least.unwrap_or(super::grammar::NEVER);

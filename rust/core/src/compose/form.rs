@@ -89,11 +89,7 @@ pub fn read(text: &str, name: &str) -> Result<Composite> {
 }
 
 fn check(lexicon: &mut Lexicon, term: TermId, name: &str) -> Result<()> {
-    let live = lexicon.terms.live(term);
-    if let Some(limit) = lexicon.terms.limit_error() {
-        return Err(Error { message: format!("{name}: {}", limit.message), ..limit });
-    }
-    if !live {
+    if !work::naming(|| name.into(), || lexicon.terms.live(term)) {
         return Err(Error::new(Kind::UnsatisfiableGrammar, format!("{name} matches no text at all")));
     }
     Ok(())

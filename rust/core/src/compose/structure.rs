@@ -4,7 +4,6 @@ use super::{BackId, CompositeAutomaton, Ctx, OuterGrammar, Part, Run, Thread, EN
 use crate::automaton::byte_automaton::Piece;
 use crate::automaton::byte_automaton::Seen;
 use crate::automaton::{ByteAutomaton, CtxId, Pos};
-use crate::error::Error;
 use crate::held;
 use crate::lexical::spell::{ByteSet, OutcomeId};
 use crate::lexical::Lexicon;
@@ -294,15 +293,5 @@ impl ByteAutomaton for CompositeAutomaton {
 
     fn describe(&mut self, pos: Pos, seen: Seen) -> (Vec<String>, Option<String>) {
         self.in_words(pos, seen)
-    }
-
-    fn take_error(&mut self) -> Option<Error> {
-        let overflow = (0..self.hosts.len() as u32).any(|h| std::mem::take(&mut self.chart(h).overflow));
-        if overflow {
-            return Some(Error::limit(
-                "the grammar's item sets reached the limit; simplify the grammar or end the text",
-            ));
-        }
-        (0..self.machines.len() as u32).find_map(|m| self.with_json(m, |m| m.take_error()))
     }
 }

@@ -51,7 +51,7 @@ impl JsonMachine {
         for &(goal, formula) in frame.iter() {
             remembers |= self.schema.remembers(formula);
             for (sub, rest) in self.schema.next_items(formula) {
-                let v = self.schema.compile_or_none(sub);
+                let v = self.schema.compile_or_refuse(sub);
                 branches.push((place_of(&mut goals, v), (goal, rest)));
             }
         }

@@ -56,7 +56,7 @@ impl JsonMachine {
         let mut levels = 1;
         while levels <= MOST {
             let sub = self.schema.flat(levels);
-            let bound = self.schema.compile_or_none(sub);
+            let bound = self.schema.compile_or_refuse(sub);
             let both = self.schema.and_values(v, bound);
             if self.schema.is_live(both) {
                 return both;

@@ -45,7 +45,7 @@ impl JsonMachine {
             }
             let before = way.out.len();
             self.advance_way(&mut way)?;
-            if way.out.len() == before || way.out.len() > most || self.error.is_some() {
+            if way.out.len() == before || way.out.len() > most {
                 return None;
             }
         }

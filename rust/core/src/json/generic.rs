@@ -163,7 +163,7 @@ impl JsonMachine {
             }
             let items = self.schema.next_items(rest);
             items.iter().all(|&(sub, _)| {
-                let v = self.schema.compile_or_none(sub);
+                let v = self.schema.compile_or_refuse(sub);
                 pending.goals.contains(&v)
             })
         })

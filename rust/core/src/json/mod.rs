@@ -35,7 +35,6 @@ use crate::lexical::{LexId, Lexicon, TermId, Terms};
 use crate::schema::live::remains::Open;
 use crate::schema::used::KeySet;
 use crate::schema::{ArrId, NameId, ObjId, Schema, ValId};
-use crate::Error;
 use frames::{ArrayFrameId, FrameId, GoalsId, MapId, ObjectFrameId, RecordId, ReturnFrameId};
 
 /// Where a context stands.
@@ -138,7 +137,6 @@ pub struct JsonMachine {
     /// Positions on known ways to the end: bytes, and where they lead (`None`: to the end).
     tails: FxHashMap<Pos, Tail>,
     levels: depth::Levels,
-    pub(crate) error: Option<Error>,
 }
 
 /// What was asked of frames and goals, by their numbers.
@@ -201,7 +199,6 @@ impl JsonMachine {
             alike: Default::default(),
             tails: FxHashMap::default(),
             levels: Default::default(),
-            error: None,
         })
     }
 

@@ -370,7 +370,7 @@ impl JsonMachine {
                 if !self.schema.sub_is_live(sub) {
                     continue;
                 }
-                let v = self.schema.compile_or_none(sub);
+                let v = self.schema.compile_or_refuse(sub);
                 branches.push((place_of(&mut goals, v), next));
             }
         }

@@ -26,12 +26,7 @@ impl JsonMachine {
         if self.schema.patterns.guard != Terms::ALL || levels >= self.levels.deepest || !opens.is_exact() {
             return None;
         }
-        let bytes = self.remaining(node, opens);
-        // what it found on the way is no fault of the text
-        if self.schema.error.take().is_some() {
-            return None;
-        }
-        let bytes = bytes?.saturating_add(EDGE);
+        let bytes = self.remaining(node, opens)?.saturating_add(EDGE);
         match self.schema.options.whitespace {
             Whitespace::Compact | Whitespace::Natural | Whitespace::Any => Some(bytes),
             // a space before each of them at most

@@ -9,7 +9,6 @@ use super::{JsonMachine, Kind, Node, ParserPhase};
 use crate::automaton::byte_automaton::step;
 use crate::automaton::byte_automaton::Seen;
 use crate::automaton::{ByteAutomaton, CtxId, Pos};
-use crate::error::Error;
 use crate::lexical::spell::{ByteSet, OutcomeId};
 use crate::lexical::{LexId, Lexicon, Step};
 use crate::vocab::Openings;
@@ -347,9 +346,5 @@ impl ByteAutomaton for JsonMachine {
             place = array;
         }
         (words, place)
-    }
-
-    fn take_error(&mut self) -> Option<Error> {
-        self.error.take().or_else(|| self.schema.check_limits().err())
     }
 }

@@ -100,9 +100,7 @@ impl Terms {
         } else {
             raw
         };
-        if !self.overflow {
-            self.derived.pruned.put(t, runs.clone());
-        }
+        self.derived.pruned.put(t, runs.clone());
         runs
     }
 
@@ -131,9 +129,7 @@ impl Terms {
         }
         let runs: Runs = stacker::maybe_grow(64 << 10, 1 << 20, || self.compute(t));
         self.spend(2 + runs.len() as u64 / 4);
-        if !self.overflow {
-            self.derived.raw.put(t, runs.clone());
-        }
+        self.derived.raw.put(t, runs.clone());
         runs
     }
 

@@ -179,9 +179,6 @@ impl Terms {
             let mut next: Vec<TermId> = found.drain().collect();
             next.sort_unstable();
             self.spend(1 + 2 * next.len() as u64);
-            if self.overflow {
-                return true;
-            }
             level = next;
         }
         unreachable!()
@@ -213,7 +210,7 @@ impl Terms {
         }
         let answer = stacker::maybe_grow(128 << 10, 1 << 20, || self.measure(t, most));
         // a glance may have passed over the shortest
-        if !self.overflow && self.glance == usize::MAX {
+        if self.glance == usize::MAX {
             self.known.least.insert(t, answer.map_or(Least::Beyond(most), Least::Is));
         }
         answer.filter(|n| *n <= most)
@@ -259,9 +256,6 @@ impl Terms {
             if self.nullable(t) {
                 self.mark_least(t, start, &best);
                 return Some(depth);
-            }
-            if self.overflow {
-                return Some(bound);
             }
             let depth = depth + 1;
             let runs = self.delta_raw(t);

@@ -41,9 +41,7 @@ impl Terms {
             return known;
         }
         let answer = stacker::maybe_grow(128 << 10, 1 << 20, || self.decide(t));
-        if !self.overflow {
-            self.known.live.insert(t, answer);
-        }
+        self.known.live.insert(t, answer);
         answer
     }
 
@@ -221,9 +219,7 @@ impl Terms {
             }
             _ => t,
         });
-        if !self.overflow {
-            self.known.relaxed.insert(t, answer);
-        }
+        self.known.relaxed.insert(t, answer);
         answer
     }
 
@@ -265,9 +261,6 @@ impl Terms {
                 }
                 queue.push_back(run.to);
                 nearest.push((Reverse(self.effort(run.to, true, &mut efforts)), parent.len() as u32, run.to));
-            }
-            if self.overflow {
-                return Some(true);
             }
             if parent.len() > most {
                 return None;

@@ -50,18 +50,14 @@ impl Terms {
             return known;
         }
         let found = stacker::maybe_grow(64 << 10, 1 << 20, || self.find_remains(t));
-        if !self.overflow {
-            self.known.remains.insert(t, found);
-        }
+        self.known.remains.insert(t, found);
         found
     }
 
     /// The same for a whole language: worth a longer look where its parts do not tell.
     fn remains_at_last(&mut self, t: TermId) -> Option<u32> {
         let found = self.remains(t).or_else(|| self.among_states(t, MORE_STATES)).or_else(|| self.longest(t));
-        if !self.overflow {
-            self.known.remains.insert(t, found);
-        }
+        self.known.remains.insert(t, found);
         found
     }
 
@@ -202,7 +198,7 @@ impl Terms {
                 }
                 before[to].push(at);
             }
-            if list.len() > STATES || self.overflow {
+            if list.len() > STATES {
                 return None;
             }
             at += 1;
@@ -238,7 +234,7 @@ impl Terms {
                     todo.push(run.to);
                 }
             }
-            if seen.len() > states || self.overflow {
+            if seen.len() > states {
                 return None;
             }
         }

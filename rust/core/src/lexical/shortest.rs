@@ -74,9 +74,6 @@ pub fn shortest_lexeme(lexicon: &mut Lexicon, from: LexId, most: usize) -> Optio
             }
             return Some((prefix, lex));
         }
-        if lexicon.terms.overflow {
-            return None;
-        }
         if seen.len() > search {
             if let Some((tail, end)) = told_end(lexicon, at, term) {
                 prefix.extend_from_slice(tail.as_bytes());

@@ -400,9 +400,7 @@ impl Lexicon {
         }
         let next = self.terms.number_step(term, byte)?;
         let to = self.at_live(spelling, next);
-        if !self.terms.overflow {
-            self.steps.insert((lex, byte), to);
-        }
+        self.steps.insert((lex, byte), to);
         Some(stay(to))
     }
 
@@ -442,9 +440,7 @@ impl Lexicon {
             Lex::LowU { runs } if byte == b'u' => self.block(4, 4, runs),
             Lex::LowBackslash { .. } | Lex::LowU { .. } => Self::DEAD,
         };
-        if !self.terms.overflow {
-            self.steps.insert((lex, byte), to);
-        }
+        self.steps.insert((lex, byte), to);
         stay(to)
     }
 
@@ -458,10 +454,8 @@ impl Lexicon {
         };
         let runs = self.terms.delta(term);
         let row: Row = runs.iter().map(|r| (r.end, self.at_live(spelling, r.to))).collect();
-        if !self.terms.overflow {
-            self.row_bytes += held::slice(&row);
-            self.rows[lex.0 as usize] = Some(row.clone());
-        }
+        self.row_bytes += held::slice(&row);
+        self.rows[lex.0 as usize] = Some(row.clone());
         row
     }
 

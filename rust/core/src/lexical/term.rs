@@ -93,8 +93,6 @@ pub struct Terms {
     counted: Counted,
     /// Terms that a search for a shortest word may visit.
     pub(super) glance: usize,
-    /// Set when a bound was reached: results since then are not to be kept or used.
-    pub overflow: bool,
 }
 
 /// What was counted of contents in boxes.
@@ -155,7 +153,6 @@ impl Default for Terms {
             automata: Vec::new(),
             counted: Counted::default(),
             glance: usize::MAX,
-            overflow: false,
         };
         this.intern(Term::Empty);
         this.intern(Term::Eps);
@@ -187,15 +184,6 @@ impl Terms {
 
     pub fn get(&self, t: TermId) -> &Term {
         &self.terms[t.0 as usize]
-    }
-
-    /// The limit on terms, where it was reached.
-    pub fn limit_error(&self) -> Option<Error> {
-        self.overflow.then(|| {
-            Error::limit(format!(
-                "the constraint's patterns need more than {MOST_TERMS} states; simplify or bound them"
-            ))
-        })
     }
 
     pub fn len(&self) -> usize {
@@ -236,8 +224,9 @@ impl Terms {
             return TermId(i as u32);
         }
         if self.terms.len() >= MOST_TERMS {
-            self.overflow = true;
-            return Self::EMPTY;
+            work::refuse(Error::limit(format!(
+                "the constraint's patterns need more than {MOST_TERMS} states; simplify or bound them"
+            )));
         }
         self.spend(2);
         let facts = self.facts_of(&term);

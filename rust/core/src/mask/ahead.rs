@@ -33,7 +33,7 @@ impl Builder {
         let (mut made, mut seen) = (0, FxHashSet::from_iter([start.0.id]));
         let mut ready = VecDeque::from([start.clone()]);
         let mut at = start;
-        for piece in self.engine.way_out(at.0.id, LONGEST)?.unwrap_or_default() {
+        for piece in self.engine.way_out(at.0.id, LONGEST).unwrap_or_default() {
             let Piece::Bytes(bytes) = piece else { break };
             for byte in bytes {
                 let Some(next) = self.step_bytes(&at, &[byte])? else { break };
@@ -61,7 +61,7 @@ impl Builder {
         seen: &mut FxHashSet<StateId>,
         ready: &mut VecDeque<State>,
     ) -> Result<()> {
-        for landing in self.engine.classes_after(s.0.id)? {
+        for landing in self.engine.classes_after(s.0.id) {
             if let Some(next) = self.step(s, landing.first)?.filter(|next| seen.insert(next.0.id)) {
                 ready.push_back(next);
             }

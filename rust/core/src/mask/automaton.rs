@@ -248,8 +248,9 @@ impl TokenAutomaton {
             spent = work::spent();
             answer
         });
+        let cut = answer.is_err();
         let answer = answer.unwrap_or_else(|cut| Err(cut.into()));
-        let spoilt = |error: &Error| error.spoils() && !builder.ended_early(error);
+        let spoilt = |error: &Error| cut || error.spoils() && !builder.ended_early(error);
         if answer.as_ref().is_err_and(spoilt) {
             // a limit was passed by a call that may hold all that a call may hold
             let limited = answer.as_ref().is_err_and(|error| error.kind == Kind::LimitExceeded);
@@ -308,7 +309,7 @@ impl TokenAutomaton {
         }
         self.with(Some(s), |builder| {
             let here = builder.here(s)?;
-            Ok(builder.follow(here.0.id, token)?.is_some())
+            Ok(builder.follow(here.0.id, token).is_some())
         })
     }
 
@@ -362,7 +363,7 @@ impl TokenAutomaton {
     fn refusal(&self, s: &State, text: &[u8]) -> Result<Refusal> {
         self.with(Some(s), |builder| {
             let here = builder.here(s)?.0.id;
-            let (read, id) = builder.engine.walk(here, text)?;
+            let (read, id) = builder.engine.walk(here, text);
             let (Some(&refused), Some(mut before)) = (text.get(read), s.text(&self.vocab)) else {
                 let (expected, pointer) = builder.engine.describe(here, Seen::default());
                 return Ok((0, expected, pointer));
@@ -451,8 +452,8 @@ impl TokenAutomaton {
     /// `None` when the text is accepted. At the end of the text the offset is its length.
     pub fn check(&self, text: &[u8]) -> Result<Option<Refusal>> {
         self.with(None, |builder| {
-            let (read, id) = builder.engine.walk(StateId(0), text)?;
-            if read == text.len() && builder.engine.accepting(id)? {
+            let (read, id) = builder.engine.walk(StateId(0), text);
+            if read == text.len() && builder.engine.accepting(id) {
                 return Ok(None);
             }
             let (expected, pointer) =

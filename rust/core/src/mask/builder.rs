@@ -179,8 +179,8 @@ impl Builder {
             }
             work::refill();
             let id = match via {
-                Via::Token(token) => self.follow(at.0.id, *token)?,
-                Via::Bytes(bytes) => self.engine.advance_bytes(at.0.id, bytes)?,
+                Via::Token(token) => self.follow(at.0.id, *token),
+                Via::Bytes(bytes) => self.engine.advance_bytes(at.0.id, bytes),
             };
             let id = id.ok_or_else(|| Error::new(Kind::EngineError, "a text can't be read again"))?;
             at = self.record(id, &at, via.clone());
@@ -215,7 +215,7 @@ impl Builder {
         let mask = match here.0.mask() {
             Some(mask) => mask.clone(),
             None => {
-                let (mask, accepting) = self.engine.mask(here.0.id)?;
+                let (mask, accepting) = self.engine.mask(here.0.id);
                 here.0.set_accepting(accepting);
                 here.0.set_mask(&mask);
                 self.published += mask.bytes();
@@ -235,7 +235,7 @@ impl Builder {
         let here = self.here(s)?;
         let accepting = match here.0.accepting() {
             Some(known) => known,
-            None => self.engine.accepting(here.0.id)?,
+            None => self.engine.accepting(here.0.id),
         };
         here.0.set_accepting(accepting);
         s.0.set_accepting(accepting);
@@ -248,8 +248,8 @@ impl Builder {
         let next = match here.known_edge(&self.vocab, token) {
             Some(next) => next,
             None => {
-                let Some(id) = self.follow(here.0.id, token)? else { return Ok(None) };
-                if self.vocab.numeral(token).is_some() && self.engine.counts_digits(here.0.id)? {
+                let Some(id) = self.follow(here.0.id, token) else { return Ok(None) };
+                if self.vocab.numeral(token).is_some() && self.engine.counts_digits(here.0.id) {
                     here.0.set_counts_digits();
                     s.0.set_counts_digits();
                 }
@@ -269,19 +269,19 @@ impl Builder {
     }
 
     /// The number of the state after a token of the text, a special one included.
-    pub fn follow(&mut self, id: StateId, token: TokenId) -> Result<Option<StateId>> {
+    pub fn follow(&mut self, id: StateId, token: TokenId) -> Option<StateId> {
         if self.vocab.is_special(token) {
             return self.engine.take_special(id, token);
         }
         match self.vocab.token(token) {
-            [] => Ok(None),
+            [] => None,
             bytes => self.engine.advance_bytes(id, bytes),
         }
     }
 
     pub fn step_bytes(&mut self, s: &State, bytes: &[u8]) -> Result<Option<State>> {
         let here = self.here(s)?;
-        let next = self.engine.advance_bytes(here.0.id, bytes)?;
+        let next = self.engine.advance_bytes(here.0.id, bytes);
         Ok(next.map(|id| self.record(id, &here, Via::Bytes(bytes.into()))))
     }
 
@@ -289,7 +289,7 @@ impl Builder {
         let here = self.here(s)?;
         let bytes = match here.0.forced() {
             Some(known) => known.to_vec(),
-            None => self.engine.forced(here.0.id, limit)?,
+            None => self.engine.forced(here.0.id, limit),
         };
         here.0.set_forced(&bytes);
         s.0.set_forced(&bytes);

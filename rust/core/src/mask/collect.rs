@@ -66,7 +66,7 @@ impl<S: ByteAutomaton> Core<S> {
                 }
                 let mask = Arc::new(self.build_lexmask(node, lex));
                 self.listed += mask.bytes();
-                if let (Some(key), false) = (key, self.structure.lexicon().terms.overflow) {
+                if let Some(key) = key {
                     STORE.current().put(key, mask.clone());
                 }
                 mask

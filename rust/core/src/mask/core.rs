@@ -54,25 +54,25 @@ pub type DistanceClass = (Pos, u32);
 pub trait Engine: Send {
     fn start(&mut self) -> Result<StateId>;
     /// The mask, and whether the text may end.
-    fn mask(&mut self, s: StateId) -> Result<(Arc<Mask>, bool)>;
-    fn advance_bytes(&mut self, s: StateId, bytes: &[u8]) -> Result<Option<StateId>>;
-    fn accepting(&mut self, s: StateId) -> Result<bool>;
+    fn mask(&mut self, s: StateId) -> (Arc<Mask>, bool);
+    fn advance_bytes(&mut self, s: StateId, bytes: &[u8]) -> Option<StateId>;
+    fn accepting(&mut self, s: StateId) -> bool;
     /// Whether tokens of plain text ([`Vocabulary::is_whole_text`]) lead from the state to itself.
     fn is_kept_by_text(&mut self, s: StateId) -> bool;
     /// Whether all tokens of as many digits ([`Vocabulary::numeral`]) lead from the state to one.
-    fn counts_digits(&mut self, s: StateId) -> Result<bool>;
+    fn counts_digits(&mut self, s: StateId) -> bool;
     /// A short way to an accepted end of at most so many bytes.
-    fn way_out(&mut self, s: StateId, most: usize) -> Result<Option<Vec<Piece>>>;
+    fn way_out(&mut self, s: StateId, most: usize) -> Option<Vec<Piece>>;
     /// Tokens that are enough for an end after any token that is allowed; `None` where no such bound is known.
-    fn remains(&mut self, s: StateId) -> Result<Option<u32>>;
+    fn remains(&mut self, s: StateId) -> Option<u32>;
     /// The special tokens that may come.
-    fn specials(&mut self, s: StateId) -> Result<Vec<TokenId>>;
+    fn specials(&mut self, s: StateId) -> Vec<TokenId>;
     /// The state after a special token.
-    fn take_special(&mut self, s: StateId, token: TokenId) -> Result<Option<StateId>>;
-    fn forced(&mut self, s: StateId, limit: usize) -> Result<Vec<u8>>;
+    fn take_special(&mut self, s: StateId, token: TokenId) -> Option<StateId>;
+    fn forced(&mut self, s: StateId, limit: usize) -> Vec<u8>;
     fn describe(&mut self, s: StateId, seen: Seen) -> (Vec<String>, Option<String>);
     /// Offset of the first byte that can't be, and the state before it; `None` when all can.
-    fn walk(&mut self, s: StateId, bytes: &[u8]) -> Result<(usize, StateId)>;
+    fn walk(&mut self, s: StateId, bytes: &[u8]) -> (usize, StateId);
     /// Shows the number of bytes read and the class of the position after each byte of a text, as long as the visitor
     /// wants more; no class where the lexeme's own text matters and is long. No state is made.
     fn follow(
@@ -80,15 +80,15 @@ pub trait Engine: Send {
         s: StateId,
         bytes: &[u8],
         visit: &mut dyn FnMut(usize, Option<DistanceClass>) -> bool,
-    ) -> Result<()>;
+    );
     fn state_count(&self) -> usize;
     /// Bytes that it holds.
     fn bytes(&mut self) -> usize;
     /// States with the same class have the same completions: the text of a key that no schema names makes no
     /// difference to them.
-    fn class(&mut self, s: StateId) -> Result<DistanceClass>;
+    fn class(&mut self, s: StateId) -> DistanceClass;
     /// The tokens of the text that may come, by the class of the state after them; no state is made.
-    fn classes_after(&mut self, s: StateId) -> Result<Vec<Landing>>;
+    fn classes_after(&mut self, s: StateId) -> Vec<Landing>;
     /// Lexical terms that were made so far: what a search for a completion costs.
     fn terms(&mut self) -> usize;
 }
@@ -163,17 +163,6 @@ impl<S: ByteAutomaton> Core<S> {
         self.texts[stand.text as usize].to_vec()
     }
 
-    /// The value, unless a limit was reached on the way.
-    fn check<T>(&mut self, value: T) -> Result<T> {
-        if let Some(error) = self.structure.take_error() {
-            return Err(error);
-        }
-        match self.structure.lexicon().terms.limit_error() {
-            Some(error) => Err(error),
-            None => Ok(value),
-        }
-    }
-
     pub(super) fn joined(&self, bases: &[Arc<[u32]>], ids: Vec<u32>) -> Mask {
         match bases {
             [] => Mask::from_ids(ids, self.vocab.size()),
@@ -192,7 +181,7 @@ impl<S: ByteAutomaton> Core<S> {
         id
     }
 
-    fn build_mask(&mut self, stand: StateKey) -> Result<(Mask, bool)> {
+    fn build_mask(&mut self, stand: StateKey) -> (Mask, bool) {
         let mut text = self.text(stand);
         let mut ids = Vec::with_capacity(USUAL);
         let accepting = self.structure.accepting(stand.pos, &text);
@@ -206,8 +195,7 @@ impl<S: ByteAutomaton> Core<S> {
             }
         }
         if let Some(mask) = self.mask_of_lexemes(stand, &mut ids) {
-            self.check(())?;
-            return Ok((mask, accepting));
+            return (mask, accepting);
         }
         let parts =
             self.structure.split(stand.pos).unwrap_or_else(|| vec![(stand.pos, std::mem::take(&mut text))]);
@@ -224,8 +212,7 @@ impl<S: ByteAutomaton> Core<S> {
                 }
             }
         }
-        self.check(())?;
-        Ok((self.joined(&bases, ids), accepting))
+        (self.joined(&bases, ids), accepting)
     }
 
     pub(super) fn class_of(&mut self, pos: Pos, text: &[u8]) -> DistanceClass {
@@ -313,7 +300,7 @@ impl<S: ByteAutomaton> Core<S> {
 impl<S: ByteAutomaton> Engine for Core<S> {
     fn start(&mut self) -> Result<StateId> {
         let start = self.structure.start();
-        match self.check(start)? {
+        match start {
             Some(pos) => Ok(self.intern(pos, &[])),
             None => Err(Error::new(
                 Kind::UnsatisfiableGrammar,
@@ -323,87 +310,79 @@ impl<S: ByteAutomaton> Engine for Core<S> {
         }
     }
 
-    fn mask(&mut self, s: StateId) -> Result<(Arc<Mask>, bool)> {
+    fn mask(&mut self, s: StateId) -> (Arc<Mask>, bool) {
         let stand = self.stand(s);
         let (levels, longest) = (self.vocab.most_closings() + 2, self.vocab.longest() as u32);
         let near = self.structure.near(stand.pos.ctx, levels, longest);
         let lexical = near.and_then(|_| self.content_id(stand.pos.lex));
         let (Some(near), Some(lexical)) = (near, lexical) else {
-            return self.build_mask(stand).map(|(mask, accepting)| (Arc::new(mask), accepting));
+            let (mask, accepting) = self.build_mask(stand);
+            return (Arc::new(mask), accepting);
         };
         let key = (near, lexical, stand.text);
         if let Some(known) = self.near.get(&key) {
-            return Ok(known.clone());
+            return known.clone();
         }
-        let (mask, accepting) = self.build_mask(stand)?;
+        let (mask, accepting) = self.build_mask(stand);
         let mask = Arc::new(mask);
         self.listed += mask.bytes() + held::BLOCK;
         self.near.insert(key, (mask.clone(), accepting));
-        Ok((mask, accepting))
+        (mask, accepting)
     }
 
-    fn advance_bytes(&mut self, s: StateId, bytes: &[u8]) -> Result<Option<StateId>> {
+    fn advance_bytes(&mut self, s: StateId, bytes: &[u8]) -> Option<StateId> {
         let stand = self.stand(s);
         let (refused, pos, text) = self.run(stand, bytes);
-        self.check(())?;
         if refused.is_some() {
-            return Ok(None);
+            return None;
         }
-        Ok(Some(self.intern(pos, &text)))
+        Some(self.intern(pos, &text))
     }
 
-    fn accepting(&mut self, s: StateId) -> Result<bool> {
+    fn accepting(&mut self, s: StateId) -> bool {
         let stand = self.stand(s);
         let text = self.text(stand);
-        let accepts = self.structure.accepting(stand.pos, &text);
-        self.check(accepts)
+        self.structure.accepting(stand.pos, &text)
     }
 
     fn is_kept_by_text(&mut self, s: StateId) -> bool {
         Core::is_kept_by_text(self, self.stand(s))
     }
 
-    fn counts_digits(&mut self, s: StateId) -> Result<bool> {
-        let counts = Core::counts_digits(self, self.stand(s));
-        self.check(counts)
+    fn counts_digits(&mut self, s: StateId) -> bool {
+        Core::counts_digits(self, self.stand(s))
     }
 
-    fn way_out(&mut self, s: StateId, most: usize) -> Result<Option<Vec<Piece>>> {
+    fn way_out(&mut self, s: StateId, most: usize) -> Option<Vec<Piece>> {
         let stand = self.stand(s);
         let text = self.text(stand);
-        let way = self.one_by_one(|this| this.structure.way_out(stand.pos, &text, most));
-        self.check(way)
+        self.one_by_one(|this| this.structure.way_out(stand.pos, &text, most))
     }
 
-    fn remains(&mut self, s: StateId) -> Result<Option<u32>> {
+    fn remains(&mut self, s: StateId) -> Option<u32> {
         // each byte is a token at worst
         if !self.vocab.spells_every_byte() {
-            return Ok(None);
+            return None;
         }
         let stand = self.stand(s);
         let bytes = self.structure.remains(stand.pos, self.vocab.most_openings());
-        let bytes = self.check(bytes)?;
-        Ok(bytes.and_then(|bytes| u32::try_from(bytes).ok()))
+        bytes.and_then(|bytes| u32::try_from(bytes).ok())
     }
 
-    fn specials(&mut self, s: StateId) -> Result<Vec<TokenId>> {
+    fn specials(&mut self, s: StateId) -> Vec<TokenId> {
         let stand = self.stand(s);
         let text = self.text(stand);
-        let specials = self.structure.specials(stand.pos, &text);
-        self.check(specials)
+        self.structure.specials(stand.pos, &text)
     }
 
-    fn take_special(&mut self, s: StateId, token: TokenId) -> Result<Option<StateId>> {
+    fn take_special(&mut self, s: StateId, token: TokenId) -> Option<StateId> {
         let stand = self.stand(s);
         let text = self.text(stand);
         let next = self.structure.take_special(stand.pos, &text, token);
-        match self.check(next)? {
-            Some(pos) => Ok(Some(self.intern(pos, &[]))),
-            None => Ok(None),
-        }
+        next.map(|pos| self.intern(pos, &[]))
     }
 
-    fn forced(&mut self, s: StateId, limit: usize) -> Result<Vec<u8>> {
+    fn forced(&mut self, s: StateId, limit: usize) -> Vec<u8> {
         let stand = self.stand(s);
         let (mut pos, mut text) = (stand.pos, self.text(stand));
         let mut out = Vec::new();
@@ -432,7 +411,7 @@ impl<S: ByteAutomaton> Engine for Core<S> {
                 _ => break,
             }
         }
-        self.check(out)
+        out
     }
 
     fn describe(&mut self, s: StateId, seen: Seen) -> (Vec<String>, Option<String>) {
@@ -440,11 +419,10 @@ impl<S: ByteAutomaton> Engine for Core<S> {
         self.structure.describe(stand.pos, seen)
     }
 
-    fn walk(&mut self, s: StateId, bytes: &[u8]) -> Result<(usize, StateId)> {
+    fn walk(&mut self, s: StateId, bytes: &[u8]) -> (usize, StateId) {
         let stand = self.stand(s);
         let (refused, pos, text) = self.run(stand, bytes);
-        self.check(())?;
-        Ok((refused.unwrap_or(bytes.len()), self.intern(pos, &text)))
+        (refused.unwrap_or(bytes.len()), self.intern(pos, &text))
     }
 
     fn follow(
@@ -452,7 +430,7 @@ impl<S: ByteAutomaton> Engine for Core<S> {
         s: StateId,
         bytes: &[u8],
         visit: &mut dyn FnMut(usize, Option<DistanceClass>) -> bool,
-    ) -> Result<()> {
+    ) {
         let stand = self.stand(s);
         let (mut pos, mut text) = (stand.pos, self.text(stand));
         self.one_by_one(|this| {
@@ -466,7 +444,6 @@ impl<S: ByteAutomaton> Engine for Core<S> {
                 }
             }
         });
-        self.check(())
     }
 
     fn state_count(&self) -> usize {
@@ -488,14 +465,13 @@ impl<S: ByteAutomaton> Engine for Core<S> {
         held::set(&self.stands) + texts + tables + self.listed + self.lexemes.bytes() + self.structure.bytes()
     }
 
-    fn class(&mut self, s: StateId) -> Result<DistanceClass> {
+    fn class(&mut self, s: StateId) -> DistanceClass {
         let stand = self.stand(s);
         let text = self.text(stand);
-        let class = self.class_of(stand.pos, &text);
-        self.check(class)
+        self.class_of(stand.pos, &text)
     }
 
-    fn classes_after(&mut self, s: StateId) -> Result<Vec<Landing>> {
+    fn classes_after(&mut self, s: StateId) -> Vec<Landing> {
         let stand = self.stand(s);
         let (vocab, mut found) = (self.vocab.clone(), Found::default());
         if !self.classes_in_string(stand, &mut found) {
@@ -509,8 +485,7 @@ impl<S: ByteAutomaton> Engine for Core<S> {
                 found.add(class, &[token]);
             }
         }
-        self.check(())?;
-        Ok(found.landings(&vocab))
+        found.landings(&vocab)
     }
 
     fn terms(&mut self) -> usize {

@@ -12,13 +12,13 @@ use crate::work;
 /// Sorted ids of the tokens that the state allows.
 pub(super) fn mask(builder: &mut Builder, s: &State) -> Result<Vec<u32>> {
     let here = builder.here(s)?.0.id;
-    let accepting = builder.engine.accepting(here)?;
+    let accepting = builder.engine.accepting(here);
     let mut out = Vec::new();
     for id in 0..builder.vocab.size() as u32 {
         let token = TokenId(id);
         // as many calls as there are tokens
         work::refill();
-        if builder.vocab.is_eos(token) && accepting || builder.follow(here, token)?.is_some() {
+        if builder.vocab.is_eos(token) && accepting || builder.follow(here, token).is_some() {
             out.push(id);
         }
     }

@@ -185,21 +185,21 @@ impl Builder {
 
     /// A way to an end, `None` when none is known.
     fn way(&mut self, s: StateId, within: u32) -> Result<Option<Way>> {
-        if self.engine.accepting(s)? {
+        if self.engine.accepting(s) {
             return Ok(Some(None));
         }
-        let class = self.engine.class(s)?;
+        let class = self.engine.class(s);
         if let Some(known) = self.ways.known.get(&class) {
             return Ok(known.clone());
         }
         let most = self.bytes_of(within);
-        let Some(way) = self.engine.way_out(s, most)? else {
+        let Some(way) = self.engine.way_out(s, most) else {
             if most == LONGEST {
                 self.ways.known.insert(class, None);
             }
             return Ok(None);
         };
-        let (way, beyond) = self.until_known(s, way)?;
+        let (way, beyond) = self.until_known(s, way);
         let Some(tokens) = tokens_of(&self.vocab, &way) else {
             let texts =
                 way.iter().filter_map(|p| if let Piece::Bytes(b) = p { Some(b.as_slice()) } else { None });
@@ -211,7 +211,7 @@ impl Builder {
         };
         // the class of the first position is asked once: finding the way may have told more positions apart
         let mut classes = vec![None; tokens.len()];
-        self.classes_on(s, &tokens, &mut classes)?;
+        self.classes_on(s, &tokens, &mut classes);
         if let Some(first) = classes.first_mut() {
             *first = Some(class);
         }
@@ -238,18 +238,13 @@ impl Builder {
     }
 
     /// The classes of the positions before each of the tokens of a way, as far as they are known; not of the first.
-    fn classes_on(
-        &mut self,
-        s: StateId,
-        tokens: &[TokenId],
-        classes: &mut [Option<DistanceClass>],
-    ) -> Result<()> {
+    fn classes_on(&mut self, s: StateId, tokens: &[TokenId], classes: &mut [Option<DistanceClass>]) {
         let (mut at, mut i) = (s, 0);
         while i < tokens.len() {
             let special = self.vocab.is_special(tokens[i]);
             let next = if special {
                 i += 1;
-                self.engine.take_special(at, tokens[i - 1])?
+                self.engine.take_special(at, tokens[i - 1])
             } else {
                 let run: Vec<TokenId> =
                     tokens[i..].iter().copied().take_while(|&t| !self.vocab.is_special(t)).collect();
@@ -263,45 +258,44 @@ impl Builder {
                         token += 1;
                     }
                     true
-                })?;
+                });
                 i += run.len();
                 if i == tokens.len() {
                     break;
                 }
-                self.engine.advance_bytes(at, &text)?
+                self.engine.advance_bytes(at, &text)
             };
             let Some(next) = next else { break };
             at = next;
             if i < tokens.len() {
-                classes[i] = Some(self.engine.class(at)?);
+                classes[i] = Some(self.engine.class(at));
             }
         }
-        Ok(())
     }
 
     /// The beginning of a way that leads to a position whose distance is known already, and that distance: in a
     /// long document only the lexeme at hand is new, and what follows it need not be cut into tokens again.
-    fn until_known(&mut self, s: StateId, way: Vec<Piece>) -> Result<(Vec<Piece>, Way)> {
-        let [Piece::Bytes(text)] = &way[..] else { return Ok((way, None)) };
+    fn until_known(&mut self, s: StateId, way: Vec<Piece>) -> (Vec<Piece>, Way) {
+        let [Piece::Bytes(text)] = &way[..] else { return (way, None) };
         if text.len() <= SHORT_WAY {
-            return Ok((way, None));
+            return (way, None);
         }
         let (mut found, known) = (None, &self.ways.known);
         self.engine.follow(s, text, &mut |read, class| {
             let way = class.and_then(|class| known.get(&class)).and_then(|way| way.as_ref());
             found = way.map(|way| (read, way.clone()));
             found.is_none()
-        })?;
+        });
         if let Some((read, beyond)) = found {
-            return Ok((vec![Piece::Bytes(text[..read].to_vec())], beyond));
+            return (vec![Piece::Bytes(text[..read].to_vec())], beyond);
         }
-        Ok((way, None))
+        (way, None)
     }
 
     /// Whether an end is plainly within a budget whatever allowed token comes first: by a bound, no token is tried.
     pub fn is_far(&mut self, s: &State, budget: u32) -> Result<bool> {
         let here = self.here(s)?;
-        let most = self.engine.remains(here.0.id)?.filter(|&most| most < budget);
+        let most = self.engine.remains(here.0.id).filter(|&most| most < budget);
         if let Some(most) = most {
             here.0.set_farthest(most);
             s.0.set_farthest(most);
@@ -354,7 +348,7 @@ impl Builder {
 
     /// A way to an end after a token; no record is made: a hundred thousand states and edges are not worth keeping.
     fn way_after(&mut self, s: StateId, token: TokenId, within: u32) -> Result<Option<Way>> {
-        match self.follow(s, token)? {
+        match self.follow(s, token) {
             Some(next) => self.way(next, within),
             None => Ok(None),
         }
@@ -367,9 +361,9 @@ impl Builder {
         if let Some((_, known)) = self.ways.ends.iter().find(|e| e.0 == (s, within)) {
             return Ok(known.clone());
         }
-        let accepting = self.engine.accepting(s)?;
+        let accepting = self.engine.accepting(s);
         let room = self.ways.known.len() + MOST_ENDS;
-        let after = self.engine.classes_after(s)?;
+        let after = self.engine.classes_after(s);
         let most = self.engine.terms() + MOST_TERMS;
         let mut found = Groups::default();
         for landing in after {
@@ -382,7 +376,7 @@ impl Builder {
             };
             found.add(way, landing.tokens);
         }
-        for token in self.engine.specials(s)? {
+        for token in self.engine.specials(s) {
             if !(accepting && self.vocab.is_eos(token)) {
                 let way = self.way_after(s, token, within)?;
                 found.add(way, Arc::new(Mask::Sparse(Box::new([token.0]))));

@@ -12,7 +12,7 @@ use rustc_hash::FxHashMap;
 use super::by_key::Key;
 use super::formula::{Formula, Op};
 use super::value::{ExprId, ValId};
-use super::Schema;
+use super::{count_step, Schema};
 
 /// The branches of parts of one formula.
 type Known<F> = FxHashMap<F, Vec<(ExprId, F)>>;
@@ -66,9 +66,7 @@ impl Schema {
         key: Option<&Key>,
         known: &mut Known<F>,
     ) -> Vec<(ExprId, F)> {
-        if self.late() {
-            return Vec::new();
-        }
+        count_step();
         // parts with one branch are joined first; only the others multiply
         let mut subs = Vec::new();
         let mut rests = Vec::new();
@@ -87,15 +85,12 @@ impl Schema {
         let mut out = vec![(self.and(&subs), self.and(&rests))];
         for branches in several {
             if out.len() * branches.len() > MAX_BRANCHES {
-                self.too_many_branches();
-                return Vec::new();
+                too_many_branches();
             }
             let mut next = Vec::with_capacity(out.len() * branches.len());
             for &(s, r) in &out {
                 for &(t, q) in &branches {
-                    if self.late() {
-                        return Vec::new();
-                    }
+                    count_step();
                     let both = (self.and(&[s, t]), self.and(&[r, q]));
                     if both.0 != ExprId::FALSE && both.1 != F::FALSE {
                         next.push(both);
@@ -115,7 +110,7 @@ impl Schema {
     fn condense<F: Formula>(&mut self, list: Vec<(ExprId, F)>) -> Vec<(ExprId, F)> {
         let mut by_value: IndexMap<ValId, (ExprId, Vec<F>)> = Default::default();
         for (sub, rest) in list {
-            let v = self.compile_or_none(sub);
+            let v = self.compile_or_refuse(sub);
             if self.is_live(v) && rest.may_be_live(self) {
                 by_value.entry(v).or_insert((sub, Vec::new())).1.push(rest);
             }
@@ -139,12 +134,10 @@ impl Schema {
         }
         by_sub.into_iter().map(|(s, rests)| (s, self.or(&rests))).collect()
     }
+}
 
-    fn too_many_branches(&mut self) {
-        self.error.get_or_insert_with(|| {
-            crate::Error::limit(format!(
-                "one property or item has more than {MAX_BRANCHES} ways to satisfy the schema; simplify its anyOf/oneOf"
-            ))
-        });
-    }
+fn too_many_branches() -> ! {
+    crate::work::refuse(crate::Error::limit(format!(
+        "one property or item has more than {MAX_BRANCHES} ways to satisfy the schema; simplify its anyOf/oneOf"
+    )))
 }

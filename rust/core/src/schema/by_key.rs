@@ -89,7 +89,7 @@ impl Schema {
 
     /// Whether an expression says nothing of what is inside arrays and objects.
     pub(super) fn is_flat(&mut self, sub: ExprId) -> bool {
-        let v = self.compile_or_none(sub);
+        let v = self.compile_or_refuse(sub);
         let value = self.value(v);
         let (arr, obj) = (value.arr, value.obj);
         (arr == ArrId::TRUE || arr == ArrId::FALSE) && (obj == ObjId::TRUE || obj == ObjId::FALSE)
@@ -119,7 +119,7 @@ impl Schema {
         }
         let answer = self.object_is_live(o, &super::live::Keys::all());
         // a "no" inside another question may rest on what that question assumes
-        if self.error.is_none() && (answer || !self.is_asking()) {
+        if answer || !self.is_asking() {
             self.answers.rests.insert(o, answer);
         }
         answer

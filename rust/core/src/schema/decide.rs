@@ -15,7 +15,7 @@
 use super::by_key::Key;
 use super::formula::{Formula, Op};
 use super::value::{ExprId, SchemaExpr, ValId};
-use super::Schema;
+use super::{count_step, Schema};
 use crate::work;
 
 /// Branches up to which a formula is multiplied out.
@@ -232,8 +232,9 @@ impl<F: Formula> Decisions<F> {
         path: &mut Vec<ExprId>,
     ) -> Option<Vec<Branch<F>>> {
         work::spend(self.walk);
-        if schema.late() || !self.formula.possible(&self.answers) {
-            return (schema.error.is_none()).then(Vec::new);
+        count_step();
+        if !self.formula.possible(&self.answers) {
+            return Some(Vec::new());
         }
         let Some(i) = self.formula.question(&self.answers) else {
             self.out += 1;
@@ -242,7 +243,7 @@ impl<F: Formula> Decisions<F> {
             return (self.out <= DECIDED).then(|| branch.into_iter().collect());
         };
         let sub = self.asked[i];
-        let asked = schema.compile_or_none(sub);
+        let asked = schema.compile_or_refuse(sub);
         if schema.plainly_apart(value, asked) || self.is_excluded(schema, asked) {
             // "no", which narrows nothing
             self.answers[i] = Some(false);
@@ -255,7 +256,7 @@ impl<F: Formula> Decisions<F> {
         for (answer, part) in [(true, sub), (false, not)] {
             self.answers[i] = Some(answer);
             if self.formula.possible(&self.answers) {
-                let part = schema.compile_or_none(part);
+                let part = schema.compile_or_refuse(part);
                 let narrowed = schema.and_values(value, part);
                 if schema.is_live(narrowed) {
                     path.push(if answer { sub } else { schema.not_sub(sub) });
@@ -290,7 +291,7 @@ impl<F: Formula> Decisions<F> {
         }
         let held = self.asked.iter().zip(&self.answers).filter(|(_, &answer)| answer == Some(true));
         held.into_iter().any(|(&sub, _)| {
-            let held = schema.compile_or_none(sub);
+            let held = schema.compile_or_refuse(sub);
             let both = schema.and_values(held, asked);
             !schema.is_live(both)
         })

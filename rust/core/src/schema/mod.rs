@@ -44,6 +44,11 @@ use resolve::Resolver;
 /// Formats that stand for languages from outside the schema.
 pub(crate) const MARK: &str = "tokenform-mark-";
 
+/// Counts a step of a search through formulas.
+pub(crate) fn count_step() {
+    crate::work::spend(40);
+}
+
 /// The number of an interned name (a key, or a part of a schema's text).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct NameId(pub u32);
@@ -65,7 +70,6 @@ pub struct Schema {
     pub(crate) key_sets: used::KeySets,
     /// Objects that items were compared with.
     pub(crate) remembered: apart::Remembered,
-    pub(crate) error: Option<Error>,
 }
 
 impl Schema {
@@ -98,7 +102,6 @@ impl Schema {
             scopes: Default::default(),
             key_sets: Default::default(),
             remembered: Default::default(),
-            error: None,
         };
         this.patterns.guard = this.without();
         for (i, &mark) in marks.iter().enumerate() {
@@ -126,12 +129,6 @@ impl Schema {
             parts.push(terms.not(with));
         }
         terms.and(&parts)
-    }
-
-    /// Counts a step of a search through formulas; whether the call failed already, so that it need not go on.
-    pub(crate) fn late(&mut self) -> bool {
-        crate::work::spend(40);
-        self.error.is_some()
     }
 
     /// The constants of every arena.
@@ -168,8 +165,6 @@ impl Schema {
             let strings = self.value(strings).str;
             self.lexicon.terms.delta(strings);
         }
-        // what was cut short proves nothing
-        self.check_limits()?;
         if !live {
             let place = self.blame(root);
             return Err(Error::new(
@@ -178,7 +173,6 @@ impl Schema {
             )
             .at(&self.doc.pointer(place)));
         }
-        self.check_limits()?;
         Ok(value)
     }
 
@@ -191,13 +185,5 @@ impl Schema {
 
     pub fn name_text(&self, id: NameId) -> &str {
         &self.arenas.names[id.0 as usize]
-    }
-
-    /// A limit that was passed since the last question.
-    pub(crate) fn check_limits(&mut self) -> Result<()> {
-        match self.error.take() {
-            Some(error) => Err(error),
-            None => self.lexicon.terms.limit_error().map_or(Ok(()), Err),
-        }
     }
 }

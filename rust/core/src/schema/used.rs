@@ -256,9 +256,7 @@ impl Schema {
             let text = &self.arenas.names[name.0 as usize];
             term = self.lexicon.terms.with_word(term, text);
         }
-        if !self.lexicon.terms.overflow {
-            self.key_sets.terms.insert(set, term);
-        }
+        self.key_sets.terms.insert(set, term);
         term
     }
 }

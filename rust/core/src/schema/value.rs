@@ -13,7 +13,7 @@ use super::document::{Json, JsonNodeId};
 use super::formula::{Expression, Op};
 use super::object::ObjId;
 use super::used::KeySet;
-use super::{NameId, Schema};
+use super::{count_step, NameId, Schema};
 use crate::error::{Error, Kind, Result};
 use crate::lexical::number::set::{NumSet, NumSetId};
 use crate::lexical::{TermId, Terms};
@@ -132,13 +132,6 @@ impl Schema {
         v
     }
 
-    fn many_pieces(&mut self) -> NumSet {
-        self.error.get_or_insert_with(|| {
-            Error::limit("the numbers that the schema allows fall into too many pieces; simplify its ranges")
-        });
-        NumSet::empty()
-    }
-
     pub fn and_values(&mut self, a: ValId, b: ValId) -> ValId {
         if a == b || b == ValId::TRUE {
             return a;
@@ -152,7 +145,7 @@ impl Schema {
             self.numbers(&y)
         } else {
             let both = self.numbers(&x).intersect(&self.numbers(&y));
-            both.unwrap_or_else(|| self.many_pieces())
+            both.unwrap_or_else(|| many_pieces())
         };
         let v = Value {
             consts: x.consts & y.consts,
@@ -196,7 +189,7 @@ impl Schema {
         let mut set = self.numbers(&parts[0]);
         for part in &parts[1..] {
             if !(set.is_empty() || part.num && part.set.is_none()) {
-                set = set.intersect(&self.numbers(part)).unwrap_or_else(|| self.many_pieces());
+                set = set.intersect(&self.numbers(part)).unwrap_or_else(|| many_pieces());
             }
         }
         let v = Value {
@@ -232,7 +225,7 @@ impl Schema {
     pub fn not_value(&mut self, a: ValId) -> ValId {
         work::spend(8);
         let x = self.value(a).clone();
-        let set = self.numbers(&x).complement().unwrap_or_else(|| self.many_pieces());
+        let set = self.numbers(&x).complement().unwrap_or_else(|| many_pieces());
         let v = Value {
             consts: !x.consts & CONSTS,
             str: self.lexicon.terms.not(x.str),
@@ -301,9 +294,7 @@ impl Schema {
             .at(&place)
             .keyword("$ref"));
         }
-        if self.late() {
-            return Err(self.error.clone().expect("it failed"));
-        }
+        count_step();
         self.compiled.under_way.push(s);
         let value = stacker::maybe_grow(128 << 10, 2 << 20, || self.compile_new(s));
         self.compiled.under_way.pop();
@@ -375,15 +366,9 @@ impl Schema {
         }
     }
 
-    /// The formula of an expression where an error can only be kept for later.
-    pub(crate) fn compile_or_none(&mut self, s: ExprId) -> ValId {
-        match self.compile(s) {
-            Ok(v) => v,
-            Err(e) => {
-                self.error.get_or_insert(e);
-                ValId::FALSE
-            }
-        }
+    /// The formula of an expression in the middle of a search, which an error ends.
+    pub(crate) fn compile_or_refuse(&mut self, s: ExprId) -> ValId {
+        self.compile(s).unwrap_or_else(|e| work::refuse(e))
     }
 
     /// "Equal to this value" for a text that was read.
@@ -397,4 +382,10 @@ impl Schema {
         let text: Box<str> = self.doc.canonical(node).into();
         *self.compiled.constants.entry(text).or_insert(node)
     }
+}
+
+pub(super) fn many_pieces() -> ! {
+    work::refuse(Error::limit(
+        "the numbers that the schema allows fall into too many pieces; simplify its ranges",
+    ))
 }

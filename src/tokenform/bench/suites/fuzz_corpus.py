@@ -34,6 +34,9 @@ def seeds(schemas: int, seed: int = 0) -> dict[str, list[bytes]]:
     found = {
         "schema": [_schema(schema, [document], rng) for schema, document in documents],
         "lived": [_schema(schema, [document, document, {"a": 1}], rng) for schema, document in documents],
+        "limits": [
+            bytes([rng.randrange(256)]) + _schema(schema, [document], rng) for schema, document in documents
+        ],
         "regex": [_joined(rng, pattern, rng.choice(_TEXTS)) for pattern in _patterns(documents)],
         "grammar": [],
         "compose": [],

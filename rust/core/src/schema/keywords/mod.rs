@@ -53,12 +53,7 @@ impl Parts {
         for other in &self.numbers {
             match set.intersect(other) {
                 Some(both) => set = both,
-                None => {
-                    schema.error.get_or_insert_with(|| {
-                        crate::Error::limit("too many pieces of numbers; simplify the schema's ranges")
-                    });
-                    set = NumSet::empty();
-                }
+                None => crate::schema::value::many_pieces(),
             }
         }
         let v = Value {

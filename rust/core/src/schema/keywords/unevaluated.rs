@@ -80,7 +80,6 @@ fn properties(schema: &mut Schema, found: &[Evaluation], sub: ExprId, node: Json
         let set = (0..found.len()).filter(|&i| found[i].all || matched(&found[i])).collect();
         groups.entry(set).or_default().1.push(cell.clone());
     }
-    schema.check_limits()?;
     let mut all = Vec::with_capacity(groups.len());
     for (set, (own, cells)) in groups {
         if set.iter().any(|&i| found[i].condition == ValId::TRUE) {

@@ -7,7 +7,7 @@ use crate::schema::by_key::Key;
 use crate::schema::document::JsonNodeId;
 use crate::schema::used::KeySet;
 use crate::schema::value::{ExprId, SchemaExpr};
-use crate::schema::{NameId, Schema};
+use crate::schema::{count_step, NameId, Schema};
 
 /// Keys that were chosen, each with what its value must satisfy.
 type Chosen = Vec<(NameId, ExprId)>;
@@ -37,8 +37,9 @@ impl Schema {
         keys: &Keys,
         from: usize,
     ) -> Option<Chosen> {
-        if self.late() || chosen.len() > conj.hi as usize {
-            return self.error.is_some().then_some(chosen);
+        count_step();
+        if chosen.len() > conj.hi as usize {
+            return None;
         }
         if chosen.len() >= conj.lo as usize {
             if let Some(found) = self.unlike(list, &chosen) {

@@ -168,11 +168,9 @@ impl Schema {
             return true;
         }
         if kinds.len() > 1 {
-            self.error.get_or_insert_with(|| {
-                crate::Error::limit(format!(
-                    "more than {PLACES} items of several kinds must differ from each other; simplify minItems or prefixItems"
-                ))
-            });
+            crate::work::refuse(crate::Error::limit(format!(
+                "more than {PLACES} items of several kinds must differ from each other; simplify minItems or prefixItems"
+            )));
         }
         false
     }
@@ -195,7 +193,7 @@ impl Schema {
                 }
             }
             let (_, sub, rest) = best?;
-            let v = self.compile_or_none(sub);
+            let v = self.compile_or_refuse(sub);
             let value = self.witness(v)?;
             a = rest;
             if self.remembers(a) {

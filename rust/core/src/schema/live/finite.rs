@@ -12,7 +12,7 @@ use crate::schema::by_key::Key;
 use crate::schema::document::JsonNodeId;
 use crate::schema::object::ObjId;
 use crate::schema::value::{ExprId, SchemaExpr, ValId, FALSE, NULL, TRUE};
-use crate::schema::{NameId, Schema};
+use crate::schema::{count_step, NameId, Schema};
 
 /// Items of an array that is listed.
 const LONGEST: usize = 4096;
@@ -38,7 +38,7 @@ impl Schema {
             Some(Known::Open) => return None,
             _ => {}
         }
-        let v = self.compile_or_none(s);
+        let v = self.compile_or_refuse(s);
         if !self.is_live(v) {
             return Some(Arc::new([]));
         }
@@ -123,7 +123,8 @@ impl Schema {
             out.push(format!("[{}]", items.join(",")));
         }
         // several ways may lead to one array: more of them than this and they are taken for many
-        if out.len() > 8 * limit || items.len() > LONGEST || self.late() {
+        count_step();
+        if out.len() > 8 * limit || items.len() > LONGEST {
             return None;
         }
         for (sub, rest) in self.next_items(a) {
@@ -158,7 +159,8 @@ impl Schema {
         out: &mut Vec<String>,
         limit: usize,
     ) -> Option<()> {
-        if out.len() > 8 * limit || self.late() {
+        count_step();
+        if out.len() > 8 * limit {
             return None;
         }
         let Some((&name, later)) = names.split_first() else {

@@ -14,7 +14,7 @@ use rustc_hash::FxHashSet;
 use crate::schema::array::{Arr, ArrId};
 use crate::schema::document::JsonNodeId;
 use crate::schema::value::{ExprId, SchemaExpr};
-use crate::schema::Schema;
+use crate::schema::{count_step, Schema};
 
 /// Values of a finite kind that are listed to see whether enough different ones exist.
 pub(super) const FEW: usize = 256;
@@ -60,7 +60,7 @@ impl Schema {
                 self.or(&twins)
             }
         };
-        if self.answers.asking.is_empty() && self.error.is_none() {
+        if self.answers.asking.is_empty() {
             self.answers.completable.insert((sub, rest), narrowed);
         }
         narrowed
@@ -130,9 +130,7 @@ impl Schema {
         let mut seen = FxHashSet::from_iter([rest]);
         let mut todo = vec![rest];
         while let Some(a) = todo.pop() {
-            if self.late() {
-                return vec![sub];
-            }
+            count_step();
             for (next, rest) in self.read_item(a) {
                 if !self.sub_is_live(next) {
                     continue;
@@ -189,9 +187,7 @@ impl Schema {
                     Some(false) => continue,
                     None => {}
                 }
-                if self.late() {
-                    return best.or(Some(depth));
-                }
+                count_step();
                 for (sub, rest) in self.read_item(a) {
                     if self.sub_is_live(sub) {
                         self.successors(sub, rest, twin, &mut next);

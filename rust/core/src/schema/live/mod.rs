@@ -95,7 +95,7 @@ impl Schema {
         });
         self.answers.asking.remove(&v);
         let final_no = self.answers.lowest >= depth;
-        if (answer || final_no) && self.error.is_none() {
+        if answer || final_no {
             self.answers.lives.insert(v, answer);
         }
         self.answers.lowest = if answer || final_no { above } else { above.min(self.answers.lowest) };
@@ -122,7 +122,7 @@ impl Schema {
                 return true;
             }
         }
-        let v = self.compile_or_none(s);
+        let v = self.compile_or_refuse(s);
         self.is_live(v)
     }
 

@@ -15,7 +15,7 @@ use crate::schema::by_key::Key;
 use crate::schema::object::{Obj, ObjId, ShapeId};
 use crate::schema::used::{KeySet, KeySets};
 use crate::schema::value::ExprId;
-use crate::schema::{NameId, Schema, Simple};
+use crate::schema::{count_step, NameId, Schema, Simple};
 
 /// Which keys may still be used.
 pub struct Keys<'a> {
@@ -121,16 +121,13 @@ impl Schema {
     pub(crate) fn object_witness(&mut self, o: ObjId, keys: &Keys) -> Option<Witness> {
         let ends = self.may_end_object(o);
         let mut chosen = if ends { Vec::new() } else { self.solve(o, keys)? };
-        if self.error.is_some() {
-            return None;
-        }
         if let Some((ranks, _)) = keys.order {
             chosen.sort_by_key(|c| ranks.get(&c.0).copied().unwrap_or(u32::MAX));
         }
         if self.least_count(o) > MANY_KEYS {
             return None;
         }
-        let members = chosen.into_iter().map(|(name, value)| (name, self.compile_or_none(value))).collect();
+        let members = chosen.into_iter().map(|(name, value)| (name, self.compile_or_refuse(value))).collect();
         self.object_of(members)
     }
 
@@ -160,9 +157,7 @@ impl Schema {
         mut conj: Conjunction,
         keys: &Keys,
     ) -> Option<Vec<(NameId, ExprId)>> {
-        if self.late() {
-            return Some(Vec::new());
-        }
+        count_step();
         let mut choices: Vec<Box<[ObjId]>> = Vec::new();
         loop {
             while let Some(part) = parts.pop() {
@@ -337,9 +332,7 @@ impl Schema {
                 return Some(chosen);
             }
             while chosen.len() < conj.lo as usize {
-                if self.late() {
-                    return Some(chosen);
-                }
+                count_step();
                 let Some(name) = self.fresh(conj, term, &chosen, keys) else { break };
                 chosen.push((name, sub));
             }
@@ -376,8 +369,7 @@ impl Schema {
 
     fn find_cells(&mut self, patterns: &[TermId]) -> Vec<Cell> {
         if patterns.len() > MAX_PATTERNS {
-            self.too_many_cells();
-            return Vec::new();
+            too_many_cells();
         }
         let mut cells: Vec<Cell> = vec![(Vec::new(), Terms::ALL)];
         for &pattern in patterns {
@@ -397,19 +389,10 @@ impl Schema {
             }
             cells = next;
             if cells.len() > MAX_CELLS {
-                self.too_many_cells();
-                return Vec::new();
+                too_many_cells();
             }
         }
         cells
-    }
-
-    fn too_many_cells(&mut self) {
-        self.error.get_or_insert_with(|| {
-            crate::Error::limit(format!(
-                "more than {MAX_PATTERNS} key patterns, or {MAX_CELLS} ways in which they overlap, meet in one object"
-            ))
-        });
     }
 
     /// A key of a cell that is neither named nor used.
@@ -446,11 +429,15 @@ impl Schema {
             return known;
         }
         let found = self.shortest(Spelling::Raw, term).map(|text| self.name(&text));
-        if !self.lexicon.terms.overflow {
-            self.patterns.shortest.insert(term, found);
-        }
+        self.patterns.shortest.insert(term, found);
         found
     }
+}
+
+fn too_many_cells() -> ! {
+    crate::work::refuse(crate::Error::limit(format!(
+        "more than {MAX_PATTERNS} key patterns, or {MAX_CELLS} ways in which they overlap, meet in one object"
+    )))
 }
 
 impl Schema {

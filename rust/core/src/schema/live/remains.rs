@@ -179,7 +179,7 @@ impl Schema {
         let mut open = Open { rest: 2, begun: 0 };
         for &name in &simple.required {
             let value = self.value_at(&simple.shapes, &Key::Name(name));
-            let value = self.compile_or_none(value);
+            let value = self.compile_or_refuse(value);
             let length = self.witness(value)?.length.saturating_add(self.key_length(name));
             open.rest = open.rest.saturating_add(length).saturating_add(MARKS);
         }
@@ -246,7 +246,7 @@ impl Schema {
 
     /// A member whose key has so many bytes: from its beginning, and after what one token reads of it.
     fn member_remains(&mut self, key: usize, sub: ExprId, opens: Openings) -> Option<(usize, usize)> {
-        let value = self.compile_or_none(sub);
+        let value = self.compile_or_refuse(sub);
         let around = key.saturating_add(MARKS + BEGUN);
         let (whole, begun) = (self.witness(value)?.length, self.value_remains(value, opens)?);
         Some((whole.saturating_add(around), begun.saturating_add(around)))
@@ -277,7 +277,7 @@ impl Schema {
                 if !self.sub_is_live(sub) {
                     break;
                 }
-                let value = self.compile_or_none(sub);
+                let value = self.compile_or_refuse(sub);
                 let (length, begun) = (self.witness(value)?.length, self.value_remains(value, opens)?);
                 last = Some((sub, length, begun));
             }

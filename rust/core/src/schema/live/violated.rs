@@ -16,7 +16,7 @@ use super::object::{Conjunction, Keys};
 use crate::schema::by_key::Key;
 use crate::schema::object::ShapeId;
 use crate::schema::value::{ExprId, SchemaExpr};
-use crate::schema::{NameId, Schema};
+use crate::schema::{count_step, NameId, Schema};
 
 /// Keys that were chosen, each with what its value must satisfy.
 type Chosen = Vec<(NameId, ExprId)>;
@@ -55,9 +55,7 @@ impl Schema {
     }
 
     fn violate_from(&mut self, search: &mut Search, i: usize, chosen: Chosen) -> Option<Chosen> {
-        if self.late() {
-            return Some(chosen);
-        }
+        count_step();
         if chosen.len() > search.conj.hi as usize {
             return None;
         }
@@ -96,7 +94,7 @@ impl Schema {
     fn excludes(&mut self, sub: ExprId, own: ExprId) -> bool {
         sub == ExprId::FALSE
             || self.is_tag(sub) && self.is_tag(own) && {
-                let (sub, own) = (self.compile_or_none(sub), self.compile_or_none(own));
+                let (sub, own) = (self.compile_or_refuse(sub), self.compile_or_refuse(own));
                 self.plainly_apart(sub, own)
             }
     }
