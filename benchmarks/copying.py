@@ -27,7 +27,7 @@ from tokenform.bench.tables import save, text_table
 
 RESULTS = Path(__file__).resolve().parent / "results"
 # What each engine does where nothing is asked of it; the peers take any whitespace.
-DEFAULTS = EngineOptions("declared", "natural", "natural", "any")
+DEFAULTS = EngineOptions("declared", "natural", "natural", "natural")
 ANY_ORDER = replace(DEFAULTS, order="any")
 PEERS = EngineOptions()
 # The rows of the table: an engine, and the options that it is asked with.

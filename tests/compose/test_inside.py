@@ -115,14 +115,32 @@ def test_several_fields_and_branches() -> None:
         walk(grammar, seed)
 
 
-def test_a_grammar_inside_a_string_takes_every_escape() -> None:
-    grammar = tf.json_schema({"type": "string"}, strings_in={"": tf.regex('[a-zé/\n"😀]+')})
+def test_a_grammar_inside_a_string_takes_the_escapes_of_the_spelling() -> None:
+    inner = {"": tf.regex('[a-zé/\n"😀]+')}
+    grammar = tf.json_schema({"type": "string"}, strings_in=inner, strings="any")
     for text in (r'"a\u00e9"', r'"\uD83D\ude00\/"', r'"\n\u000A"', r'"\u0062"', r'"\""', r'"\u0022/"'):
         assert accepts(grammar, text), text
     for text in (r'"\u0041"', r'"\ud83d"', r'"\t"', r'"\u0009"', r'"\ud83dx"', r'"\ud83d\u0061"', r'"\u00"'):
         assert not accepts(grammar, text), text
     for seed in range(20):
         walk(grammar, seed)
+    natural = tf.json_schema({"type": "string"}, strings_in=inner)
+    for text in (r'"a\u00e9"', r'"\ud83d\ude00\/"', r'"\n\u000a"', r'"b"', r'"\""', r'"/"'):
+        assert accepts(natural, text), text
+    for text in (
+        r'"\u0062"',
+        r'"\u0022"',
+        r'"\u000A"',
+        r'"\uD83D\ude00"',
+        r'"\ud83d\uDE00"',
+        r'"\u002f"',
+        r'"\u00c9"',
+    ):
+        assert not accepts(natural, text), text
+    for seed in range(20):
+        walk(natural, seed)
+    slashes = tf.json_schema({"type": "string"}, strings_in={"": tf.regex("/+")})
+    assert accepts(slashes, r'"\//"') and not accepts(slashes, r'"\u"')
     canonical = tf.json_schema({"type": "string"}, strings_in={"": tf.regex("[é/]+")}, strings="canonical")
     assert (
         accepts(canonical, '"é/"') and not accepts(canonical, r'"\/"') and not accepts(canonical, r'"\u00e9"')

@@ -154,7 +154,7 @@ options = st.fixed_dictionaries(
         "order": st.sampled_from(["declared", "any"]),
         "whitespace": st.sampled_from(["natural", "natural", "compact", "spaced", "indent", "any"]),
         "numbers": st.sampled_from(["natural", "natural", "canonical", "any"]),
-        "strings": st.sampled_from(["any", "any", "canonical"]),
+        "strings": st.sampled_from(["natural", "natural", "any", "canonical"]),
     }
 )
 
@@ -321,7 +321,7 @@ OTHERS: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.parametrize("strings", ["canonical", "any"])
+@pytest.mark.parametrize("strings", ["natural", "canonical", "any"])
 @pytest.mark.parametrize("other", OTHERS)
 @pytest.mark.parametrize("names", KINDS)
 def test_words_beside_a_language_of_many(names: str, other: str, strings: str, tekken: tf.Vocabulary) -> None:

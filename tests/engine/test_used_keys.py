@@ -65,7 +65,7 @@ objects = st.one_of(maps, free, either).map(lambda schema: {"type": "object", **
 options = st.fixed_dictionaries(
     {
         "order": st.sampled_from(["declared", "any"]),
-        "strings": st.sampled_from(["canonical", "any"]),
+        "strings": st.sampled_from(["natural", "canonical", "any"]),
         "whitespace": st.just("compact"),
     }
 )

@@ -68,10 +68,12 @@ def test_whitespace_holds_what_json_dumps_indents(indent: int | str, whitespace:
     "text",
     [
         '{"a":1,"b":[1,{}]}',
-        '{ "a" : 1, "b" : [ 1, { } ] }',
+        '{ "a": 1, "b": [ 1, { } ] }',
         '{"b": [1, 2, 3],\n "z": {}}',
         '{\n  "a": 1,\n  "b": [{\n    "c": 1\n  }, {\n    "c": 2\n  }]\n}',
-        '{\n  "a": 1\n, "b":\n  {\n  }\n}',
+        '{\n  "a": 1,\n  "b": {\n  }\n}',
+        '{\n  "a": 1, "b": [\n  ]}',
+        '{"a":1,\r\n"b":[ ]\r\n}',
         '{\n"a": 1,\n"b": 2\n}',
     ],
 )
@@ -87,6 +89,13 @@ def test_natural_whitespace_holds_what_people_write(text: str) -> None:
         ' {"b": 1}',
         '{"b": 1}\n',
         '{"b"\n: 1}',
+        '{"b" : 1}',
+        '{"b": 1 , "z": 2}',
+        '{"b": 1\n, "z": 2}',
+        '{"b": [1\n, 2]}',
+        '{"b": [1 , 2]}',
+        '{"b":\n1}',
+        '{"b": 1 \n}',
         '{\t"b": 1}',
         "{\n" + " " * 17 + '"b": 1}',
     ],
@@ -94,6 +103,25 @@ def test_natural_whitespace_holds_what_people_write(text: str) -> None:
 def test_natural_whitespace_is_bounded(text: str) -> None:
     assert not accepts(OBJECT, text)
     json.loads(text)
+
+
+def test_after_a_break_behind_a_value_only_the_bracket_comes_and_no_break_where_a_key_is_missing() -> None:
+    closed = {**OBJECT, "additionalProperties": False, "required": ["a", "b"]}
+    for schema, begun, allowed in (
+        (closed, '{"a": 1', b","),
+        (closed, '{"a": 1, "b": 2', b"0123456789}\n\r .eE"),
+        (closed, '{"a": 1, "b": 2\n', b"}\t "),
+        (OBJECT, '{"b": null\n', b"}\t "),
+        (OBJECT, '{"b": []', b",}\n\r "),
+        ({"minItems": 2, "type": "array"}, "[[]", b","),
+        ({"minItems": 2, "type": "array"}, "[[], []", b",]\n\r "),
+        ({"minItems": 2, "type": "array"}, "[[], []\n", b"]\t "),
+    ):
+        automaton = tf.json_schema(schema).compile(VOCABULARY)
+        state = automaton.step_bytes(automaton.start, begun.encode())
+        found = {byte for byte in range(256) if automaton.allows(state, byte)}
+        digits = set(b"0123456789.eE") if begun == '{"a": 1' else set()
+        assert found - digits == set(allowed) - digits, begun
 
 
 @pytest.mark.parametrize("blank", [" ", "\n", "\t", "\r"])
@@ -130,13 +158,16 @@ def test_numbers_are_natural_canonical_or_in_any_spelling() -> None:
         assert not accepts(schema, text, numbers="any"), text
 
 
-def test_strings_are_canonical_or_in_any_spelling() -> None:
+def test_strings_are_natural_canonical_or_in_any_spelling() -> None:
     schema = {"enum": ["a/b", "\n", "😀"]}
     for text in ('"a/b"', '"\\n"', '"😀"'):
         assert accepts(schema, text) and accepts(schema, text, strings="canonical")
-    for text in ('"a\\/b"', '"\\u000a"', '"\\u000A"', '"\\ud83d\\uDE00"', '"\\u0061/b"'):
+    for text in ('"a\\/b"', '"\\u000a"', '"\\ud83d\\ude00"'):
         assert not accepts(schema, text, strings="canonical"), text
-        assert accepts(schema, text), text
+        assert accepts(schema, text) and accepts(schema, text, strings="any"), text
+    for text in ('"\\u000A"', '"\\ud83d\\uDE00"', '"\\u0061/b"', '"a\\u002fb"'):
+        assert not accepts(schema, text) and not accepts(schema, text, strings="canonical"), text
+        assert accepts(schema, text, strings="any"), text
 
 
 @pytest.mark.parametrize(

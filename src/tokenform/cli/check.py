@@ -33,7 +33,7 @@ def check(
     order: OrderOption = "any",
     whitespace: WhitespaceOption = "any",
     numbers: NumbersOption = "any",
-    strings: StringsOption = "any",
+    strings: StringsOption = "natural",
     strict: StrictOption = False,
     as_json: JsonOption = False,
 ) -> None:

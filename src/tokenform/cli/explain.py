@@ -38,7 +38,7 @@ def explain(
     order: OrderOption = "declared",
     whitespace: WhitespaceOption = "natural",
     numbers: NumbersOption = "natural",
-    strings: StringsOption = "any",
+    strings: StringsOption = "natural",
     strict: StrictOption = False,
     html: Annotated[
         Path | None,

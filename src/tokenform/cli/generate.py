@@ -62,7 +62,7 @@ def generate(
     order: OrderOption = "declared",
     whitespace: WhitespaceOption = "natural",
     numbers: NumbersOption = "natural",
-    strings: StringsOption = "any",
+    strings: StringsOption = "natural",
     strict: StrictOption = False,
     report: Annotated[
         Path | None,

@@ -39,14 +39,14 @@ _OPEN = {
     "order": ("any",),
     "whitespace": ("natural", "any"),
     "numbers": ("natural", "any"),
-    "strings": ("any",),
+    "strings": ("natural", "any"),
     "additional": ("schema",),
 }
 
 _ABSENT = {
     "whitespace": "natural",
     "numbers": "natural",
-    "strings": "any",
+    "strings": "natural",
     "additional": "schema",
 }  # by default
 

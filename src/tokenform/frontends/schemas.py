@@ -34,7 +34,7 @@ def json_schema(
     order: Literal["declared", "any"] = "declared",
     whitespace: Literal["natural", "compact", "spaced", "indent", "any"] = "natural",
     numbers: Literal["natural", "canonical", "any"] = "natural",
-    strings: Literal["any", "canonical"] = "any",
+    strings: Literal["natural", "canonical", "any"] = "natural",
     formats: Literal["assert", "annotate"] = "assert",
     additional: Literal["schema", "forbid"] = "schema",
     unsupported: Literal["refuse", "report"] = "refuse",
@@ -54,7 +54,9 @@ def json_schema(
         numbers: "natural": integers as digits, other numbers as any writer spells them (`19.90`, `3e-4`,
             `1E+06`), with values that a double holds and at most 80 digits before the point and 40 after it;
             "canonical": as `json.dumps` and `JSON.stringify` write them; "any": every spelling.
-        strings: every escape that JSON has, or only those that it demands.
+        strings: "natural": characters as they are, or as some writer of JSON escapes them: quotes, backslashes and
+            control characters, `\\u` with lower-case digits for what is not ASCII and for `<`, `>`, `&`, and `\\/`;
+            "canonical": only the escapes that JSON demands; "any": every escape that it has.
         formats: `format` is enforced, or only annotates.
         additional: undeclared properties as the schema says, or never.
         unsupported: a keyword that can't be enforced is refused, or ignored and reported.

@@ -10,6 +10,7 @@
 use super::{BackId, CompositeAutomaton, Part, Run, Thread, END};
 use crate::automaton::byte_automaton::Piece;
 use crate::automaton::{ByteAutomaton, CtxId, Pos};
+use crate::lexical::escapes::is_written_escaped;
 use crate::lexical::spell::OutcomeId;
 use crate::lexical::Lexicon;
 use crate::lexical::LONGEST;
@@ -56,12 +57,11 @@ struct Way {
     threads: Vec<Thread>,
 }
 
-/// The characters that an escape may still become, and whether it does so by hexadecimal digits.
-fn meant(pending: &[u8]) -> Option<(Vec<(u32, u32)>, bool)> {
+/// The characters that an escape may still become by hexadecimal digits.
+fn meant(pending: &[u8]) -> Option<Vec<(u32, u32)>> {
     const ALL: [(u32, u32); 2] = [(0, 0xD7FF), (0xE000, 0x10FFFF)];
     let digits = match pending {
-        b"\\" => return Some((ALL.to_vec(), true)),
-        b"\\/" => return Some((vec![(0x2F, 0x2F)], false)),
+        b"\\" => return Some(ALL.to_vec()),
         [b'\\', b'u', digits @ ..] => digits,
         _ => return None,
     };
@@ -87,7 +87,18 @@ fn meant(pending: &[u8]) -> Option<(Vec<(u32, u32)>, bool)> {
         (0xD000, 0xDFFF) => vec![(0xD000, 0xD7FF), (0x10000, 0x10FFFF)],
         _ => vec![(from, to)],
     };
-    Some((ranges, true))
+    Some(ranges)
+}
+
+/// The characters of ranges that some writer escapes by digits.
+fn written_escaped(ranges: &[(u32, u32)]) -> Vec<(u32, u32)> {
+    let mut out = Vec::new();
+    for &(from, to) in ranges {
+        let ascii = (from..=to.min(0x7F)).filter(|&cp| is_written_escaped(cp));
+        out.extend(ascii.map(|cp| (cp, cp)));
+        out.extend((to > 0x7F).then_some((from.max(0x80), to)));
+    }
+    out
 }
 
 /// The numbers of four hexadecimal digits that begin with these.
@@ -209,13 +220,22 @@ impl CompositeAutomaton {
         if strings == Strings::Canonical {
             return None;
         }
-        let (ranges, digits) = meant(&quote.pending)?;
+        if let Some(rest) = rest(b"\\/") {
+            let threads = self.advance(&quote.threads, b'/');
+            if !threads.is_empty() {
+                return Some(Way { rest, threads });
+            }
+        }
+        let ranges = match strings {
+            Strings::Natural if quote.pending.iter().any(u8::is_ascii_uppercase) => return None,
+            Strings::Natural => written_escaped(&meant(&quote.pending)?),
+            _ => meant(&quote.pending)?,
+        };
         let (c, threads) = ranges.iter().find_map(|&range| self.some_character(&quote.threads, range))?;
         let mut units = [0; 2];
         let spelled: String = c.encode_utf16(&mut units).iter().map(|u| format!("\\u{u:04x}")).collect();
         // digits may have been written in the other case
-        let rest = if digits { spelled.as_bytes().get(quote.pending.len()..)?.to_vec() } else { Vec::new() };
-        Some(Way { rest, threads })
+        Some(Way { rest: spelled.as_bytes().get(quote.pending.len()..)?.to_vec(), threads })
     }
 
     /// A character of the range that some thread reads, and the threads after it.

@@ -27,7 +27,8 @@ impl JsonMachine {
             }
             _ => {}
         }
-        let (words, place) = self.place_in_words(node, seen);
+        let left = self.white_leaves(pos);
+        let (words, place) = self.place_in_words(node, left, seen);
         // whitespace that must stand here
         if self.lexicon().outcome(pos.lex) == Lexicon::NONE {
             return (self.lexicon().in_words(pos.lex), place);
@@ -35,15 +36,23 @@ impl JsonMachine {
         (words, place)
     }
 
-    fn place_in_words(&mut self, node: Node, seen: Seen) -> (Vec<String>, Option<String>) {
+    fn place_in_words(
+        &mut self,
+        node: Node,
+        (go, close): (bool, bool),
+        seen: Seen,
+    ) -> (Vec<String>, Option<String>) {
         match node.place {
             ParserPhase::Done => (vec!["the end of the text".into()], None),
             ParserPhase::Root | ParserPhase::Value | ParserPhase::Item => {
                 (self.values_in_words(node.goals()), self.place_of_goals(node.goals(), seen))
             }
             ParserPhase::ObjectStart | ParserPhase::ObjectNext | ParserPhase::ObjectAfter => {
-                let mut words = self.keys_in_words(node);
-                if node.place != ParserPhase::ObjectNext && !self.object_goals(node.object()).is_empty() {
+                let mut words = if go { self.keys_in_words(node) } else { Vec::new() };
+                if close
+                    && node.place != ParserPhase::ObjectNext
+                    && !self.object_goals(node.object()).is_empty()
+                {
                     words.push(quoted("}"));
                 }
                 (words, self.place_of_object(node.object()))
@@ -51,7 +60,7 @@ impl JsonMachine {
             ParserPhase::Colon => (vec![quoted(":")], None),
             ParserPhase::ArrayStart | ParserPhase::ArrayAfter => {
                 let (mut words, mut place) = (Vec::new(), None);
-                if let Some((goals, _)) = self.item(node) {
+                if let Some((goals, _)) = self.item(node).filter(|_| go) {
                     let items = self.values_in_words(goals);
                     match node.place {
                         ParserPhase::ArrayStart => words.extend(items),
@@ -59,7 +68,7 @@ impl JsonMachine {
                     }
                     place = self.place_of_goals(goals, seen);
                 }
-                if !self.array_goals(node.array()).is_empty() {
+                if close && !self.array_goals(node.array()).is_empty() {
                     words.push(quoted("]"));
                 }
                 (words, place)

@@ -229,8 +229,13 @@ impl JsonMachine {
 
     fn best_property(&mut self, way: &mut Way, node: Node) -> Option<()> {
         let frame = self.frames[node.object()].clone();
+        let (go, close) = self.white_leaves(way.pos);
+        let close = close && node.place != ParserPhase::ObjectNext;
         let mut best: Option<(usize, Alternative)> = None;
         for a in frame.alternatives.iter() {
+            if !go && !self.schema.may_end_object(a.formula) {
+                continue;
+            }
             let own = self.object_cost(a, frame.used);
             let cost = own.saturating_add(self.cost_above(way, node.up, a.goal));
             if cost < NEVER && best.is_none_or(|b| cost < b.0) {
@@ -238,7 +243,7 @@ impl JsonMachine {
             }
         }
         let a = best?.1;
-        if self.schema.may_end_object(a.formula) && node.place != ParserPhase::ObjectNext {
+        if close && self.schema.may_end_object(a.formula) {
             return self.push(way, b"}");
         }
         let order = (a.order != FREE).then(|| (&self.frames.ranks[a.order as usize], a.from));
@@ -257,15 +262,20 @@ impl JsonMachine {
 
     fn best_item(&mut self, way: &mut Way, node: Node) -> Option<()> {
         let frame = self.frames[node.array()].clone();
+        let (go, close) = self.white_leaves(way.pos);
         let mut best: Option<(usize, ArrId)> = None;
         for &(goal, formula) in frame.iter() {
+            if !go && !self.schema.may_end_array(formula) {
+                continue;
+            }
             let own = self.array_cost(formula, None);
             let cost = own.saturating_add(self.cost_above(way, node.up, goal));
             if cost < NEVER && best.is_none_or(|b| cost < b.0) {
                 best = Some((cost, formula));
             }
         }
-        if self.schema.may_end_array(best?.1) {
+        let best = best?.1;
+        if close && self.schema.may_end_array(best) {
             return self.push(way, b"]");
         }
         if node.place == ParserPhase::ArrayAfter {

@@ -1,14 +1,18 @@
 //! What may stand between two lexemes.
 //!
-//! Runs are bounded, so that a model can't loop in them.  Natural: nothing, a space, or a line break (a space may stand
-//! before it, as Python 2 left it after commas) and an indentation; any: any mixture of up to [`RUN`] characters, or a
-//! line break and an indentation.  Indentations have up to eight columns a level (what `json.dumps(indent=0..8)`
-//! writes); how many levels there are is known only roughly, so that depths share their states.
+//! Runs are bounded, so that a model can't loop in them.  Natural: a space, or a line break and an indentation, where
+//! writers put them: after an opening bracket and a comma (there a space may stand before the break, as Python 2 left
+//! it), and before a bracket that closes; a space after a colon.  Before a comma and a colon stands nothing: after a
+//! break there a model writes the bracket that closes, and can't where a key is missing.  So what follows a value tells
+//! "go on" from "close", as an indented document does.  Any: any mixture of up to [`RUN`] characters, or a line break and
+//! an indentation.  Indentations have up to eight columns a level (what `json.dumps(indent=0..8)` writes); how many
+//! levels there are is known only roughly, so that depths share their states.
 //! Rejected: one indentation a document, chosen at its first line (each would be a copy of every context, and writers do
 //! mix: an array in one line, the next in ten).
 
 use super::{JsonMachine, Node, ParserPhase};
-use crate::automaton::CtxId;
+use crate::automaton::{CtxId, Pos};
+use crate::lexical::term::Term;
 use crate::lexical::{LexId, Spelling, TermId, Terms};
 use crate::schema::options::Whitespace;
 
@@ -26,15 +30,11 @@ impl JsonMachine {
     pub(super) fn white_at(&mut self, ctx: CtxId) -> LexId {
         let node = self.node(ctx);
         let ways = if self.splits(node.place) { self.ways(node) } else { (true, true) };
+        let place = node.place;
         let depth = match self.schema.options.whitespace {
             Whitespace::Any if node.depth > EXACT => node.depth.next_power_of_two(),
             Whitespace::Natural => node.depth.max(SHALLOW).next_power_of_two(),
             _ => node.depth,
-        };
-        // one state for all gaps that are alike: their masks differ only in what follows
-        let place = match self.schema.options.whitespace {
-            Whitespace::Natural if !self.is_edge(node.place) => ParserPhase::Value,
-            _ => node.place,
         };
         let key = (place, depth, ways);
         if let Some(&known) = self.answers.white.get(&key) {
@@ -46,26 +46,40 @@ impl JsonMachine {
         lex
     }
 
-    /// Whether the frame can go on, and whether it can close.
+    /// Whether the frame can go on (where nothing is written for it, that need not be known), and whether it can close.
     fn ways(&mut self, node: Node) -> (bool, bool) {
+        let free = self.schema.options.whitespace == Whitespace::Natural;
         match node.place {
             ParserPhase::ObjectStart | ParserPhase::ObjectAfter => {
-                (self.key_term(node.object()) != Terms::EMPTY, !self.object_goals(node.object()).is_empty())
+                let go = free || self.key_term(node.object()) != Terms::EMPTY;
+                (go, !self.object_goals(node.object()).is_empty())
             }
-            _ => (self.item(node).is_some(), !self.array_goals(node.array()).is_empty()),
+            _ => (free || self.item(node).is_some(), !self.array_goals(node.array()).is_empty()),
         }
     }
 
     /// Places where what was read of the whitespace tells "go on" from "close".
     fn splits(&self, place: ParserPhase) -> bool {
-        self.schema.options.whitespace == Whitespace::Indent
-            && matches!(
-                place,
-                ParserPhase::ObjectStart
-                    | ParserPhase::ArrayStart
-                    | ParserPhase::ObjectAfter
-                    | ParserPhase::ArrayAfter
-            )
+        match place {
+            ParserPhase::ObjectStart | ParserPhase::ArrayStart => {
+                self.schema.options.whitespace == Whitespace::Indent
+            }
+            ParserPhase::ObjectAfter | ParserPhase::ArrayAfter => {
+                matches!(self.schema.options.whitespace, Whitespace::Indent | Whitespace::Natural)
+            }
+            _ => false,
+        }
+    }
+
+    /// Which of "go on" and "close" the whitespace that was begun may still lead to.
+    pub(super) fn white_leaves(&mut self, pos: Pos) -> (bool, bool) {
+        if !self.splits(self.node(pos.ctx).place) {
+            return (true, true);
+        }
+        match self.lexicon().term(pos.lex).map(|known| self.terms().get(known.1).clone()) {
+            Some(Term::Tuple(ways)) => (ways[0] != Terms::EMPTY, ways[1] != Terms::EMPTY),
+            _ => (true, true),
+        }
     }
 
     fn white_term(&mut self, place: ParserPhase, depth: u32, (go, close): (bool, bool)) -> TermId {
@@ -73,10 +87,21 @@ impl JsonMachine {
         let style = self.schema.options.whitespace;
         match (style, place) {
             (Whitespace::Any, _) => self.any_white(depth),
-            (Whitespace::Natural, ParserPhase::Value) => self.natural_white(depth),
-            (Whitespace::Natural, ParserPhase::Colon) => {
+            (Whitespace::Natural, ParserPhase::Value) => {
                 let space = self.terms().literal(" ");
                 self.terms().optional(space)
+            }
+            (Whitespace::Natural, ParserPhase::ObjectStart | ParserPhase::ArrayStart) => {
+                self.beside_bracket(depth)
+            }
+            (Whitespace::Natural, ParserPhase::ObjectAfter | ParserPhase::ArrayAfter) => {
+                let white = self.beside_bracket(depth);
+                self.terms().tuple(&[only(go, Terms::EPS), only(close, white)])
+            }
+            (Whitespace::Natural, ParserPhase::ObjectNext | ParserPhase::Item) => {
+                let (space, line) = (self.terms().literal(" "), self.natural_line(depth));
+                let (space, line) = (self.terms().optional(space), self.terms().optional(line));
+                self.terms().concat(space, line)
             }
             (Whitespace::Spaced, ParserPhase::Value | ParserPhase::Item | ParserPhase::ObjectNext)
             | (Whitespace::Indent, ParserPhase::Value) => self.terms().literal(" "),
@@ -98,27 +123,20 @@ impl JsonMachine {
         self.terms().literal(&text)
     }
 
-    /// Gaps that are not like those inside objects and arrays.
-    fn is_edge(&self, place: ParserPhase) -> bool {
-        matches!(
-            place,
-            ParserPhase::Root
-                | ParserPhase::Done
-                | ParserPhase::Colon
-                | ParserPhase::Scalar
-                | ParserPhase::Key
-        )
+    /// Nothing, a space, or a line break and an indentation.
+    fn beside_bracket(&mut self, depth: u32) -> TermId {
+        let (space, line) = (self.terms().literal(" "), self.natural_line(depth));
+        let white = self.terms().or(&[space, line]);
+        self.terms().optional(white)
     }
 
-    fn natural_white(&mut self, depth: u32) -> TermId {
+    fn natural_line(&mut self, depth: u32) -> TermId {
         let terms = self.terms();
-        let (space, crlf, lf) = (terms.literal(" "), terms.literal("\r\n"), terms.literal("\n"));
-        let (space, ends) = (terms.optional(space), terms.or(&[crlf, lf]));
+        let (crlf, lf) = (terms.literal("\r\n"), terms.literal("\n"));
+        let ends = terms.or(&[crlf, lf]);
         let inside = terms.class(&[(9, 9), (32, 32)]);
         let indent = terms.repeat(inside, 0, COLUMNS * depth);
-        let line = terms.concat(ends, indent);
-        let line = terms.optional(line);
-        terms.concat(space, line)
+        terms.concat(ends, indent)
     }
 
     fn any_white(&mut self, depth: u32) -> TermId {

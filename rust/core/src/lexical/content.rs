@@ -53,6 +53,7 @@ impl Lexicon {
             Spelling::Raw => 0u8,
             Spelling::Json => 1,
             Spelling::JsonAny => 2,
+            Spelling::JsonNatural => 3,
         };
         Some(key(&[&[spelling], &content.to_le_bytes()[..]].concat()))
     }

@@ -16,7 +16,7 @@ mod clamp;
 pub mod content;
 mod cover;
 pub mod delta;
-mod escapes;
+pub(crate) mod escapes;
 mod find;
 pub(crate) mod in_words;
 mod lengths;

@@ -39,7 +39,10 @@ pub(super) fn slice(runs: &Row, base: u32, size: u32, keep: impl Fn(u32) -> bool
 }
 
 /// Where the filters of [`slice`] may change their answer, in ascending order.
-const BORDERS: [u32; 13] = [8, 9, 10, 11, 12, 13, 14, 0x20, 0x80, 0x800, 0xD800, 0xE000, 0x10000];
+const BORDERS: [u32; 20] = [
+    8, 9, 10, 11, 12, 13, 14, 0x20, 0x26, 0x27, 0x3C, 0x3D, 0x3E, 0x3F, 0x7F, 0x80, 0x800, 0xD800, 0xE000,
+    0x10000,
+];
 
 pub(super) fn join(runs: Vec<(u32, LexId)>) -> Row {
     let mut out: Vec<(u32, LexId)> = Vec::with_capacity(runs.len());

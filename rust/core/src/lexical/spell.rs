@@ -35,6 +35,8 @@ pub enum Spelling {
     Json,
     /// Inside a JSON string, every escape that JSON knows.
     JsonAny,
+    /// Inside a JSON string, the escapes that some writer of JSON writes ([`super::escapes::is_written_escaped`]).
+    JsonNatural,
 }
 
 /// Where a byte leads.
@@ -53,7 +55,7 @@ pub(super) enum Lex {
         spelling: Spelling,
         term: TermId,
     },
-    /// `depth` more digits of `bits` bits each; the number that they form selects the target.
+    /// `depth` more digits of `bits` bits each (5: hexadecimal in lower case); the number that they form selects the target.
     Block {
         bits: u8,
         depth: u8,
@@ -63,14 +65,16 @@ pub(super) enum Lex {
     },
     /// After a backslash.
     Escape {
-        any: bool,
+        spelling: Spelling,
         term: TermId,
     },
-    /// After a high surrogate: a backslash, then `u`, then the low one.
+    /// After a high surrogate: a backslash, then `u`, then the low one; `bits` as in a block.
     LowBackslash {
+        bits: u8,
         runs: Row,
     },
     LowU {
+        bits: u8,
         runs: Row,
     },
 }
@@ -149,7 +153,7 @@ impl Lexicon {
         let outcomes = held::set(&self.outcomes) + self.boxed.count(&self.outcomes, |o| held::slice(o));
         held::set(&self.states)
             + self.blocks.count(&self.states, |state| match state {
-                Lex::Block { runs, .. } | Lex::LowBackslash { runs } | Lex::LowU { runs } => {
+                Lex::Block { runs, .. } | Lex::LowBackslash { runs, .. } | Lex::LowU { runs, .. } => {
                     held::slice(runs)
                 }
                 _ => 0,
@@ -435,9 +439,9 @@ impl Lexicon {
             Lex::At { spelling, term } if byte == b'\\' => self.open_escape(spelling, term),
             Lex::At { .. } => self.lead(lex, byte),
             Lex::Block { bits, depth, runs, behind } => self.digit((bits, depth), &runs, byte, behind),
-            Lex::Escape { any, term } => self.escape(any, term, byte),
-            Lex::LowBackslash { runs } if byte == b'\\' => self.intern(Lex::LowU { runs }),
-            Lex::LowU { runs } if byte == b'u' => self.block(4, 4, runs),
+            Lex::Escape { spelling, term } => self.escape(spelling, term, byte),
+            Lex::LowBackslash { bits, runs } if byte == b'\\' => self.intern(Lex::LowU { bits, runs }),
+            Lex::LowU { bits, runs } if byte == b'u' => self.block(bits, 4, runs),
             Lex::LowBackslash { .. } | Lex::LowU { .. } => Self::DEAD,
         };
         self.steps.insert((lex, byte), to);
@@ -491,7 +495,6 @@ impl Lexicon {
             (6, 0x80..=0xBF) => byte as u32 & 0x3F,
             (4, b'0'..=b'9') => (byte - b'0') as u32,
             (4, b'a'..=b'f') => (byte - b'a') as u32 + 10,
-            // canonical blocks hold no capital: they are cut out when the block is made
             (4, b'A'..=b'F') => (byte - b'A') as u32 + 10,
             (5, b'0'..=b'9') => (byte - b'0') as u32,
             (5, b'a'..=b'f') => (byte - b'a') as u32 + 10,

@@ -377,7 +377,7 @@ mod tests {
             "a.*",
             "é*",
         ];
-        for spelling in [Spelling::Json, Spelling::JsonAny] {
+        for spelling in [Spelling::Json, Spelling::JsonAny, Spelling::JsonNatural] {
             let plain = Arc::new(Plain::new(&vocab, spelling));
             for (i, pattern) in patterns.iter().enumerate() {
                 for beside in [None, Some("x.*"), Some("ab(.|\\n)*"), Some("[a-z]+")] {

@@ -126,7 +126,7 @@ proptest! {
     #[test]
     fn classes_are_those_of_every_token_by_itself(draws in prop::collection::vec(any::<u32>(), 14)) {
         for schema in SCHEMAS {
-            for strings in [crate::Strings::Any, crate::Strings::Canonical] {
+            for strings in [crate::Strings::Natural, crate::Strings::Any, crate::Strings::Canonical] {
                 walk(schema, strings, &draws);
             }
         }

@@ -130,7 +130,7 @@ mod tests {
             pieces in prop::collection::vec(
                 prop::collection::vec(prop::sample::select(PIECES), 1..5), 1..40
             ),
-            spelling in prop::sample::select(vec![Spelling::Json, Spelling::JsonAny]),
+            spelling in prop::sample::select(vec![Spelling::Json, Spelling::JsonAny, Spelling::JsonNatural]),
         ) {
             let tokens = pieces.iter().map(|token| token.concat().into()).chain([Box::from(*b"</s>")]);
             let tokens: Vec<Box<[u8]>> = tokens.collect();

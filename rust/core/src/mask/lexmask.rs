@@ -89,14 +89,14 @@ impl LexMask {
         }
         crate::regex::format::prepare();
         vocab.add_texts_below(Trie::ROOT, &mut Vec::new());
-        for spelling in [Spelling::Json, Spelling::JsonAny] {
+        for spelling in [Spelling::JsonNatural, Spelling::Json, Spelling::JsonAny] {
             let mut lexicon = Lexicon::default();
             let free = lexicon.at(spelling, Terms::ALL);
             let content = lexicon.content(free, vocab.longest_in_trie() as u32);
             let mask = Self::by_chars(&mut lexicon, vocab, Trie::ROOT, free, None);
             let (Some(content), Some(mask)) = (content, mask) else { continue };
             mask.lengths(vocab, &mut lexicon, free);
-            if spelling == Spelling::JsonAny {
+            if spelling == Spelling::JsonNatural {
                 mask.plain(vocab, spelling);
             }
             let key = Key { vocabulary: vocab.key(), node: Trie::ROOT.0, content };

@@ -54,7 +54,7 @@ fn after(lexicon: &mut Lexicon, at: &[LexId], bytes: &Bytes) -> Option<Vec<LexId
 
 /// The same for the state of any string of a spelling.
 fn keeps_characters_of_all(lexicon: &mut Lexicon, lex: LexId, spelling: Spelling) -> bool {
-    static KEEPS: [OnceBool; 3] = [const { OnceBool::new() }; 3];
+    static KEEPS: [OnceBool; 4] = [const { OnceBool::new() }; 4];
     KEEPS[spelling as usize].get_or_init(|| keeps_characters(lexicon, lex))
 }
 

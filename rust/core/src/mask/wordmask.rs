@@ -17,8 +17,8 @@ use crate::work;
 
 struct Shared<'a> {
     trie: &'a Trie,
-    /// Characters may be written as escapes.
-    escapes: bool,
+    /// Which characters may be written as escapes.
+    spelling: Spelling,
     /// Bytes of the words that were read before the node.
     from: usize,
     outcome: Box<[u32]>,
@@ -40,7 +40,7 @@ pub(super) fn of_words(
     }
     let mut shared = Shared {
         trie: vocab.trie(),
-        escapes: spelling == Spelling::JsonAny,
+        spelling,
         from: set.depth as usize,
         outcome: lexicon.outcome_list(Lexicon::FIRST).into(),
         ids: Vec::new(),
@@ -88,7 +88,7 @@ impl Shared<'_> {
             }
             words = &words[1..];
         }
-        if self.escapes && words.first().is_some_and(|w| w.is_char_boundary(depth)) {
+        if self.spelling != Spelling::Json && words.first().is_some_and(|w| w.is_char_boundary(depth)) {
             if let Some(slash) = self.trie.child(node, b'\\') {
                 self.escape(words, depth, slash);
             }
@@ -107,26 +107,35 @@ impl Shared<'_> {
 
     /// The next character as an escape; `node` is where the backslash leads.
     fn escape(&mut self, mut words: &[Box<str>], depth: usize, node: NodeId) {
-        self.ids.extend(self.trie.tokens(node).iter().map(|t| t.0));
+        let spelling = self.spelling;
+        let mut begun = false;
         while let Some(c) = words.first().and_then(|word| word[depth..].chars().next()) {
             let same = words.partition_point(|w| w[depth..].starts_with(c));
             let (same, others) = words.split_at(same);
             let depth = depth + c.len_utf8();
-            let (text, length) = escaped(c);
-            self.spelled(same, depth, node, &text[..length]);
-            if c == '/' {
+            let (digits, slash) = (spelling.has_digits_of(c as u32), c == '/' && spelling.has_slash());
+            if digits {
+                let (text, length) = escaped(c);
+                self.spelled(same, depth, node, &text[..length]);
+            }
+            if slash {
                 self.spelled(same, depth, node, b"/");
             }
+            begun |= digits || slash;
             words = others;
+        }
+        if begun {
+            self.ids.extend(self.trie.tokens(node).iter().map(|t| t.0));
         }
     }
 
-    /// What is left of an escape, its digits in either case.
+    /// What is left of an escape, its digits in either case where the spelling knows capitals.
     fn spelled(&mut self, words: &[Box<str>], depth: usize, node: NodeId, rest: &[u8]) {
         let Some((&byte, rest)) = rest.split_first() else { return self.visit(words, depth, node, true) };
         // the `u` of an escape is no digit
         let capital = byte.to_ascii_uppercase();
-        let cases = if capital == byte || byte == b'u' { &[byte][..] } else { &[byte, capital] };
+        let one = capital == byte || byte == b'u' || !self.spelling.has_capitals();
+        let cases = if one { &[byte][..] } else { &[byte, capital] };
         for child in cases.iter().filter_map(|&b| self.trie.child(node, b)) {
             self.ids.extend(self.trie.tokens(child).iter().map(|t| t.0));
             self.spelled(words, depth, child, rest);

@@ -37,6 +37,8 @@ pub enum Whitespace {
 /// How the characters of strings are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Strings {
+    /// As writers of JSON write: as they are, with the escapes that JSON demands, those of what is not plain ASCII, and `\/`.
+    Natural,
     /// As they are, or by any escape.
     Any,
     /// Only the escapes that JSON demands, in their short form.
@@ -68,7 +70,7 @@ pub const CHOICES: [(&str, &[&str]); 7] = [
     ("order", &["declared", "any"]),
     ("whitespace", &["natural", "compact", "spaced", "indent", "any"]),
     ("numbers", &["natural", "canonical", "any"]),
-    ("strings", &["any", "canonical"]),
+    ("strings", &["natural", "canonical", "any"]),
     ("formats", &["assert", "annotate"]),
     ("additional", &["schema", "forbid"]),
     ("unsupported", &["refuse", "report"]),
@@ -80,7 +82,7 @@ impl Default for Options {
             order: Order::Declared,
             whitespace: Whitespace::Natural,
             numbers: Numbers::Natural,
-            strings: Strings::Any,
+            strings: Strings::Natural,
             formats: true,
             forbid_additional: false,
             report_unsupported: false,
@@ -105,6 +107,7 @@ impl Options {
             ("numbers", "natural") => self.numbers = Numbers::Natural,
             ("numbers", "canonical") => self.numbers = Numbers::Canonical,
             ("numbers", "any") => self.numbers = Numbers::Any,
+            ("strings", "natural") => self.strings = Strings::Natural,
             ("strings", "any") => self.strings = Strings::Any,
             ("strings", "canonical") => self.strings = Strings::Canonical,
             ("formats", "assert" | "annotate") => self.formats = value == "assert",

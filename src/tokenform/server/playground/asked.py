@@ -32,7 +32,7 @@ SPELLINGS = {
     "order": ("declared", "any"),
     "whitespace": ("natural", "compact", "spaced", "indent", "any"),
     "numbers": ("natural", "canonical", "any"),
-    "strings": ("any", "canonical"),
+    "strings": ("natural", "canonical", "any"),
 }
 CALLS = {"format": None, "tool_choice": ("auto", "required", "none")}
 KEPT = 128

@@ -167,6 +167,7 @@ impl Schema {
 
     pub(crate) fn string_spelling(&self) -> Spelling {
         match self.options.strings {
+            Strings::Natural => Spelling::JsonNatural,
             Strings::Any => Spelling::JsonAny,
             Strings::Canonical => Spelling::Json,
         }

@@ -15,7 +15,7 @@ export const OPTIONS = {
     order: ["declared", "any"],
     whitespace: ["natural", "compact", "spaced", "indent", "any"],
     numbers: ["natural", "canonical", "any"],
-    strings: ["any", "canonical"],
+    strings: ["natural", "canonical", "any"],
   },
   tools: {
     format: ["hermes", "llama3_json", "mistral_v11", "qwen3_coder", "deepseek_v3", "json"],
