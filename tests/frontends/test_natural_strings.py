@@ -1,6 +1,6 @@
 """`strings="natural"`: the spellings of a text that some writer of JSON writes, and no other.
 
-The judge lists the spellings of each character by a definition of its own, and all spellings that JSON has beside them.
+The judge lists the spellings of each character by a definition of its own, and all that JSON has beside them.
 """
 
 from __future__ import annotations

@@ -48,15 +48,16 @@ def json_schema(
         schema: the schema as a mapping, a boolean, or JSON text.  Without `$schema` it is read as draft
             2020-12, but for a list of schemas as `items`, which is read as the drafts before that do.
         order: keys as the schema's text first names them, or in any order.
-        whitespace: "natural": at each gap what a writer puts there, as the model likes: nothing, a space, or
-            one line break and an indentation; "compact": none; "spaced" and "indent": as `json.dumps` writes
-            it, with `indent=2`; "any": whatever JSON allows in bounded runs, around the document too.
+        whitespace: "natural": what a writer puts there, as the model likes: after an opening bracket, after
+            a comma and before a closing bracket nothing, a space, or one line break and an indentation; after
+            a colon nothing or a space; else nothing.  "compact": none; "spaced" and "indent": as `json.dumps`
+            writes it, with `indent=2`; "any": whatever JSON allows in bounded runs, around the document too.
         numbers: "natural": integers as digits, other numbers as any writer spells them (`19.90`, `3e-4`,
             `1E+06`), with values that a double holds and at most 80 digits before the point and 40 after it;
             "canonical": as `json.dumps` and `JSON.stringify` write them; "any": every spelling.
-        strings: "natural": characters as they are, or as some writer of JSON escapes them: quotes, backslashes and
-            control characters, `\\u` with lower-case digits for what is not ASCII and for `<`, `>`, `&`, and `\\/`;
-            "canonical": only the escapes that JSON demands; "any": every escape that it has.
+        strings: "natural": characters as they are, or as some writer escapes them: quotes, backslashes and
+            control characters, `\\u` with lower-case digits for what is not ASCII and for `<`, `>`, `&`, and
+            `\\/`; "canonical": only the escapes that JSON demands; "any": every escape that it has.
         formats: `format` is enforced, or only annotates.
         additional: undeclared properties as the schema says, or never.
         unsupported: a keyword that can't be enforced is refused, or ignored and reported.

@@ -12,7 +12,7 @@ from typing import Any
 from tokenform.batch.workers import run_tasks
 from tokenform.bench.data import DRAFTS
 from tokenform.bench.maskcheck import add_data_arguments, add_option_arguments, chosen_options, select
-from tokenform.bench.suites import differential, fuzz_corpus, hostile, mutations, official, walks
+from tokenform.bench.suites import differential, fuzz_corpus, hostile, mutations, official, walks, writers
 from tokenform.bench.tables import text_table
 
 BASELINE = Path(__file__).resolve().parents[4] / "tests" / "suites" / "baseline.json"
@@ -116,6 +116,12 @@ def run_mutations(arguments: argparse.Namespace) -> int:
     return 1 if bad else 0
 
 
+def run_writers(arguments: argparse.Namespace) -> int:
+    taken = writers.judge(select(arguments))
+    print(taken.report(arguments.show))
+    return 0 if taken.share >= arguments.least else 1
+
+
 def run_corpus(arguments: argparse.Namespace) -> int:
     print(f"{fuzz_corpus.make(arguments.folder)} seeds in {arguments.folder}")
     return 0
@@ -149,6 +155,10 @@ def parser() -> argparse.ArgumentParser:
     add_data_arguments(sub)
     sub.add_argument("--spellings", type=int, default=20, help="spellings a document")
     sub.add_argument("--timeout", type=float, default=60.0)
+    sub = command("writers", run_writers, "valid documents as writers write them, under the default options")
+    add_data_arguments(sub)
+    sub.add_argument("--show", type=int, default=20, help="so many of the refused")
+    sub.add_argument("--least", type=float, default=0.999, help="share of texts below which the status is 1")
     sub = command("hostile", run_hostile, "schemas that hurt")
     sub.add_argument("--only", help="schemas whose name holds this text")
     sub.add_argument("--all", action="store_true", help="list the harmless ones too")
