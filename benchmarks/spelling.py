@@ -1,6 +1,6 @@
 """What a chat model writes under each way of spelling JSON: escapes, breaks, nats a token, fields right.
 
-    python benchmarks/spelling.py .real/smollm2
+    python benchmarks/spelling.py .real/smollm2 2>texts.txt
     python benchmarks/spelling.py .real/smollm2 --rows default,any --texts texts.json
     python benchmarks/spelling.py .real/smollm2 --beside texts.json   # texts of another build: how many changed
 
@@ -16,6 +16,7 @@ from __future__ import annotations
 import argparse
 import json
 import re
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -182,6 +183,7 @@ def measure(model: Any, tokenizer: Any, options: dict[str, Any], tasks: int) -> 
                 "nats": nats(model, prompt, list(result.tokens)),
                 "right": list(leaves(answer, json.loads(result.text))),
             }
+            print(f"{form} {number}: {result.text}", file=sys.stderr, flush=True)
     return found
 
 
