@@ -2,7 +2,7 @@
 
     python benchmarks/spelling.py .real/smollm2 2>texts.txt
     python benchmarks/spelling.py .real/smollm2 --rows default,any --texts texts.json
-    python benchmarks/spelling.py .real/smollm2 --beside texts.json   # texts of another build: how many changed
+    python benchmarks/spelling.py .real/smollm2 --beside texts.json   # another build's: how many changed
 
 18 tasks (persons, orders, events, sentiments, nested lists, invoices, tickets), each as bare text and as a
 chat message with an instruction; greedy, 160 tokens at most.  Counted are texts that spell an ASCII letter or

@@ -1,7 +1,7 @@
 """`whitespace="natural"`: each gap holds what writers put there, and nothing else.
 
-The judge writes every valid document of a small schema in every layout, by rules of its own; what may come after
-each beginning of such a text is what stands there in one of them.
+The judge writes every valid document of a small schema in every layout, by rules of its own; what may come
+after each beginning of such a text is what stands there in one of them.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The real model writes JSON as writers do: names as they stand, no escaped letter, no break before a comma."""
+"""The real model writes JSON as writers do: no escaped letter of a name, no break before a comma."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ STRING = re.compile(r'"(\\.|[^"\\])*"')
 
 
 def is_naturally_spelled(text: str) -> bool:
-    """No letter, digit or `_` of ASCII as an escape; nothing before a comma or colon; no break after a colon."""
+    """No letter, digit or `_` of ASCII as an escape; nothing before commas and colons."""
     escaped = (chr(int(digits, 16)) for digits in ESCAPED.findall(text))
     if any(c.isascii() and (c.isalnum() or c == "_") for c in escaped):
         return False
