@@ -87,9 +87,9 @@ def test_a_layout_is_followed_as_if_it_were_demanded(layout: Any) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        '{"home":{"city": "Rome"}, "name":"Ada", "age": 36}',  # mixed
+        '{"home": {"city": "Rome"}, "name": "Ada","age": 36}',  # mixed
         '{"home": {"city": "Rome", "more": [1, 2]}, "name": "Ada", "age": 36}',  # a property of its own
-        '{"home": {"city": "R\\u006fme"}, "name": "Ada", "age": 36}',  # an escape that JSON does not demand
+        '{"home": {"city": "Rome"}, "name": "Ad\\u00e0", "age": 36}',  # an escape that JSON does not demand
     ],
 )
 def test_a_text_that_leaves_a_manner_is_followed_on_a_wider_one(text: str) -> None:
