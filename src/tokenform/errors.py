@@ -99,13 +99,15 @@ class InvalidState(TokenformError):
 
 
 class BudgetTooSmall(TokenformError):
-    """No complete text fits into `max_tokens`.
+    """No complete text fits into `max_tokens`; or, with `on_length="raise"`, the one that was written did not.
 
     Attributes:
         least: tokens of the shortest text that is known, where one is.
+        result: the text that was closed by the budget, a `Result`; None where none was begun.
     """
 
     least: int | None = None
+    result: Any = None
 
 
 class PromptTooLong(TokenformError):

@@ -145,7 +145,7 @@ def test_distributions_of_many_rows_are_those_of_each(local, mixture):
         nodes.append(Node([1], (), 1, auto, state, left, 0, place))
     sampler = MaskedSampler(local, SIZE, [0], mixture=mixture)
     second = list(rows.flip(1))
-    found, there = DenseDrawer(MaskTable(SIZE, "cpu")).distributions(sampler, [rows, second], nodes)
+    found, there, _ = DenseDrawer(MaskTable(SIZE, "cpu")).distributions(sampler, [rows, second], nodes)
     assert there.tolist() == [place != 6 for place in range(8)]
     for place, node in enumerate(nodes):
         if place != 6:

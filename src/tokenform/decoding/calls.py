@@ -11,6 +11,7 @@ from typing import Any, TypedDict
 
 from tokenform.decoding.aligned.sampler import AlignedSampler
 from tokenform.decoding.prompts import is_batch
+from tokenform.decoding.results import Result, too_long
 from tokenform.decoding.samplers.local import Local
 from tokenform.engine import Grammar
 from tokenform.errors import OptionError, TokenformError
@@ -36,6 +37,7 @@ class SampleOptions(TypedDict, total=False):
     on_error: str
     on_invalid: str
     max_tries: int
+    on_length: str
     logprobs: bool
 
 
@@ -47,6 +49,7 @@ class StreamOptions(TypedDict, total=False):
     sampler: AnySampler | None
     companion_prompt: Any
     stop: str | Sequence[str]
+    on_length: str
     on_field: Mapping[str, Callable[[Any], Any]] | None
     logprobs: bool
 
@@ -58,12 +61,14 @@ def check_counts(**counts: Any) -> None:
             raise OptionError(f"{name}={value!r} is not possible; give a whole number of at least 1.")
 
 
-def check_reactions(on_error: str, on_invalid: str) -> None:
-    """Refuses what is no reaction to errors and to texts that validators refuse."""
+def check_reactions(on_error: str = "raise", on_invalid: str = "raise", on_length: str = "return") -> None:
+    """Refuses what is no reaction to errors, to texts that validators refuse and to the end of the budget."""
     if on_invalid not in ("resample", "return", "raise"):
         raise OptionError(f'on_invalid={on_invalid!r} is not known; choose "resample", "return" or "raise".')
     if on_error not in ("raise", "return"):
         raise OptionError(f'on_error={on_error!r} is not known; choose "raise" or "return".')
+    if on_length not in ("raise", "return"):
+        raise OptionError(f'on_length={on_length!r} is not known; choose "return" or "raise".')
 
 
 def pair_one(prompt: Any, grammar: Any, what: str) -> tuple[Any, Constraint]:
@@ -110,8 +115,13 @@ def ending_at(stop: str | Sequence[str], grammar: Any) -> Any:
     return until(listed) | ~holding
 
 
-def given_back(written: list[list[Any]], batched: bool, on_error: str) -> Any:
+def given_back(written: list[list[Any]], batched: bool, on_error: str, on_length: str = "return") -> Any:
     """Results and errors of all texts, those of a prompt together, as `sample` gives them back."""
+    if on_length == "raise":
+        written = [
+            [too_long(one) if isinstance(one, Result) and one.reason == "length" else one for one in group]
+            for group in written
+        ]
     failed = next((one for group in written for one in group if isinstance(one, TokenformError)), None)
     if failed is None or on_error == "return":
         return written if batched else written[0]

@@ -38,6 +38,7 @@ from tokenform.decoding.calls import (
     texts_of,
 )
 from tokenform.decoding.configuration import configured_sampler, context_length, read_vocabulary
+from tokenform.decoding.cuts import cut_at, cut_values, whole_calls
 from tokenform.decoding.decoder import Decoder
 from tokenform.decoding.decoders import Decoders
 from tokenform.decoding.draws import Transform
@@ -47,7 +48,7 @@ from tokenform.decoding.partial import Partials
 from tokenform.decoding.pieces import TextPieces
 from tokenform.decoding.progress import Progress
 from tokenform.decoding.prompts import Prompt, PromptFormat, PromptReader, is_batch
-from tokenform.decoding.results import Result, Stats, T, read_value
+from tokenform.decoding.results import Result, Stats, T, read_value, too_long
 from tokenform.decoding.row import Row, check_shortest
 from tokenform.decoding.samplers.local import Local
 from tokenform.decoding.speculative.backbone import check_model
@@ -61,6 +62,7 @@ from tokenform.decoding.weighted import all_weighted
 from tokenform.engine import Limits, Vocabulary
 from tokenform.errors import DrafterError, ModelError, OptionError, PromptTooLong, TokenformError
 from tokenform.frontends import Condition, to_constraint
+from tokenform.frontends.tools.calls import ToolCalls
 
 
 class Generator:
@@ -198,6 +200,7 @@ class Generator:
         on_error: str = "raise",
         on_invalid: str = "resample",
         max_tries: int = TRIES,
+        on_length: str = "return",
         logprobs: bool = True,
     ) -> Any:
         """Write n texts for a prompt.
@@ -211,7 +214,7 @@ class Generator:
             seed: key of the draws: the same seed gives the same texts, whatever else is in the batch.  Equal
                 prompts of a list have equal texts; None draws a fresh seed for each prompt.  Or a list of
                 seeds, one for each prompt.
-            max_tokens: most tokens of a text (end-of-text excluded); texts are never cut: they end within it.
+            max_tokens: most tokens of a text (end-of-text excluded); texts are complete within it.
             sampler: in place of the generator's own, for this call.
             progress: show a bar; None shows one for long batches on a terminal.
             companion_prompt: what the mixture's companion reads in place of the prompt; or a list of them.
@@ -223,25 +226,28 @@ class Generator:
                 with a temperature from the distribution given that they accept; "return" gives it back, with
                 `Result.error`; "raise" makes it an error.
             max_tries: most attempts at a text that validators accept; after them it is an error.
+            on_length: what becomes of a text into which `max_tokens` cut: "return" gives it back, complete,
+                with the reason "length" and what the budget made of it in `Result.cut`; "raise" makes it an
+                error, which has it as `result`.
             logprobs: whether the log-probabilities of a `Local`'s tokens are told.  Without, where the
                 grammar allows few tokens only their logits are computed, which over a large vocabulary saves
                 most of a step; the texts are the same.
         Returns:
             list[Result] of length n, or one such list for each entry of a batch.
         Raises:
-            BudgetTooSmall: no accepted text has so few tokens.
+            BudgetTooSmall: no accepted text has so few tokens; or see `on_length`.
             InvalidType: validators refuse a text, see `on_invalid`; it has the text and its value so far.
             PromptTooLong, OptionError, ModelError, SamplingError, VocabularyError.
             What a validator raises that is neither ValueError nor AssertionError, as it is.
         """
         check_counts(n=n, max_tokens=max_tokens, max_tries=max_tries)
-        check_reactions(on_error, on_invalid)
+        check_reactions(on_error, on_invalid, on_length)
         prompts, grammars, batched = pair(prompt, ending_at(stop, grammar))
         chosen, seeds = self.chosen(sampler), seeds_of(seed, len(prompts))
         if isinstance(chosen, AlignedSampler):
             asked = list(zip(prompts, grammars, seeds, strict=True))
             drawn = all_weighted(self, chosen, asked, n, max_tokens, progress, on_invalid)
-            return given_back(drawn, batched, on_error)
+            return given_back(drawn, batched, on_error, on_length)
         rows: list[Row | TokenformError] = []
         for one, constraint, key, other in zip(
             prompts, grammars, seeds, self._companions(companion_prompt, len(prompts)), strict=True
@@ -259,7 +265,7 @@ class Generator:
                 bar.advance(token)
         groups = [rows[start : start + n] for start in range(0, len(rows), n)]
         written = settled(self, groups, grammars, chosen, stop, on_invalid, max_tries)
-        return given_back(written, batched, on_error)
+        return given_back(written, batched, on_error, on_length)
 
     @overload
     def stream(
@@ -293,6 +299,7 @@ class Generator:
         sampler: AnySampler | None = None,
         companion_prompt: Any = None,
         stop: str | Sequence[str] = (),
+        on_length: str = "return",
         partial: bool = False,
         on_field: Mapping[str, Callable[[Any], Any]] | None = None,
         logprobs: bool = True,
@@ -312,6 +319,7 @@ class Generator:
         if on_field is not None and not partial:
             raise OptionError("on_field= is for streams of values; add partial=True.")
         check_counts(max_tokens=max_tokens)
+        check_reactions(on_length=on_length)
         one, constraint = pair_one(prompt, ending_at(stop, grammar), "stream")
         chosen = self.chosen(sampler)
         if not isinstance(chosen, Local):
@@ -319,7 +327,7 @@ class Generator:
         (other,) = self._companions(companion_prompt, 1)
         (key,) = seeds_of(seed, 1)
         (row,) = self.rows(one, constraint, 1, key, max_tokens, other, logprobs=logprobs)
-        pieces = self._stream(row, constraint, self.decoder(chosen, 1), stop)
+        pieces = self._stream(row, constraint, self.decoder(chosen, 1), stop, on_length)
         return Partials(pieces, constraint, on_field) if partial else pieces
 
     def prompt_ids(self, prompt: Any, grammar: Any = None) -> list[int]:
@@ -363,7 +371,12 @@ class Generator:
         return chosen.bind(model or self.language_model(), known, ids, budget, encode=self._decoders.encode)
 
     def _stream(
-        self, row: Row, grammar: Constraint, decoder: Decoder, stop: str | Sequence[str] = ()
+        self,
+        row: Row,
+        grammar: Constraint,
+        decoder: Decoder,
+        stop: str | Sequence[str] = (),
+        on_length: str = "return",
     ) -> Yields[str, None, Result]:
         pieces, asked = TextPieces(texts_of(stop)), {"max_tokens": row.budget}
         with span_of(self, row.prompt, grammar, asked, current=False) as ended:
@@ -374,6 +387,8 @@ class Generator:
             if row.output.error is not None:
                 raise row.output.error
             result: Result = ended(self.result(row, grammar))
+        if on_length == "raise" and result.reason == "length":
+            raise too_long(result)
         return result
 
     def chosen(self, sampler: AnySampler | None) -> AnySampler:
@@ -464,9 +479,16 @@ class Generator:
         output = row.output
         text = b"".join(self._tokens[token] for token in output.tokens).decode("utf-8", errors="replace")
         text = text[: min((at for one in texts_of(stop) if (at := text.find(one)) >= 0), default=None)]
+        cut, made = output.cut, {}
         value, error = read_value(grammar, text)
         if error is not None and not refused:
             raise error
+        if cut is not None:
+            at = min(cut_at(cut, output.tokens, self._tokens), len(text))
+            value = whole_calls(value, grammar, text[:at])
+            calls = isinstance(value, ToolCalls)
+            values = [""] if calls else cut_values(cut, text, output.tokens, self._tokens, row.automaton)
+            made = {"cut_at": at, "cut": values}
         return Result(
             text,
             output.tokens,
@@ -481,4 +503,5 @@ class Generator:
             reason=output.reason,
             automaton=row.automaton,
             origin=Origin(self, row.prompt),
+            **made,
         )

@@ -43,7 +43,7 @@ class LocalDistribution(WrappedModel):
             written = tuple(prefix[len(row.prompt) :])
             state, remaining = self._state(written), row.budget - len(written)
             nodes.append(Node(prefix, (), len(row.prompt), row.automaton, state, remaining))
-        found, there = self._draws.distributions(self._sampler, [torch.from_numpy(own)], nodes)
+        found, there, _ = self._draws.distributions(self._sampler, [torch.from_numpy(own)], nodes)
         if not bool(there.all()):
             raise hopeless()
         return found.log().numpy()

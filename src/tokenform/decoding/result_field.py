@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
+from tokenform.decoding.cuts import pointer_of
 from tokenform.errors import InvalidSchema, OptionError
 from tokenform.frontends.json_reader import JsonReader
 
@@ -104,7 +105,7 @@ def result_fields(result: Result[Any], pointers: Collection[str] | None = None) 
     def told(path: tuple[str | int, ...], value: Any, start: int, end: int) -> None:
         if pointers is None and isinstance(value, dict | list):
             return
-        pointer = _pointer(path)
+        pointer = pointer_of(path)
         if pointers is None or pointer in pointers:
             found[pointer] = value, start, end
 
@@ -122,10 +123,6 @@ def result_fields(result: Result[Any], pointers: Collection[str] | None = None) 
         logprob = math.fsum(known) if known else None
         made[pointer] = Field(pointer, value, result.text[start:end], start, end, tokens, logprob, result)
     return made
-
-
-def _pointer(path: tuple[str | int, ...]) -> str:
-    return "".join(f"/{str(part).replace('~', '~0').replace('/', '~1')}" for part in path)
 
 
 class _Places:

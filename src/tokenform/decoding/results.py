@@ -10,7 +10,7 @@ from typing_extensions import TypeVar
 
 from tokenform.decoding.speculative.report import Report
 from tokenform.engine import TokenAutomaton
-from tokenform.errors import InvalidType
+from tokenform.errors import BudgetTooSmall, InvalidType
 from tokenform.frontends.tools.calls import ToolCall, ToolCalls
 
 if TYPE_CHECKING:
@@ -104,7 +104,15 @@ class Result(Generic[T]):
         guessed: bool [len(tokens)], whether each token is an accepted draft; empty for weighted samplers.
         likeliest: at each token (id, log-probability) of the model's likeliest ones, best first; empty unless
             they were asked for (`Scheduler.submit`).
-        reason: "end" (an end-of-text token, or nothing else may follow) or "length" (the budget is used up).
+        reason: "end", or "length" where the budget cut in: at some token it refused what would have been
+            drawn under the constraint alone, so that the text could still be completed.  Samplers of whole
+            texts draw from texts that fit; theirs is "length" only where the last token allowed was used.
+        cut_at: how many characters were written before that; None for "end".
+        cut: JSON Pointers of the values that the budget made: the one in progress when it cut in, as far as it
+            was not complete, those written after, and a container that it closed before any of these.  What is
+            not listed is what a larger budget has there, too; the containers around what is listed may have
+            more members then.  [""] for texts that are no JSON document, and for tool calls, of which `value`
+            has those alone that were complete.
         automaton: the constraint over the model's tokens, for drawings; None for weighted samplers.
         error: why the type's validators refuse the text, where that was asked for (`on_invalid="return"`);
             `value` is then the document as JSON has it.  None for a valid text.
@@ -123,6 +131,8 @@ class Result(Generic[T]):
     guessed: list[bool] = field(default_factory=list)
     likeliest: list[list[tuple[int, float]]] = field(default_factory=list)
     reason: str = "end"
+    cut_at: int | None = None
+    cut: list[str] = field(default_factory=list)
     automaton: TokenAutomaton | None = field(default=None, repr=False, compare=False)
     error: InvalidType | None = None
     origin: Origin | None = field(default=None, repr=False, compare=False)
@@ -162,6 +172,19 @@ class Result(Generic[T]):
     def tool_calls(self) -> list[ToolCall]:
         """The calls of a text that was written under `tf.tools`, in order; of any other text none."""
         return list(self.value) if isinstance(self.value, ToolCalls) else []
+
+
+def too_long(result: Result) -> BudgetTooSmall:
+    """The error of a text into which the budget cut, where that is to be one."""
+    where = ", ".join(one or "the whole text" for one in result.cut)
+    error = BudgetTooSmall(
+        f"the text did not end within its {len(result.tokens)} tokens, and was closed there"
+        + (f"; made by the budget: {where}" if where else "")
+        + '. Raise max_tokens, or take on_length="return" and look at Result.cut.',
+        pointer=next(iter(result.cut), None),
+    )
+    error.result = result
+    return error
 
 
 def read_value(grammar: Any, text: str) -> tuple[Any, InvalidType | None]:

@@ -6,8 +6,9 @@ truncation knows the mask.  Where no accepted end is left within the budget afte
 distribution is the same given that one is left; where truncation has kept no such token, it is `Local`'s
 distribution over those that leave one.
 Invariant: the race of a node has one set of numbers, so the conditional distribution is drawn by the next
-best token that fits, and tokens that fit are drawn as if there were no budget.
-Complexity: O(V) a node; one mask, one `distance`, and a second mask near the budget's end.
+best token that fits, and tokens that fit are drawn as if there were no budget.  Where one does not fit, the
+draw says so (`Drawn.refused`): that is what it means that a budget cut in.
+Complexity: O(V) a node; one mask, one `distance`, and a second mask where the draw does not fit.
 Rejected: the budget's mask at every node (as many states as the mask has bits).
 """
 
@@ -46,6 +47,7 @@ class Drawn(NamedTuple):
         best: the model's likeliest tokens, best first, as many as were asked for.
         chances: their probabilities under the model's own distribution, if these were asked for.
         allowed: the likeliest allowed token that does not end the text; -1 for none, or if not asked for.
+        refused: what would have been drawn here without the budget; None: the same.
     """
 
     token: int
@@ -54,6 +56,7 @@ class Drawn(NamedTuple):
     best: Sequence[int] = ()
     chances: Sequence[float] = ()
     allowed: int = -1
+    refused: int | None = None
 
 
 class Wish(NamedTuple):
@@ -150,11 +153,6 @@ class MaskedSampler:
         for transform in self.transforms:
             scores = transform(node.text, scores)
         return scores
-
-    def at_edge(self, node: Node) -> bool:
-        """Whether nothing but a shortest end fits, so that nearly every draw needs the budget's mask."""
-        distance = node.automaton.distance(node.state, node.remaining)
-        return distance is None or node.remaining <= distance
 
     def fits(self, node: Node, token: int) -> bool:
         """Whether an accepted end is left within the budget after the token."""

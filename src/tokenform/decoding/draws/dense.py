@@ -58,29 +58,29 @@ class DenseDrawer:
         free, places = self._free(sampler, [own, *logits[1:]], nodes, found)
         if not places:
             return found
-        edge = [nodes[i].automaton is not None and sampler.at_edge(nodes[i]) for i in places]
-        self._settle(sampler, own, free, nodes, places, edge, found, wish)
+        self._settle(sampler, own, free, nodes, places, False, found, wish)
         late = [
             (at, i)
             for at, i in enumerate(places)
-            if not edge[at] and found[i].error is None and not sampler.fits(nodes[i], found[i].token)
+            if found[i].error is None and not sampler.fits(nodes[i], found[i].token)
         ]
         if late:
+            refused = [found[i].token for _, i in late]
             rows = torch.tensor([at for at, _ in late], device=free.device)
-            self._settle(
-                sampler, own, free[rows], nodes, [i for _, i in late], [True] * len(late), found, wish
-            )
+            self._settle(sampler, own, free[rows], nodes, [i for _, i in late], True, found, wish)
+            for (_, i), token in zip(late, refused, strict=True):
+                found[i] = found[i]._replace(refused=token)
         return found
 
     @torch.inference_mode()
     def distributions(
         self, sampler: MaskedSampler, logits: Sequence[Rows], nodes: Sequence[Node]
-    ) -> tuple[torch.Tensor, torch.Tensor]:
+    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         """What tokens are drawn from at each of N nodes; nothing is brought to the host.
 
         Returns:
             float64 [N, V of the model]; bool [N], False for rows that have no distribution, which are
-            undefined.
+            undefined; float64 [N], the mass that the budget refuses.
         Raises:
             TokenformError: a mask, mixture or transform of one of them fails.
         """
@@ -93,16 +93,17 @@ class DenseDrawer:
         ample, tight = self._ample(nodes), self._tight(nodes)
         distribution, there = sampler.local.log_distributions(self._applied(free, ample))
         distribution = distribution.exp_().nan_to_num_(nan=0.0)
+        refused = torch.zeros_like(distribution[:, 0])
         closer = [i for i, (one, other) in enumerate(zip(ample, tight, strict=True)) if one is not other]
         if closer:
             rows = torch.tensor(closer, device=distribution.device)
-            kept, also = self._within(
+            kept, also, lost = self._within(
                 sampler, own[rows], free[rows], distribution[rows], [tight[i] for i in closer]
             )
-            distribution[rows], there[rows] = kept, there[rows] & also
+            distribution[rows], there[rows], refused[rows] = kept, there[rows] & also, lost
         if own.shape[1] > sampler.size:
             distribution = torch.nn.functional.pad(distribution, (0, own.shape[1] - sampler.size))
-        return distribution, there
+        return distribution, there, refused
 
     def _within(
         self,
@@ -111,15 +112,18 @@ class DenseDrawer:
         free: torch.Tensor,
         distribution: torch.Tensor,
         wanted: Sequence[Wanted | None],
-    ) -> tuple[torch.Tensor, torch.Tensor]:
-        """Distributions given that the budget's masks allow the token, and whether there are any."""
+    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        """Distributions given that the budget's masks allow the token, whether there are any, and the mass of
+        what they don't allow.
+        """
         fits = self._applied(torch.zeros_like(distribution), wanted) == 0
         fits[:, [t for t in sampler.eos if t < sampler.size]] = True
         instead, there = sampler.local.log_distributions(self._tightened(sampler, own, free, wanted))
         kept = distribution * fits
         total = kept.sum(-1, keepdim=True)
         some = total > 0
-        return torch.where(some, kept / total, instead.exp().nan_to_num(nan=0.0)), some[:, 0] | there
+        lost = (distribution * ~fits).sum(-1)
+        return torch.where(some, kept / total, instead.exp().nan_to_num(nan=0.0)), some[:, 0] | there, lost
 
     def _ample(self, nodes: Sequence[Node]) -> list[Wanted | None]:
         return [None if n.automaton is None or n.state is None else (n.automaton, n.state) for n in nodes]
@@ -163,7 +167,7 @@ class DenseDrawer:
         free: torch.Tensor,
         nodes: Sequence[Node],
         places: Sequence[int],
-        edge: Sequence[bool],
+        edge: bool,
         found: list[Drawn],
         wish: Wish,
     ) -> None:
@@ -175,7 +179,7 @@ class DenseDrawer:
                 found[places[0]] = Drawn(-1, 0.0, error)
                 return
             for at, i in enumerate(places):  # which of the masks can't be had: one by one
-                self._settle(sampler, own, free[at : at + 1], nodes, [i], [edge[at]], found, wish)
+                self._settle(sampler, own, free[at : at + 1], nodes, [i], edge, found, wish)
             return
         top, best = masked.max(-1)
         if sampler.local.temperature > 0:
@@ -199,17 +203,17 @@ class DenseDrawer:
         free: torch.Tensor,
         nodes: Sequence[Node],
         places: Sequence[int],
-        edge: Sequence[bool],
+        edge: bool,
     ) -> tuple[torch.Tensor, torch.Tensor | None]:
         """Scores under the masks [n, V], and the least score that truncation leaves in each row [n, 1]."""
         local, truncated = sampler.local, not sampler.local.truncation.off
         here = [nodes[i] for i in places]
         ample = self._ample(here)
         tight: list[Wanted | None] = [
-            (n.automaton, n.state, n.remaining) if close and n.state is not None else one
-            for n, one, close in zip(here, ample, edge, strict=True)
+            (n.automaton, n.state, n.remaining) if edge and n.state is not None else one
+            for n, one in zip(here, ample, strict=True)
         ]
-        if local.temperature == 0 or not truncated or not any(edge):
+        if local.temperature == 0 or not truncated or not edge:
             masked = self._applied(free, tight)
             return masked, _least(masked, local)
         wide = self._applied(free, ample)

@@ -58,14 +58,15 @@ class LazyDrawer:
             given = logits[0][place]
             row = given if isinstance(given, Listed) else _on_host(given)
             try:
-                token = self._one(sampler, [rows[place] for rows in logits], row, node)
+                token, refused = self._one(sampler, [rows[place] for rows in logits], row, node)
                 if isinstance(row, Listed):  # of nodes where nothing more was wished for
-                    found.append(Drawn(token, math.nan))
+                    found.append(Drawn(token, math.nan, refused=refused))
                     continue
                 total = _normaliser(row) if wish.logprob or wish.chances else math.nan
                 best = _best_of(row, wish.best)
                 chances = [math.exp(float(row[t]) - total) for t in best] if wish.chances else ()
-                found.append(Drawn(token, float(row[token]) - total, None, best, chances))
+                logprob = float(row[token]) - total
+                found.append(Drawn(token, logprob, None, best, chances, refused=refused))
             except Exception as error:  # a transform is the caller's own
                 found.append(Drawn(-1, 0.0, own_error(error, FAILED)))
         return found
@@ -82,22 +83,23 @@ class LazyDrawer:
 
     def _one(
         self, sampler: MaskedSampler, logits: Sequence[torch.Tensor | Listed], row: Row, node: Node
-    ) -> int:
+    ) -> tuple[int, int | None]:
+        """The token, and the one that the budget refused."""
         own = row if isinstance(row, Listed) else row[: sampler.size]
         free = own
         if not sampler.untouched:
             free = _on_host(sampler.free(cast("list[torch.Tensor]", logits), node).detach())
         local, auto, key = sampler.local, node.automaton, race_key(node.seed, node.sequence, node.position)
         if auto is None:
-            return draw_row(free, None, local, key)
+            return draw_row(free, None, local, key), None
         allowed = self._allowed(auto, node.state, sampler.size)
         token = draw_row(free, allowed, local, key)
         if sampler.fits(node, token):
-            return token
+            return token, None
         within = _listed(np.asarray(auto.mask_within(node.state, node.remaining)), sampler.size)
         if sampler.mixture is not None and not np.isfinite(_some(free, within)).any():
-            return draw_row(own, within, local, key)
-        return draw_row(free, within, local, key, _threshold(free, allowed, local))
+            return draw_row(own, within, local, key), token
+        return draw_row(free, within, local, key, _threshold(free, allowed, local)), token
 
     def _allowed(self, automaton: Any, state: Any, size: int) -> np.ndarray:
         key = state if isinstance(state, State) else (automaton, state)  # the engine's are of one automaton

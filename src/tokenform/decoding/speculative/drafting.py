@@ -241,7 +241,7 @@ def _sample(scored: Sequence[Scored], draws: NodeDraws) -> None:
     for group in groups:
         rows = [torch.cat([one.rows for one in group])] * group[0].ask.copies
         nodes = [node for one in group for _, node in one.ask.nodes]
-        distributions.append(draws.distributions(group[0].ask.sampler, rows, nodes))
+        distributions.append(draws.distributions(group[0].ask.sampler, rows, nodes)[:2])
     found = draws.samples(distributions, keys, counts) if keys else []
     for one in scored:
         one.samples, found = found[: len(one.ask.nodes)], found[len(one.ask.nodes) :]

@@ -72,10 +72,10 @@ class Live:
 
     def ended(self) -> str:
         """Why nothing more can be written, or ""."""
-        if self.remaining <= 0:
-            return "length"
         auto, state = self.request.automaton, self.output.state
-        if auto is not None:
+        if self.remaining <= 0 and (auto is None or not self.request.eos):
+            return "length"
+        if auto is not None:  # without a token left, the model is asked once more: for the end, or for more
             if auto.is_finished(state):
                 return "end"
             if state is not None and auto.is_accepting(state) and not self._goes_on(state):

@@ -26,6 +26,7 @@ from .grammar import goes_on
 from .live import Live
 from .node import Node
 from .node_draws import NodeDraws
+from .request import UNKNOWN
 from .scores import Columns, Scores
 from .tree import ROOT
 from .verifiers import Coins, DrawnRule, Forest, SampleAndMatch
@@ -44,11 +45,13 @@ class Verdict(NamedTuple):
     Attributes:
         tokens: those that are committed, an end-of-text included, perhaps with some behind it.
         logprobs: of each, under the model's own distribution.
+        refused: for each, what the budget refused in its place: `Drawn.refused`, or `UNKNOWN`.
         drawn: at each row of the tree, where all were drawn at on a device; else None.
     """
 
     tokens: list[int]
     logprobs: list[float]
+    refused: list[int | None]
     drawn: list[Drawn | None] | None = None
 
 
@@ -130,14 +133,14 @@ class DeviceDraws(NodeDraws):
         return found
 
     def _weighed(self, scored: Sequence[Scored], rule: DrawnRule) -> torch.Tensor:
-        """What the rule and the commitment need of each row, float64 [R, 6] on the device."""
+        """What the rule and the commitment need of each row, float64 [R, 7] on the device."""
         sampler = scored[0][0].request.sampler
         own, count = [cast("list[torch.Tensor]", one) for _, one in scored], len(scored[0][1])
         logits = [torch.cat([one[i] for one in own]) for i in range(count)]
         nodes = [_node(live, n) for live, _ in scored for n in range(ROOT, len(live.tree))]
         device = logits[0].device
         with torch.inference_mode():
-            p, there = self.distributions(sampler, logits, nodes)
+            p, there, refused = self.distributions(sampler, logits, nodes)
             forest = Forest([live.tree for live, _ in scored], device)
             distributions = [
                 _on(torch.as_tensor(distribution), device) for distribution in forest.distributions
@@ -156,7 +159,8 @@ class DeviceDraws(NodeDraws):
             parents, drafted = torch.tensor([forest.parents, forest.tokens], device=device)
             guessed = whole[parents, drafted] - total[parents]
             logprob = whole.gather(1, token[:, None])[:, 0] - total
-            return torch.stack([chance, lean, there.double(), token.double(), logprob, guessed], 1)
+            columns = [chance, lean, there.double(), token.double(), logprob, guessed, refused]
+            return torch.stack(columns, 1)
 
     def _draw(self, wanted: Sequence[tuple[Live, Logits, int]], drawn: dict[tuple[int, int], Drawn]) -> None:
         groups: dict[MaskedSampler, list[tuple[Live, Logits, int]]] = {}
@@ -196,6 +200,12 @@ def _groups(scored: Sequence[Scored]) -> list[list[Scored]]:
 
 
 def _decided(live: Live, rows: Sequence[Sequence[float]], rule: DrawnRule) -> Verdict | TokenformError:
+    """What a rule for drawn drafts commits.
+
+    It draws no token without the budget that could be compared with the one it has.  A draw that is made again
+    where it does not fit is one from the same distribution, and whether it was is a coin of its own: the mass
+    that the budget refuses.
+    """
     tree, request = live.tree, live.request
     live.output.report.evaluations += len(rows)
     choice = KeyedChoice(request.seed, request.number, len(live.text))
@@ -205,7 +215,8 @@ def _decided(live: Live, rows: Sequence[Sequence[float]], rule: DrawnRule) -> Ve
     if not all(rows[node + 1][2] for node in nodes):
         return hopeless()
     logprobs = [rows[node + 1][5] for node in nodes[1:]]
-    return Verdict([*tokens, int(rows[stop + 1][3])], [*logprobs, rows[stop + 1][4]])
+    refused = [UNKNOWN if choice.accept(rows[node + 1][6]) else None for node in nodes]
+    return Verdict([*tokens, int(rows[stop + 1][3])], [*logprobs, rows[stop + 1][4]], refused)
 
 
 def _on(tensor: torch.Tensor, device: torch.device) -> torch.Tensor:
@@ -245,4 +256,4 @@ def _walk(
     if passed[-1].error is not None:
         return passed[-1].error
     rows = [drawn.get((live.number, n)) for n in range(ROOT, len(live.tree))] if whole else None
-    return Verdict(tokens, [one.logprob for one in passed], rows)
+    return Verdict(tokens, [one.logprob for one in passed], [one.refused for one in passed], rows)

@@ -88,7 +88,7 @@ class NodeDraws:
 
     def distributions(
         self, sampler: MaskedSampler, logits: Sequence[Rows], nodes: Sequence[Node]
-    ) -> tuple[torch.Tensor, torch.Tensor]:
+    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         """What the sampler draws from at each of N nodes; see `DenseDrawer.distributions`."""
         return self._device_drawer(sampler).distributions(sampler, logits, nodes)
 

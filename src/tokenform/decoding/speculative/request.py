@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tokenform.engine import State
 from tokenform.errors import TokenformError
@@ -53,6 +53,22 @@ class Request:
     logprobs: bool = True
 
 
+UNKNOWN = -1
+"""In the place of a token that the budget refused: it is not known which."""
+
+
+class Cut(NamedTuple):
+    """Where the budget first cut in.
+
+    Attributes:
+        place: how many tokens were written before.
+        refused: what would have been drawn next without the budget; or `UNKNOWN`.
+    """
+
+    place: int
+    refused: int
+
+
 @dataclass
 class Output:
     """One text that was written, or is being written.
@@ -66,8 +82,9 @@ class Output:
         guessed: whether each token is an accepted draft.
         likeliest: at each token (id, log-probability) of the model's likeliest ones, best first.
         done: whether it has ended.
-        reason: "end" (an EOS token, or the constraint allows nothing more), "length",
-            "cancelled" or "error".
+        cut: where the budget first refused what would have been drawn; None: nowhere.
+        reason: "end" (an EOS token, or the constraint allows nothing more), "length" (the same, but the budget
+            cut in; or nothing more may be written), "cancelled" or "error".
         error: why it ended, for the reason "error".
         report: what speculation did.
     """
@@ -78,6 +95,7 @@ class Output:
     token_logprobs: list[float] = field(default_factory=list)
     guessed: list[bool] = field(default_factory=list)
     likeliest: list[list[tuple[int, float]]] = field(default_factory=list)
+    cut: Cut | None = None
     done: bool = False
     reason: str = ""
     error: TokenformError | None = None

@@ -32,7 +32,7 @@ from .matching import DeviceDraws, Logits, Scored, Verdict, Verdicts
 from .passes import Passes
 from .policies import Fixed, Policy
 from .report import Report
-from .request import Output, Request
+from .request import UNKNOWN, Cut, Output, Request
 from .verifiers import DrawnRule, SampleAndMatch, Verifier
 
 Likely = list[tuple[int, float]]
@@ -193,6 +193,10 @@ class Speculator:
         if ended is not None:
             tokens = tokens[: ended + 1]
         tokens = tokens[: live.remaining + (ended is not None)]
+        if output.cut is None:
+            cut = next((i for i, one in enumerate(verdict.refused[: len(tokens)]) if one is not None), None)
+            if cut is not None:
+                output.cut = Cut(len(output.tokens) + cut, cast(int, verdict.refused[cut]))
         visited = tree.walk(tokens)
         output.report.count(tree, visited, len(tokens))
         text = tokens if ended is None else tokens[:-1]
@@ -222,6 +226,10 @@ class Speculator:
 
     def _finish(self, live: Live, reason: str, error: TokenformError | None = None) -> None:
         output = live.output
+        if reason == "end" and output.cut is not None:
+            reason = "length"
+        elif reason == "length" and output.cut is None:  # nobody could be asked for the end
+            output.cut = Cut(len(output.tokens), UNKNOWN)
         output.done, output.reason, output.error = True, reason, error
         del self._live[live.number]
         live.session.close()
