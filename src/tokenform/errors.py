@@ -99,7 +99,7 @@ class InvalidState(TokenformError):
 
 
 class BudgetTooSmall(TokenformError):
-    """No complete text fits into `max_tokens`; or, with `on_length="raise"`, the one that was written did not.
+    """No complete text fits into `max_tokens`; or, with `on_length="raise"`, the written one did not.
 
     Attributes:
         least: tokens of the shortest text that is known, where one is.

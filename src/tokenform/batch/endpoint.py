@@ -79,6 +79,12 @@ class Written:
     text: str
     tokens: Sequence[int]
     logprob: float | None = None
+    reason: str = "end"
+
+    @property
+    def cut(self) -> list[str]:
+        """What the budget made, as `Result.cut`; a server does not say which values."""
+        return [""] if self.reason == "length" else []
 
 
 class EndpointWriter:
@@ -132,7 +138,7 @@ class EndpointWriter:
             text, tokens, reason = self._answer(prompt, body)
             wrong = _fault(judge, text, reason)
             if not wrong:
-                return Written(text, range(tokens))
+                return Written(text, range(tokens), reason="length" if reason == "length" else "end")
         raise SamplingError(f"{self._endpoint} wrote no valid text in {self._endpoint.tries} tries: {wrong}.")
 
     def _answer(self, prompt: Any, body: dict[str, Any]) -> tuple[str, int, str]:

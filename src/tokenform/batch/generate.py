@@ -43,7 +43,8 @@ class Generate:
             their prompts: equal prompts have equal texts.
         schema_column, regex_column, grammar_column: columns with a row's own schema (a mapping or JSON text),
             pattern, or grammar (Lark's language); an empty one means the constraint of all.
-        output: what is written: this column, and `<output>_error`, `<output>_logprob`, `<output>_tokens`.
+        output: what is written: this column, and `<output>_error`, `<output>_logprob`, `<output>_tokens`,
+            `<output>_reason` and `<output>_cut`.
         seed: key of all draws, with the row's id.
         max_tokens, temperature, top_p, sampler: as for `tf.generate`.
         batch_size: most texts that are written together.
@@ -105,10 +106,12 @@ class Generate:
         self.constraint()  # refused here, not in a worker
 
     @property
-    def outputs(self) -> tuple[str, str, str, str]:
+    def outputs(self) -> tuple[str, str, str, str, str, str]:
         """The columns that are written."""
         name = self.output
-        return name, f"{name}_error", f"{name}_logprob", f"{name}_tokens"
+        added = ("error", "logprob", "tokens", "reason", "cut")
+        error, logprob, tokens, reason, cut = (f"{name}_{one}" for one in added)
+        return name, error, logprob, tokens, reason, cut
 
     def constraint(self) -> Any:
         """The constraint of rows that have none of their own; made once a process."""
@@ -138,7 +141,8 @@ class Generate:
             batch: columns of equal length, arrays or lists.
         Returns:
             The same columns and those of `outputs`: texts (None where a row has none), what was wrong (None:
-            nothing), float64 log-probabilities (NaN where unknown) and int64 numbers of tokens.
+            nothing), float64 log-probabilities (NaN where unknown), int64 numbers of tokens, why texts ended
+            (`Result.reason`), and what `max_tokens` made of them: None, or `Result.cut` as JSON text.
         """
         columns = {name: list(values) for name, values in batch.items()}
         count = len(next(iter(columns.values()), []))
@@ -159,7 +163,8 @@ class Generate:
         """Write the texts of rows.
 
         Returns:
-            For each row {"text", "logprob", "tokens"}, or {"error", "reason"}: a class and its words.
+            For each row {"text", "logprob", "tokens", "ended", "cut"}, or {"error", "reason"}: a class and
+            its words.
         """
         done: list[dict[str, Any]] = [{} for _ in rows]
         asked: list[tuple[int, Request]] = []
@@ -241,13 +246,15 @@ class Generate:
         return {"error": type(error).__name__, "reason": f"{error}{place}"}
 
     def _columns(self, done: list[dict[str, Any]]) -> dict[str, Any]:
-        text, error, logprob, tokens = self.outputs
+        text, error, logprob, tokens, reason, cut = self.outputs
         said = [f"{one['error']}: {one['reason']}" if "error" in one else None for one in done]
         return {
             text: _objects([one.get("text") for one in done]),
             error: _objects(said),
             logprob: np.array([_number(one.get("logprob")) for one in done], np.float64),
             tokens: np.array([one.get("tokens") or 0 for one in done], np.int64),
+            reason: _objects([one.get("ended") for one in done]),
+            cut: _objects([one.get("cut") for one in done]),
         }
 
     def __getstate__(self) -> dict[str, Any]:
@@ -263,7 +270,9 @@ class Generate:
 
 
 def _described(result: Any) -> dict[str, Any]:
-    return {"text": result.text, "logprob": result.logprob, "tokens": len(result.tokens)}
+    cut = json.dumps(result.cut) if result.reason == "length" else None
+    said = {"text": result.text, "logprob": result.logprob, "tokens": len(result.tokens)}
+    return {**said, "ended": result.reason, "cut": cut}
 
 
 def _number(value: float | None) -> float:

@@ -297,8 +297,9 @@ def _lay_out(todo: _Input, journal: Journal, generate: Generate, output: Path, b
                 aside.append({"id": key, "error": said["error"], "reason": said["reason"], "row": row})
                 continue
             counts["written"] += 1
-            text, _, logprob, tokens = generate.outputs
-            yield {**row, text: said["text"], logprob: said["logprob"], tokens: said["tokens"]}
+            text, _, logprob, tokens, reason, cut = generate.outputs
+            told = {text: said["text"], logprob: said["logprob"], tokens: said["tokens"]}
+            yield {**row, **told, reason: said.get("ended"), cut: said.get("cut")}
 
     write_table(output, rows())
     errors = output.with_name(f"{output.stem}.errors.jsonl")

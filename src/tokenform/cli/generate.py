@@ -41,7 +41,7 @@ from tokenform.cli.options import (
     WhitespaceOption,
     WorkersOption,
 )
-from tokenform.cli.reporting import reported, tell
+from tokenform.cli.reporting import cut_note, reported, tell
 
 
 def generate(
@@ -58,7 +58,7 @@ def generate(
     temperature: Annotated[float, typer.Option(help="0 is greedy.")] = 0.0,
     top_p: Annotated[float, typer.Option()] = 1.0,
     seed: Annotated[int | None, typer.Option()] = None,
-    max_tokens: Annotated[int, typer.Option(help="Most tokens of a text; texts are never cut.")] = 512,
+    max_tokens: Annotated[int, typer.Option(help="Most tokens of a text; it is complete within them.")] = 512,
     order: OrderOption = "declared",
     whitespace: WhitespaceOption = "natural",
     numbers: NumbersOption = "natural",
@@ -113,6 +113,8 @@ def generate(
         results = write([text], grammar=grammar, model=model, n=n, **options)[0]
         written = results if n > 1 else [results]
         for result in written:
+            if result.reason == "length" and not as_json:
+                typer.echo(f"tokenform: note: {cut_note(result)}", err=True)
             typer.echo(json.dumps(described(result), ensure_ascii=False) if as_json else result.text)
         if report is not None:
             total = Report()
@@ -127,5 +129,7 @@ def described(result: Any) -> dict[str, Any]:
         "text": result.text,
         "tokens": result.tokens,
         "logprob": result.logprob,
+        "reason": result.reason,
+        "cut": result.cut,
         "stats": vars(result.stats),
     }

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import typer
 
 from tokenform import errors
 from tokenform.engine import Grammar
+from tokenform.frontends.tools.calls import ToolCalls
 
 _REFUSALS = (
     errors.UnsupportedSchema,
@@ -39,6 +41,15 @@ def reported() -> Iterator[None]:
 def said_at(pointer: str) -> str:
     """Where a constraint says what was expected: a place in a schema, or what the grammar was made of."""
     return f"schema at {pointer or 'the root'}" if pointer[:1] in ("", "/") else pointer
+
+
+def cut_note(result: Any) -> str:
+    """That max_tokens cut into a text, and what it made of it."""
+    calls = isinstance(result.value, ToolCalls)
+    where = ", ".join(result.cut) if any(result.cut) else ""
+    made = f"; made by it: {where}" if where else ""
+    left = "; calls that were not complete are left out" if calls else ""
+    return f"the text did not end within max_tokens and was closed there{made}{left}"
 
 
 def tell(grammar: Grammar) -> None:

@@ -11,7 +11,7 @@ import typer
 from tokenform import errors
 from tokenform.cli.constraints import byte_vocabulary, read_file, read_text
 from tokenform.cli.options import ModelOption
-from tokenform.cli.reporting import reported
+from tokenform.cli.reporting import cut_note, reported
 from tokenform.engine import Grammar
 from tokenform.frontends.schemas import SPELLINGS
 
@@ -39,7 +39,7 @@ def tools(
     model: ModelOption = None,
     temperature: Annotated[float, typer.Option(help="0 is greedy.")] = 0.0,
     seed: Annotated[int | None, typer.Option()] = None,
-    max_tokens: Annotated[int, typer.Option(help="Most tokens of a text; texts are never cut.")] = 512,
+    max_tokens: Annotated[int, typer.Option(help="Most tokens of a text; it is complete within them.")] = 512,
 ) -> None:
     """Let a model call tools, and print its calls as JSON, or its text where it calls none."""
     with reported():
@@ -59,7 +59,7 @@ def tools(
         if read is not None:
             spelling = dict.fromkeys(SPELLINGS, "any")
             grammar = grammar_of(known, format=format or "hermes", json_options=spelling, **options)
-            text = accepted_text(grammar, read)
+            found = grammar.parse(accepted_text(grammar, read))
         else:
             from tokenform.decoding import Local
             from tokenform.integrations.generation import Generator
@@ -70,8 +70,10 @@ def tools(
             if getattr(writer.tokenizer, "chat_template", None):
                 asked = [{"role": "user", "content": asked}]
             sampler = Local(temperature=temperature)
-            text = writer.sample(asked, grammar, max_tokens=max_tokens, seed=seed, sampler=sampler)[0].text
-        found = grammar.parse(text)
+            result = writer.sample(asked, grammar, max_tokens=max_tokens, seed=seed, sampler=sampler)[0]
+            if result.reason == "length":
+                typer.echo(f"tokenform: note: {cut_note(result)}", err=True)
+            found = result.value
         calls = [{"name": call.name, "arguments": call.arguments} for call in found]
         typer.echo(json.dumps(calls, ensure_ascii=False) if calls else found.content or "")
 

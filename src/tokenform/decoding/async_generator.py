@@ -30,10 +30,9 @@ from tokenform.decoding.calls import (
 )
 from tokenform.decoding.generator import Generator
 from tokenform.decoding.keyed_random import fresh_seed
-from tokenform.decoding.results import Result, T
+from tokenform.decoding.results import Result, T, too_long
 from tokenform.decoding.scheduler import Job, Piece, Scheduler
 from tokenform.decoding.tracing import traced
-from tokenform.decoding.validated import TRIES
 from tokenform.errors import InvalidType, OptionError, TokenformError
 from tokenform.frontends.partial_value import MISSING, Fields, PartialValue, partial_value
 
@@ -70,11 +69,15 @@ class AsyncGenerator:
         stop: str | Sequence[str] = (),
         on_error: str = "raise",
         on_invalid: str = "resample",
-        max_tries: int = TRIES,
+        feedback: bool = False,
+        max_tries: int | None = None,
+        max_seconds: float | None = None,
+        on_length: str = "return",
         logprobs: bool = True,
     ) -> Any:
         """Arguments, results and errors are those of `Generator.sample`."""
-        check_reactions(on_error, on_invalid)
+        check_reactions(on_error, on_invalid, on_length)
+        tries = {"feedback": feedback, "max_tries": max_tries, "max_seconds": max_seconds}
         prompts, grammars, batched = pair(prompt, ending_at(stop, grammar))
         seeds = seeds_of(seed, len(prompts))
 
@@ -96,13 +99,13 @@ class AsyncGenerator:
                 results = await asyncio.wrap_future(job.future)
                 return [*results]
             except InvalidType:  # the texts are drawn again, as a call alone would
-                again = {**options, "on_error": "return", "on_invalid": on_invalid, "max_tries": max_tries}
+                again = {**options, "on_error": "return", "on_invalid": on_invalid, **tries}
                 return await asyncio.to_thread(functools.partial(alone, *call, **again))
             except TokenformError as error:
                 return [error] * n
 
         written = await asyncio.gather(*(one(number) for number in range(len(prompts))))
-        return given_back(list(written), batched, on_error)
+        return given_back(list(written), batched, on_error, on_length)
 
     def stream(
         self,
@@ -113,6 +116,7 @@ class AsyncGenerator:
         max_tokens: int = DEFAULT_MAX_TOKENS,
         sampler: AnySampler | None = None,
         stop: str | Sequence[str] = (),
+        on_length: str = "return",
         partial: bool = False,
         on_field: Mapping[str, Callable[[Any], Any]] | None = None,
         logprobs: bool = True,
@@ -120,12 +124,13 @@ class AsyncGenerator:
         """One text for one prompt as it is written; arguments are those of `Generator.stream`."""
         if on_field is not None and not partial:
             raise OptionError("on_field= is for streams of values; add partial=True.")
+        check_reactions(on_length=on_length)
         one, constraint = pair_one(prompt, ending_at(stop, grammar), "stream")
         fields = Fields(on_field)
         reader = partial_value(constraint, fields.tell) if partial else None
         options = {"seed": seed, "max_tokens": max_tokens, "sampler": sampler, "stop": stop}
         options["logprobs"] = logprobs
-        return AsyncStream(self, one, None if stop else constraint, options, reader, fields)
+        return AsyncStream(self, one, None if stop else constraint, options, reader, fields, on_length)
 
     async def aclose(self) -> None:
         """Ends what is being written; nothing more is taken."""
@@ -170,7 +175,9 @@ class AsyncStream(Generic[T]):
         options: dict[str, Any],
         reader: PartialValue | None,
         fields: Fields,
+        on_length: str = "return",
     ) -> None:
+        self._on_length = on_length
         self._owner, self._call, self._options = owner, (prompt, grammar), options
         self._reader, self._fields = reader, fields
         self._job: Job | None = None
@@ -200,6 +207,8 @@ class AsyncStream(Generic[T]):
                 return value  # type: ignore[no-any-return]
         if not self._over:
             self._over = await self._pieces.get() is None  # the job's own end, which closes its span
+            if self._on_length == "raise" and self.result.reason == "length":
+                raise too_long(self.result)
         raise StopAsyncIteration
 
     async def aclose(self) -> None:

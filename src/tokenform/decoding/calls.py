@@ -36,7 +36,9 @@ class SampleOptions(TypedDict, total=False):
     stop: str | Sequence[str]
     on_error: str
     on_invalid: str
-    max_tries: int
+    feedback: bool
+    max_tries: int | None
+    max_seconds: float | None
     on_length: str
     logprobs: bool
 

@@ -1,12 +1,12 @@
 """Where a budget cut into a text, and which of its values it made.
 
 Purpose: `Result.cut_at` and `Result.cut`.
-Invariant: without the budget the text begins alike up to the cut, and goes on with the token that was refused
-there.  So a value that is complete by then, and what the constraint alone makes of that beginning, is what the
-model wrote; all else is listed.
+Invariant: without the budget the text begins alike up to the cut, and goes on with the token that was
+refused there.  So a value that is complete by then, and what the constraint alone makes of that beginning, is
+what the model wrote; all else is listed.
 Complexity: one pass over the text.
-Rejected: going back to the last whole value and closing from there.  A stream has told the rest already, a field
-that is required has to be written anyway, and who reads the text can leave out what is listed.
+Rejected: going back to the last whole value and closing from there.  A stream has told the rest already, a
+field that is required has to be written anyway, and who reads the text can leave out what is listed.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ def cut_at(cut: Cut, tokens: Sequence[int], spelled: Sequence[bytes]) -> int:
 def cut_values(
     cut: Cut, text: str, tokens: Sequence[int], spelled: Sequence[bytes], automaton: TokenAutomaton
 ) -> list[str]:
-    """JSON Pointers of the values that the budget made, those inside of others first; of a text that is no JSON
-    document [""].  A container that was open is listed where none of its values is.
+    """JSON Pointers of the values that the budget made, those inside of others first; of a text that is no
+    JSON document [""].  A container that was open is listed where none of its values is.
     """
     listed: list[tuple[tuple[str | int, ...], int]] = []  # with the start of each
     places = [0, *accumulate(len(sign.encode()) for sign in text)]
@@ -65,8 +65,8 @@ def cut_values(
 
 
 def whole_calls(value: Any, grammar: Any, written: str) -> Any:
-    """The value of a text of tool calls with the calls alone whose arguments were complete by the cut; any other
-    as it is.
+    """The value of a text of tool calls with the calls alone whose arguments were complete by the cut; any
+    other as it is.
 
     Args:
         written: the text before the cut.

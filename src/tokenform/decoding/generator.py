@@ -57,7 +57,7 @@ from tokenform.decoding.speculative.policies import Policy
 from tokenform.decoding.speculative.targets import Mixture, Penalties
 from tokenform.decoding.speculative.verifiers import Verifier
 from tokenform.decoding.tracing import span_of, traced
-from tokenform.decoding.validated import TRIES, settled
+from tokenform.decoding.validated import Again, settled
 from tokenform.decoding.weighted import all_weighted
 from tokenform.engine import Limits, Vocabulary
 from tokenform.errors import DrafterError, ModelError, OptionError, PromptTooLong, TokenformError
@@ -199,7 +199,9 @@ class Generator:
         stop: str | Sequence[str] = (),
         on_error: str = "raise",
         on_invalid: str = "resample",
-        max_tries: int = TRIES,
+        feedback: bool = False,
+        max_tries: int | None = None,
+        max_seconds: float | None = None,
         on_length: str = "return",
         logprobs: bool = True,
     ) -> Any:
@@ -225,7 +227,11 @@ class Generator:
             on_invalid: what becomes of a text that validators of the type refuse: "resample" draws another,
                 with a temperature from the distribution given that they accept; "return" gives it back, with
                 `Result.error`; "raise" makes it an error.
-            max_tries: most attempts at a text that validators accept; after them it is an error.
+            feedback: show the model what validators refuse and why, as a second turn, and let it write anew,
+                instead of drawing by rejection.
+            max_tries: most further attempts at a text that validators refuse, after which it is an error;
+                None: 50, with `feedback` 3 turns.
+            max_seconds: most seconds for all such attempts of a call; None: any time.
             on_length: what becomes of a text into which `max_tokens` cut: "return" gives it back, complete,
                 with the reason "length" and what the budget made of it in `Result.cut`; "raise" makes it an
                 error, which has it as `result`.
@@ -240,7 +246,8 @@ class Generator:
             PromptTooLong, OptionError, ModelError, SamplingError, VocabularyError.
             What a validator raises that is neither ValueError nor AssertionError, as it is.
         """
-        check_counts(n=n, max_tokens=max_tokens, max_tries=max_tries)
+        check_counts(n=n, max_tokens=max_tokens, max_tries=1 if max_tries is None else max_tries)
+        again = Again(on_invalid, feedback, max_tries, max_seconds, stop)
         check_reactions(on_error, on_invalid, on_length)
         prompts, grammars, batched = pair(prompt, ending_at(stop, grammar))
         chosen, seeds = self.chosen(sampler), seeds_of(seed, len(prompts))
@@ -263,8 +270,8 @@ class Generator:
         with Progress(len(running), progress) as bar:
             for _, token in decoder.run(running, self.batch_size):
                 bar.advance(token)
-        groups = [rows[start : start + n] for start in range(0, len(rows), n)]
-        written = settled(self, groups, grammars, chosen, stop, on_invalid, max_tries)
+            groups = [rows[start : start + n] for start in range(0, len(rows), n)]
+            written = settled(self, groups, prompts, grammars, chosen, again, bar)
         return given_back(written, batched, on_error, on_length)
 
     @overload
@@ -329,6 +336,11 @@ class Generator:
         (row,) = self.rows(one, constraint, 1, key, max_tokens, other, logprobs=logprobs)
         pieces = self._stream(row, constraint, self.decoder(chosen, 1), stop, on_length)
         return Partials(pieces, constraint, on_field) if partial else pieces
+
+    @property
+    def has_chat_template(self) -> bool:
+        """Whether prompts of text are better given to this model as chat messages."""
+        return self._prompts.has_chat_template
 
     def prompt_ids(self, prompt: Any, grammar: Any = None) -> list[int]:
         """The ids that the model reads for a prompt, its prompt format included."""
@@ -479,7 +491,7 @@ class Generator:
         output = row.output
         text = b"".join(self._tokens[token] for token in output.tokens).decode("utf-8", errors="replace")
         text = text[: min((at for one in texts_of(stop) if (at := text.find(one)) >= 0), default=None)]
-        cut, made = output.cut, {}
+        cut, at, made = output.cut, None, list[str]()
         value, error = read_value(grammar, text)
         if error is not None and not refused:
             raise error
@@ -487,8 +499,7 @@ class Generator:
             at = min(cut_at(cut, output.tokens, self._tokens), len(text))
             value = whole_calls(value, grammar, text[:at])
             calls = isinstance(value, ToolCalls)
-            values = [""] if calls else cut_values(cut, text, output.tokens, self._tokens, row.automaton)
-            made = {"cut_at": at, "cut": values}
+            made = [""] if calls else cut_values(cut, text, output.tokens, self._tokens, row.automaton)
         return Result(
             text,
             output.tokens,
@@ -503,5 +514,6 @@ class Generator:
             reason=output.reason,
             automaton=row.automaton,
             origin=Origin(self, row.prompt),
-            **made,
+            cut_at=at,
+            cut=made,
         )

@@ -29,6 +29,8 @@ class LocalDistribution(WrappedModel):
         model: the distributions of the model itself.
         sampler: draws from them.
         row: prompt, constraint and budget.
+
+    `refused` says, of prefixes that were asked for, which part of the distribution the budget refuses.
     """
 
     def __init__(self, model: LanguageModel, sampler: MaskedSampler, row: Row) -> None:
@@ -36,6 +38,7 @@ class LocalDistribution(WrappedModel):
         self._sampler, self._row, self._draws = sampler, row, NodeDraws(torch.device("cpu"))
         self.fingerprint = f"local {sampler.local}"
         self._states: Recent[Tokens, State] = Recent(_STATES)
+        self.refused: Recent[Tokens, float] = Recent(_STATES)
 
     def logprobs(self, prefixes: Sequence[Tokens]) -> Float:
         own, row, nodes = super().logprobs(prefixes), self._row, []
@@ -43,9 +46,12 @@ class LocalDistribution(WrappedModel):
             written = tuple(prefix[len(row.prompt) :])
             state, remaining = self._state(written), row.budget - len(written)
             nodes.append(Node(prefix, (), len(row.prompt), row.automaton, state, remaining))
-        found, there, _ = self._draws.distributions(self._sampler, [torch.from_numpy(own)], nodes)
+        found, there, refused = self._draws.distributions(self._sampler, [torch.from_numpy(own)], nodes)
         if not bool(there.all()):
             raise hopeless()
+        for prefix, mass in zip(prefixes, refused.tolist(), strict=True):
+            if mass > 0:
+                self.refused[tuple(prefix)] = mass
         return found.log().numpy()
 
     def _state(self, written: Tokens) -> State:

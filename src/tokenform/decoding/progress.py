@@ -28,12 +28,12 @@ class Progress:
             TextColumn("generating"),
             BarColumn(),
             MofNCompleteColumn(),
-            TextColumn("{task.fields[tokens]} tokens"),
+            TextColumn("{task.fields[tokens]} tokens{task.fields[note]}"),
             TimeRemainingColumn(),
             console=Console(stderr=True),
             disable=not visible,
         )
-        self._task = self._bar.add_task("", total=total, tokens=0)
+        self._task = self._bar.add_task("", total=total, tokens=0, note="")
 
     def __enter__(self) -> Progress:
         self._bar.start()
@@ -48,3 +48,7 @@ class Progress:
         """One more token, or (None) one more finished text."""
         self._tokens += token is not None
         self._bar.update(self._task, advance=token is None, tokens=self._tokens)
+
+    def trying(self, number: int, most: int) -> None:
+        """A text that validators refused is written again."""
+        self._bar.update(self._task, note=f", refused: try {number} of {most}")

@@ -75,6 +75,11 @@ class PromptReader:
             )
         return ids
 
+    @property
+    def has_chat_template(self) -> bool:
+        """Whether the tokenizer writes chat messages, and no other format is set."""
+        return self._write is None and bool(getattr(self._tokenizer, "chat_template", None))
+
     def room(self, ids: Sequence[int], max_tokens: int) -> int:
         """Tokens that may be written after the prompt."""
         return max_tokens if self._context is None else min(max_tokens, self._context - len(ids))

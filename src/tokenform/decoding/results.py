@@ -108,11 +108,10 @@ class Result(Generic[T]):
             drawn under the constraint alone, so that the text could still be completed.  Samplers of whole
             texts draw from texts that fit; theirs is "length" only where the last token allowed was used.
         cut_at: how many characters were written before that; None for "end".
-        cut: JSON Pointers of the values that the budget made: the one in progress when it cut in, as far as it
-            was not complete, those written after, and a container that it closed before any of these.  What is
-            not listed is what a larger budget has there, too; the containers around what is listed may have
-            more members then.  [""] for texts that are no JSON document, and for tool calls, of which `value`
-            has those alone that were complete.
+        cut: JSON Pointers of the values that the budget made: the one in progress when it cut in, those
+            written after, and a container that it closed before any of these.  What is not listed a larger
+            budget has, too; but containers around what is listed may have more members then.  [""] for texts
+            that are no JSON document, and for tool calls: `value` has those alone that were complete.
         automaton: the constraint over the model's tokens, for drawings; None for weighted samplers.
         error: why the type's validators refuse the text, where that was asked for (`on_invalid="return"`);
             `value` is then the document as JSON has it.  None for a valid text.

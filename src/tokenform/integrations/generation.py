@@ -24,7 +24,6 @@ with extras():
     from tokenform.decoding.results import Result, T
     from tokenform.decoding.samplers.local import Local
     from tokenform.decoding.speculative.targets import Mixture, Penalties
-    from tokenform.decoding.validated import TRIES
     from tokenform.integrations.models import open_model
 
 _PLACING = ("device", "dtype", "device_map", "trust_remote_code")
@@ -70,7 +69,10 @@ class CallOptions(TypedDict, total=False):
     sampler: Any
     stop: str | Sequence[str]
     on_invalid: Literal["resample", "return", "raise"]
-    max_tries: int
+    feedback: bool
+    max_tries: int | None
+    max_seconds: float | None
+    on_length: Literal["return", "raise"]
 
 
 class Options(CallOptions, total=False):
@@ -176,7 +178,10 @@ def generate(
     stop: str | Sequence[str] = (),
     progress: bool | None = None,
     on_invalid: Literal["resample", "return", "raise"] = "resample",
-    max_tries: int = TRIES,
+    feedback: bool = False,
+    max_tries: int | None = None,
+    max_seconds: float | None = None,
+    on_length: Literal["return", "raise"] = "return",
 ) -> Any:
     """Write text that a constraint accepts.
 
@@ -188,7 +193,8 @@ def generate(
         grammar: a grammar or a `predicate`, or a list of them, one for each prompt.
         type: a Python type or a function; the value is an instance, or the arguments.
         model: None for the built-in model; a path or hub name; or a model object, with `tokenizer`.
-        n, seed, max_tokens, progress, on_invalid, max_tries: as for `Generator.sample`.
+        n, seed, max_tokens, on_length, progress: as for `Generator.sample`.
+        on_invalid, feedback, max_tries, max_seconds: as for `Generator.sample`.
         temperature, top_k, top_p, min_p: as for `Local`; temperature 0 is greedy.
         sampler: draws in place of `Local`: ASAp, CARS, AWRS, SMC, MCMC or Beam, with their own temperature.
         drafter, mixture, companion, companion_prompt, penalties, stop: as for `Generator` and its `sample`.
@@ -200,8 +206,9 @@ def generate(
     """
     constraint, options = call_of(
         schema, regex, choices, grammar, type, sampler, temperature, top_k, top_p, min_p,
-        n=n, seed=seed, max_tokens=max_tokens, stop=stop, on_invalid=on_invalid, max_tries=max_tries,
-        progress=progress, companion_prompt=companion_prompt,
+        n=n, seed=seed, max_tokens=max_tokens, on_length=on_length, stop=stop, on_invalid=on_invalid,
+        feedback=feedback, max_tries=max_tries, max_seconds=max_seconds, progress=progress,
+        companion_prompt=companion_prompt,
     )  # fmt: skip
     batched = pair(prompt, constraint)[2]
     changed = drafter != "auto" or mixture is not None or companion is not None or penalties is not None

@@ -117,9 +117,15 @@ class Batch:
 
     def _tell(self, text: Text, moved: Moved) -> None:
         row, output, count = text.row, moved.output, len(moved.tokens)
-        tokens = self._generator.vocabulary
-        written = text.pieces.feed(b"".join(tokens.token(token) for token in moved.tokens)) if count else ""
-        result, thought = None, text.after is not None
+        result, thought, cut = None, text.after is not None, None
+        written, begun = "", len(output.tokens) - count
+        kept = count if output.cut is None else min(max(output.cut.place - begun, 0), count)
+        if kept:
+            written = self._read(text, moved.tokens[:kept])
+        if output.cut is not None and not thought:
+            cut = len(written)
+        if kept < count:
+            written += self._read(text, moved.tokens[kept:])
         if output.done:
             self._forget(text)
             if output.error is not None:
@@ -137,8 +143,12 @@ class Batch:
         if count or result is not None:
             logprobs = output.token_logprobs[len(output.token_logprobs) - count :]
             likeliest = output.likeliest[max(len(output.likeliest) - count, 0) :]
-            piece = Piece(row.number, written, moved.tokens, logprobs, likeliest, result, thought)
+            piece = Piece(row.number, written, moved.tokens, logprobs, likeliest, result, thought, cut)
             text.job.tell(piece)
+
+    def _read(self, text: Text, tokens: Sequence[int]) -> str:
+        """The characters that some tokens complete."""
+        return text.pieces.feed(b"".join(self._generator.vocabulary.token(token) for token in tokens))
 
     def _answer(self, text: Text) -> None:
         """Goes on from a thought to the text that it was for."""

@@ -27,6 +27,7 @@ class Piece:
         likeliest: at each token, as `Result.likeliest`.
         result: the text's, with its last piece.
         thought: this is of the thought before the text; the result has nothing of it.
+        cut: how many characters of `text` were written before the budget cut in; None: all.
     """
 
     number: int
@@ -36,6 +37,7 @@ class Piece:
     likeliest: list[list[tuple[int, float]]]
     result: Result | None = None
     thought: bool = False
+    cut: int | None = None
 
 
 Listener = Callable[[Piece], None]

@@ -75,7 +75,7 @@ class Wholes:
             results = work(_Asked(self._generator.language_model(), job.future))
             job.expected = len(results)
             for number, one in enumerate(results):
-                job.tell(Piece(number, one.text, list(one.tokens), [], [], one))
+                job.tell(Piece(number, one.text, list(one.tokens), [], [], one, cut=one.cut_at))
         except Interrupted:  # nobody waits for it any more
             return
         except Exception as error:

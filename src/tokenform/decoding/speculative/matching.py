@@ -202,9 +202,9 @@ def _groups(scored: Sequence[Scored]) -> list[list[Scored]]:
 def _decided(live: Live, rows: Sequence[Sequence[float]], rule: DrawnRule) -> Verdict | TokenformError:
     """What a rule for drawn drafts commits.
 
-    It draws no token without the budget that could be compared with the one it has.  A draw that is made again
-    where it does not fit is one from the same distribution, and whether it was is a coin of its own: the mass
-    that the budget refuses.
+    It draws no token without the budget that could be compared with the one it has.  A draw that is made
+    again where it does not fit is one from the same distribution, and whether it was is a coin of its own:
+    the mass that the budget refuses.
     """
     tree, request = live.tree, live.request
     live.output.report.evaluations += len(rows)

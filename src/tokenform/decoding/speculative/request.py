@@ -83,8 +83,8 @@ class Output:
         likeliest: at each token (id, log-probability) of the model's likeliest ones, best first.
         done: whether it has ended.
         cut: where the budget first refused what would have been drawn; None: nowhere.
-        reason: "end" (an EOS token, or the constraint allows nothing more), "length" (the same, but the budget
-            cut in; or nothing more may be written), "cancelled" or "error".
+        reason: "end" (an EOS token, or the constraint allows nothing more), "length" (the same, but the
+            budget cut in; or nothing more may be written), "cancelled" or "error".
         error: why it ended, for the reason "error".
         report: what speculation did.
     """

@@ -68,16 +68,19 @@ class ToolCallStream:
         """
         return self._deltas(self._reader.feed(self._decode(piece, False)))
 
-    def close(self) -> list[dict[str, Any]]:
+    def close(self, *, cut: bool = False) -> list[dict[str, Any]]:
         """The last deltas; the output is over.
 
+        Args:
+            cut: it breaks off, as where a budget ended it: a call in the making is no error.
         Raises:
             ToolError: a call was refused, as `parse_tool_calls` says; its `calls` are the result.
         """
-        rest = self._decode(b"", True)
+        rest = "" if cut else self._decode(b"", True)
         deltas = self._deltas(self._reader.feed(rest)) if rest else []
         deltas += self._deltas(self._reader.close())
-        self._reader.check()
+        if not cut:
+            self._reader.check()
         return deltas
 
     def _decode(self, piece: str | bytes, final: bool) -> str:

@@ -87,7 +87,7 @@ class Messages:
         result = results[0]
         items = items_of(work, result)
         head = _head(work, [_block(item) for item in items], _usage(work, result))
-        return {**head, "stop_reason": _reason(work, result, items)} | extras_of(work, result)
+        return {**head, "stop_reason": _reason(result, items)} | extras_of(work, result)
 
     async def events(self, work: Work, pieces: AsyncIterator[Piece]) -> AsyncIterator[Event]:
         yield _event("message_start", message=_head(work, [], _usage(work)))
@@ -96,7 +96,7 @@ class Messages:
             if step is None:
                 if piece.result is not None:
                     ended = {"stop_sequence": None, "stop_details": None, "container": None}
-                    delta = {"stop_reason": _reason(work, piece.result, items), **ended}
+                    delta = {"stop_reason": _reason(piece.result, items), **ended}
                     usage = _usage(work, piece.result)
                     more = extras_of(work, piece.result)
                     yield _event("message_delta", delta=delta, usage=usage, **more)
@@ -149,10 +149,10 @@ def _usage(work: Work, result: Result | None = None) -> dict[str, Any]:
     return {"input_tokens": work.job.prompt_tokens, "output_tokens": written, **caches, **others}
 
 
-def _reason(work: Work, result: Result, items: list[Item]) -> str:
-    if any(item.name is not None for item in items):
-        return "tool_use"
-    return "max_tokens" if finish(work, result) == "length" else "end_turn"
+def _reason(result: Result, items: list[Item]) -> str:
+    if finish(result) == "length":
+        return "max_tokens"
+    return "tool_use" if any(item.name is not None for item in items) else "end_turn"
 
 
 def _delta(step: Step) -> dict[str, Any]:

@@ -74,7 +74,7 @@ class Chat:
     def _choice(self, work: Work, number: int, result: Result) -> dict[str, Any]:
         content: str | None = result.text
         message: dict[str, Any] = {"role": "assistant", "content": content, "refusal": None}
-        reason, thought = finish(work, result), work.job.thoughts.get(number)
+        reason, thought = finish(result), work.job.thoughts.get(number)
         if thought is not None:
             message["reasoning_content"] = thought.text
         if work.wanted.turn is not None:
@@ -83,7 +83,8 @@ class Chat:
             texts = [item.text for item in items if item.name is None and not item.thought]
             message["content"] = "".join(texts) if texts else None
             if calls:
-                message["tool_calls"], reason = calls, "tool_calls"
+                message["tool_calls"] = calls
+                reason = "length" if reason == "length" else "tool_calls"
         told = None
         if work.wanted.alternatives is not None:
             listed = probabilities(work.engine, result.tokens, result.token_logprobs, result.likeliest)
@@ -107,8 +108,7 @@ class Chat:
         async for piece in pieces:
             number, result = piece.number, piece.result
             writer = writers[number]
-            steps = writer.feed(piece.text, piece.thought) + ([] if result is None else writer.close())
-            deltas = [delta for step in steps for delta in _deltas(step, writer)]
+            deltas = [delta for step in writer.read(piece) for delta in _deltas(step, writer)]
             more: dict[str, Any] = {}
             if work.wanted.alternatives is not None and piece.tokens and not piece.thought:
                 listed = probabilities(work.engine, piece.tokens, piece.logprobs, piece.likeliest)
@@ -124,7 +124,7 @@ class Chat:
                 more = {}
             if result is not None:
                 called = any(item.name is not None for item in writer.items)
-                reason = "tool_calls" if called else finish(work, result)
+                reason = "tool_calls" if called and finish(result) == "stop" else finish(result)
                 yield chunk(number, {}, finish_reason=reason, **extras_of(work, result))
         if asked.include_usage:
             yield None, {**head, "choices": [], "usage": usage_of(work, work.job.result(0))}

@@ -30,9 +30,9 @@ def thought_tokens(work: Work) -> int:
     return sum(len(one.tokens) for one in work.job.thoughts.values())
 
 
-def finish(work: Work, result: Result) -> str:
-    """Why a text ended: a constrained one is always whole."""
-    return "stop" if work.wanted.grammar is not None or result.reason != "length" else "length"
+def finish(result: Result) -> str:
+    """Why a text ended: "length" where the budget cut in, be the text complete."""
+    return "length" if result.reason == "length" else "stop"
 
 
 def told(engine: Engine, token: int, logprob: float) -> dict[str, Any]:
@@ -72,6 +72,7 @@ def extras_of(work: Work, result: Result) -> dict[str, Any]:
         more["confidence"] = _confidence(result, pointers)
     if work.wanted.report:
         more["stats"] = dict(vars(result.stats))
+        more["cut"] = result.cut
         if result.report is not None:
             more["drafts"] = {name: list(counts) for name, counts in result.report.sources.items()}
         if work.wanted.grammar is not None:

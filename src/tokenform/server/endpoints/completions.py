@@ -62,7 +62,7 @@ class Completions:
             told = None
             if work.wanted.alternatives is not None:
                 told = _told(work, result.tokens, result.token_logprobs, result.likeliest, 0)
-            reason = finish(work, result)
+            reason = finish(result)
             choice = {"index": place, "text": result.text, "logprobs": told, "finish_reason": reason}
             choices.append(choice | extras_of(work, result))
         return {**_head(work), "choices": choices, "usage": usage_of(work, results)}
@@ -80,7 +80,7 @@ class Completions:
                 "index": piece.number,
                 "text": piece.text,
                 "logprobs": told,
-                "finish_reason": None if piece.result is None else finish(work, piece.result),
+                "finish_reason": None if piece.result is None else finish(piece.result),
             }
             if piece.result is not None:
                 choice |= extras_of(work, piece.result)

@@ -1,7 +1,8 @@
 """An answer as a list of items: thoughts, texts and calls, whole or as they come.
 
 Purpose: what `/v1/responses` and `/v1/messages` write, each in its own words.
-Invariant: the steps of a text, joined, are its items.
+Invariant: the steps of a text, joined, are its items.  Of a turn with tools nothing is told that the budget
+made: a call whose arguments were not complete when it cut in is left out, and breaks off in a stream.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from tokenform.decoding.cuts import is_whole
 from tokenform.decoding.results import Result
 from tokenform.decoding.scheduler import Piece
 from tokenform.server.answering import Work
@@ -28,6 +30,7 @@ class Item:
         name: of the tool; None for a text.
         custom: the tool takes text.
         thought: it comes before the answer.
+        cut: a call whose arguments are not complete.
     """
 
     id: str
@@ -35,6 +38,7 @@ class Item:
     name: str | None = None
     custom: bool = False
     thought: bool = False
+    cut: bool = False
 
     @property
     def arguments(self) -> Any:
@@ -58,9 +62,9 @@ def items_of(work: Work, result: Result, number: int = 0) -> list[Item]:
     """The items of a text, by its number among the request's."""
     writer, thought = Writer(work.wanted.turn), work.job.thoughts.get(number)
     writer.feed("" if thought is None else thought.text, thought=True)
-    writer.feed(result.text)
-    writer.close()
-    return writer.items
+    writer.feed(result.text if work.wanted.turn is None else result.text[: result.cut_at])
+    writer.close(result.cut_at is not None)
+    return [item for item in writer.items if not item.cut] or [Item(_fresh("msg"))]
 
 
 class Writer:
@@ -70,6 +74,12 @@ class Writer:
         self.items: list[Item] = []
         self._turn, self._open = turn, False
         self._reader = None if turn is None else turn.reader()
+
+    def read(self, piece: Piece) -> list[Step]:
+        """The steps that a piece completes; with the last one, all."""
+        text = piece.text if self._turn is None else piece.text[: piece.cut]
+        steps, result = self.feed(text, piece.thought), piece.result
+        return steps if result is None else steps + self.close(result.cut_at is not None)
 
     def feed(self, text: str, thought: bool = False) -> list[Step]:
         """The steps that a piece completes.
@@ -83,9 +93,15 @@ class Writer:
             return [*([] if self._open else self._begin(Item(_fresh("rs"), thought=True))), *self._more(text)]
         return self._text(text) if self._reader is None else self._read(self._reader.feed(text))
 
-    def close(self) -> list[Step]:
-        """The last steps; there is one item at least."""
-        steps = [] if self._reader is None else self._read(self._reader.close())
+    def close(self, cut: bool = False) -> list[Step]:
+        """The last steps; there is one item at least.
+
+        Args:
+            cut: the text breaks off here.
+        """
+        steps = [] if self._reader is None else self._read(self._reader.close(cut=cut))
+        if cut and self._open and self.items[-1].name is not None:
+            self.items[-1].cut = not is_whole(self.items[-1].text)
         if all(item.thought for item in self.items):
             steps += self._begin(Item(_fresh("msg")))
         return steps + self._end()
@@ -126,7 +142,7 @@ class Writer:
         self._open = False
         item, place = self.items[-1], len(self.items) - 1
         steps = []
-        if item.custom:  # its text is known when its arguments are
+        if item.custom and not item.cut:  # its text is known when its arguments are
             item.text = str(json.loads(item.text).get(INPUT, ""))
             steps.append(Step(place, item, item.text))
         return [*steps, Step(place, item, last=True)]
@@ -136,10 +152,7 @@ async def steps_of(work: Work, pieces: AsyncIterator[Piece]) -> AsyncIterator[tu
     """The steps of the only text, each with the piece that it came with; None with a piece without any."""
     writer = Writer(work.wanted.turn)
     async for piece in pieces:
-        steps = writer.feed(piece.text, piece.thought)
-        if piece.result is not None:
-            steps += writer.close()
-        for step in steps:
+        for step in writer.read(piece):
             yield step, piece
         if piece.result is not None:
             yield None, piece

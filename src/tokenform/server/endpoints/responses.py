@@ -108,7 +108,7 @@ class Responses:
                 for kind, members in _events(step, told):
                     yield event(kind, output_index=step.place, **members)
                 if step.last:
-                    output.append(_written(step.item))
+                    output.append(_written(step.item, "incomplete" if step.item.cut else "completed"))
             elif piece.result is not None:
                 whole = _response(work, "completed", output, piece.result)
                 yield event(f"response.{whole['status']}", response=whole)
@@ -130,6 +130,8 @@ def _events(step: Step, told: list[Any]) -> list[tuple[str, dict[str, Any]]]:
         kind = "custom_tool_call_input" if item.custom else "function_call_arguments"
         if step.first:
             return [("response.output_item.added", {"item": _written(item, "in_progress")})]
+        if step.last and item.cut:
+            return [("response.output_item.done", {"item": _written(item, "incomplete")})]
         if step.last:
             whole = {"input" if item.custom else "arguments": item.text}
             named = {} if item.custom else {"name": item.name}
@@ -181,9 +183,9 @@ def _written(item: Item, status: str = "completed") -> dict[str, Any]:
         return {**made, "content": [part]}
     if item.custom:
         made = {"id": f"ctc_{item.id}", "type": "custom_tool_call", "status": status, "call_id": item.id}
-        return {**made, "name": item.name, "input": item.text if status == "completed" else ""}
+        return {**made, "name": item.name, "input": "" if status == "in_progress" else item.text}
     made = {"id": f"fc_{item.id}", "type": "function_call", "status": status, "call_id": item.id}
-    return {**made, "name": item.name, "arguments": item.text if status == "completed" else ""}
+    return {**made, "name": item.name, "arguments": "" if status == "in_progress" else item.text}
 
 
 def _response(
@@ -201,7 +203,7 @@ def _response(
             "output_tokens_details": {"reasoning_tokens": thought},
             "total_tokens": prompt + count,
         }
-        if finish(work, result) == "length":
+        if finish(result) == "length":
             status = "incomplete"
     response = {
         "id": work.id,

@@ -93,6 +93,8 @@ def _write_one(asked: Asked, generator: Generator, channel: Channel) -> None:
         {
             "text": result.text,
             "logprob": result.logprob,
+            "reason": result.reason,
+            "cut": result.cut,
             "tokens": stats.tokens,
             "forwards": stats.forwards,
             "drafted": stats.drafted,

@@ -1,0 +1,214 @@
+"""Texts that a type's own validators accept, drawn without asking the model for everything again.
+
+Distribution: with a temperature, exactly that of `Local` given that the validators accept. The first text of
+a row is a draw of `Local`, kept if it is valid; else one is drawn from `Local`'s distribution given that it
+is valid, by rejection that learns (`aligned.cars` over the masked distribution): a refused prefix is never
+entered again, and the mass that it had is taken from every prefix of it.
+Greedy: the text that is written by taking the token of most mass left, of equals the smallest id, the masses
+being the masked distribution's at temperature 1 without what was refused; for a row that is valid at once it
+is the greedy text.
+Invariant: draws depend on the row's seed and on the rows of its prompt before it, nothing else; a time limit
+changes no text, but whether there is one.
+Complexity: a pass of the model for each prefix that was not met before; a walk through known ones asks
+nothing.
+Rejected: drawing the refused field alone again: texts then come too often whose beginnings rarely lead to a
+valid field. Closing the way of a refused value token by token, as a mask would: a beginning that can hardly
+be completed keeps all its mass.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, cast
+
+from tokenform.decoding.aligned.cars import CARS, ExactWalks
+from tokenform.decoding.aligned.checked import Checked
+from tokenform.decoding.aligned.descent import descend
+from tokenform.decoding.aligned.explore import EVERY, explore
+from tokenform.decoding.aligned.problem import Problem
+from tokenform.decoding.aligned.protocols import LanguageModel, Tokens
+from tokenform.decoding.aligned.results import LogZ, sharper
+from tokenform.decoding.draws import MaskedSampler
+from tokenform.decoding.keyed_random import KeyedChoice, stream_seed
+from tokenform.decoding.local_distribution import LocalDistribution
+from tokenform.decoding.progress import Progress
+from tokenform.decoding.results import Estimates, Result
+from tokenform.decoding.row import Row
+from tokenform.decoding.samplers.local import Local
+from tokenform.decoding.speculative.request import UNKNOWN, Cut, Output
+from tokenform.engine import Grammar, Vocabulary
+from tokenform.errors import InvalidType
+
+if TYPE_CHECKING:
+    from tokenform.decoding.generator import Generator
+    from tokenform.decoding.validated import Again
+
+EXPLORED = 8  # prefixes that are visited beside each walk
+
+
+class Redraw:
+    """Valid texts for the rows of one prompt and one grammar, in their order.
+
+    Args:
+        chosen: how rows are drawn.
+        first: the first of the rows.
+        written: the texts that were drawn before, valid and refused ones.
+        bar: told of tries.
+    """
+
+    def __init__(
+        self,
+        generator: Generator,
+        model: LanguageModel,
+        grammar: Grammar,
+        chosen: Local,
+        first: Row,
+        again: Again,
+        written: Sequence[Result],
+        bar: Progress,
+    ) -> None:
+        self._grammar, self._model, self._again, self._bar = grammar, model, again, bar
+        self.rows, self.valid = len(written), sum(one.error is None for one in written)
+        self._greedy = chosen.temperature == 0
+        sampler = MaskedSampler(
+            Local() if self._greedy else chosen,
+            generator.vocabulary.size,
+            sorted(generator.vocabulary.eos),
+            generator.transforms,
+            penalties=generator.mixing.penalties,
+        )
+        self._local = LocalDistribution(model, sampler, first)
+        self._checked = Checked(grammar, cast(Vocabulary, first.automaton.vocabulary))
+        problem = Problem(self._local, self._checked, tuple(first.prompt))
+        seed = (stream_seed(first.seed, first.prompt) << 64) | first.number
+        self._walks = ExactWalks(CARS(explore=EXPLORED, lookahead=1), problem, seed)
+
+    def draw(self, row: Row) -> InvalidType | None:
+        """Puts a valid text in the place of the row's; an error where none was found."""
+        walks, number, tokens = self._walks, 0, None
+        forwards, began = walks.problem.counts().forwards, time.monotonic()
+        while number < self._again.tries and not self._again.late:
+            self._bar.trying(number := number + 1, self._again.tries)
+            tokens = self._greedy_walk(number) if self._greedy else self._walk()
+            if tokens is not None or walks.hopeless:
+                break
+        passes = walks.problem.counts().forwards - forwards
+        row.output.report.forwards += passes
+        if tokens is None:
+            return self._failure(number, passes, time.monotonic() - began)
+        self._take(row, tokens)
+        return None
+
+    def _walk(self) -> Tokens | None:
+        draw = self._walks.walk()
+        return None if draw is None else draw.tokens
+
+    def _greedy_walk(self, number: int) -> Tokens | None:
+        if number % EVERY == 0:  # the first walks go where greedy decoding goes
+            explore(self._walks.problem, self._walks.trie, EXPLORED * EVERY)
+        return descend(self._walks.problem, self._walks.trie, None, reject=True).tokens
+
+    def _take(self, row: Row, tokens: Tokens) -> None:
+        prompt = tuple(row.prompt)
+        told = tokens if row.logprobs else ()
+        prefixes = [prompt + tokens[:place] for place in range(len(told))]
+        distributions = self._model.logprobs(prefixes) if prefixes else ()
+        logprobs = [
+            float(distribution[token]) for distribution, token in zip(distributions, told, strict=True)
+        ]
+        cut = self._cut(row, tokens)
+        row.output = Output(
+            list(tokens),
+            logprob=math.fsum(logprobs) if row.logprobs else math.nan,
+            token_logprobs=logprobs,
+            guessed=[False] * len(tokens),
+            cut=cut,
+            done=True,
+            reason="end" if cut is None else "length",
+            report=row.output.report,
+        )
+
+    def _cut(self, row: Row, tokens: Tokens) -> Cut | None:
+        """Where the budget cut in: at a token with the chance of what it refuses there (greedy: the most)."""
+        prompt, key = tuple(row.prompt), stream_seed(row.seed, row.prompt)
+        for place in range(len(tokens) + 1):
+            mass = self._local.refused.get(prompt + tokens[:place], 0.0)
+            coin = KeyedChoice(key, row.number, len(prompt) + place)
+            if mass >= 0.5 if self._greedy else coin.accept(mass):
+                return Cut(place, UNKNOWN)
+        return None
+
+    def _failure(self, tries: int, passes: int, seconds: float) -> InvalidType:
+        text, cause = self._checked.refused or ("", None)
+        if self._walks.hopeless:
+            why = "no text that the masks allow is left"
+        elif self._again.late and tries < self._again.tries:
+            why = f"none of {tries} tries passed within max_seconds"
+        else:
+            why = f"none of {tries} tries passed"
+        ways = (
+            " Say the rule in the prompt or in the schema; show the model what is wrong (feedback=True); "
+            'raise max_tries; or take the text as it is (on_invalid="return").'
+        )
+        error = InvalidType(
+            f"the validators of {self._grammar.shapes.label} refuse what was tried: {why}{self._share_told}"
+            f" ({passes} forward passes, {seconds:.1f} s). The last text: {text[:200]!r}."
+            f" The last refusal: {'none of them is known' if cause is None else cause}{'' if self._walks.hopeless else ways}",
+            pointer=None if cause is None else cause.pointer,
+        )
+        error.text, error.partial = text, None if cause is None else cause.partial
+        return error
+
+    @property
+    def _share_told(self) -> str:
+        """What is known of the share of valid texts."""
+        if self._walks.hopeless:
+            return ""
+        most, hits = math.exp(self._walks.log_upper), self.valid + self._walks.hits
+        if self._greedy:
+            return f"; at most {most:.2g} of the model's mass is not refused yet"
+        if hits:
+            return f"; about {math.exp(self.share.value):.1g} of all texts are valid"
+        return f"; at most {min(most, 3 / self._tried):.2g} of all texts are valid, with 95 % confidence"
+
+    @property
+    def _tried(self) -> float:
+        """How many independent draws of `Local` would have shown as much: a walk that can't enter what was
+        refused stands for as many as it leaves out."""
+        return self.rows + math.fsum(math.exp(-upper) for upper in self._walks.uppers if upper > -math.inf)
+
+    @property
+    def share(self) -> LogZ:
+        """Estimate of the share of valid texts among those that the masks allow; where none is known, its
+        bound."""
+        uppers, hits = self._walks.uppers, self.valid + self._walks.hits
+        if self._greedy:
+            bounds = self._walks.trie.certificate()
+            return sharper(LogZ(bounds.log_upper, math.inf, 1), bounds)
+        if not hits:
+            return LogZ(self._walks.log_upper, math.inf, self.rows)
+        value = math.log(hits / self._tried)
+        chances = [min(math.exp(value - upper), 1.0) for upper in [0.0] * self.rows + uppers]
+        error = math.sqrt(sum(c * (1 - c) for c in chances)) / hits
+        return LogZ(value, max(error, 1 / (len(chances) + 1)), len(chances))
+
+    def estimates(self) -> Estimates | None:
+        """What is known about the distribution of the rows."""
+        if self._greedy and self._walks.trie.root is None:
+            return None
+        share, counts = self.share, self._walks.problem.counts()
+        return Estimates(
+            target="the greedy text that validators leave"
+            if self._greedy
+            else "Local's distribution given that validators accept",
+            exact=not self._greedy,
+            log_z=share.value,
+            log_z_error=share.error,
+            distance=None if self._greedy else 0.0,
+            ess=float(self.rows),
+            forwards=counts.forwards,
+            evaluations=counts.evaluations,
+            attempts=self.rows + self._walks.attempt,
+        )
