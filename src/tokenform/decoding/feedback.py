@@ -100,9 +100,9 @@ def _failure(result: Result, turns: int, late: bool) -> InvalidType:
     told = f"none of {turns} turns that said what is wrong helped" + (" within max_seconds" if late else "")
     assert cause is not None
     error = InvalidType(
-        f"the validators refuse what was tried: {told}. The last text: {result.text[:200]!r}. The last refusal: "
-        f"{cause} Raise max_tries; leave feedback out, to draw by rejection; or take the text as it is "
-        '(on_invalid="return").',
+        f"the validators refuse what was tried: {told}. The last text: {result.text[:200]!r}. "
+        f"The last refusal: {cause} Raise max_tries; leave feedback out, to draw by rejection; or take the "
+        'text as it is (on_invalid="return").',
         pointer=cause.pointer,
     )
     error.text, error.partial = result.text, cause.partial

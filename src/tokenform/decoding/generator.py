@@ -491,7 +491,8 @@ class Generator:
         output = row.output
         text = b"".join(self._tokens[token] for token in output.tokens).decode("utf-8", errors="replace")
         text = text[: min((at for one in texts_of(stop) if (at := text.find(one)) >= 0), default=None)]
-        cut, at, made = output.cut, None, list[str]()
+        cut, made = output.cut, list[str]()
+        at: int | None = None
         value, error = read_value(grammar, text)
         if error is not None and not refused:
             raise error

@@ -46,6 +46,10 @@ if TYPE_CHECKING:
     from tokenform.decoding.validated import Again
 
 EXPLORED = 8  # prefixes that are visited beside each walk
+_WAYS = (
+    " Say the rule in the prompt or in the schema; show the model what is wrong (feedback=True); "
+    'raise max_tries; or take the text as it is (on_invalid="return").'
+)
 
 
 class Redraw:
@@ -148,14 +152,11 @@ class Redraw:
             why = f"none of {tries} tries passed within max_seconds"
         else:
             why = f"none of {tries} tries passed"
-        ways = (
-            " Say the rule in the prompt or in the schema; show the model what is wrong (feedback=True); "
-            'raise max_tries; or take the text as it is (on_invalid="return").'
-        )
+        ways = "" if self._walks.hopeless else _WAYS
         error = InvalidType(
             f"the validators of {self._grammar.shapes.label} refuse what was tried: {why}{self._share_told}"
             f" ({passes} forward passes, {seconds:.1f} s). The last text: {text[:200]!r}."
-            f" The last refusal: {'none of them is known' if cause is None else cause}{'' if self._walks.hopeless else ways}",
+            f" The last refusal: {'none of them is known' if cause is None else cause}{ways}",
             pointer=None if cause is None else cause.pointer,
         )
         error.text, error.partial = text, None if cause is None else cause.partial

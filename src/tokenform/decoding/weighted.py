@@ -13,6 +13,8 @@ from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from tokenform.decoding.aligned.problem import Problem
 from tokenform.decoding.aligned.protocols import LanguageModel
 from tokenform.decoding.aligned.results import Sample
@@ -78,7 +80,25 @@ def draw_weighted(
         raise SamplingError(
             f"{type(sampler).__name__} drew no text within its limits; raise them, or take another sampler."
         )
-    return results_of(sample, grammar)
+    results = results_of(sample, grammar)
+    for result in results:
+        if _ended_by_budget(problem, result.tokens):
+            result.reason, result.cut_at, result.cut = "length", len(result.text), [""]
+    return results
+
+
+def _ended_by_budget(problem: Problem, tokens: Sequence[int]) -> bool:
+    """Whether a text has all tokens that it may have, and more could follow: the end was the only choice.
+
+    Nothing else is a cut: these samplers draw from the texts that fit, as their target says.
+    """
+    if len(tokens) != problem.max_tokens:
+        return False
+    prefix = problem.root()
+    for token in tokens:
+        prefix = problem.extend(prefix, token)
+    (following,) = problem.constraint.candidates([prefix.state])
+    return bool(np.setdiff1d(following, problem.model.eos).size)
 
 
 def results_of(sample: Sample, grammar: Grammar | Condition) -> list[Result]:
