@@ -22,6 +22,7 @@ from tokenform.decoding.calls import (
     DEFAULT_MAX_TOKENS,
     AnySampler,
     check_reactions,
+    check_varied,
     ending_at,
     given_back,
     pair,
@@ -80,6 +81,7 @@ class AsyncGenerator:
         tries = {"feedback": feedback, "max_tries": max_tries, "max_seconds": max_seconds}
         prompts, grammars, batched = pair(prompt, ending_at(stop, grammar))
         seeds = seeds_of(seed, len(prompts))
+        check_varied(n, self.generator.chosen(sampler))
 
         alone: Callable[..., list[Any]] = self.generator.sample
 

@@ -14,7 +14,7 @@ from tokenform.decoding.prompts import is_batch
 from tokenform.decoding.results import Result, too_long
 from tokenform.decoding.samplers.local import Local
 from tokenform.engine import Grammar
-from tokenform.errors import OptionError, TokenformError
+from tokenform.errors import OptionError, TokenformError, warn_outside
 from tokenform.frontends import Condition, to_constraint
 from tokenform.frontends.combinators import contains, until
 
@@ -71,6 +71,16 @@ def check_reactions(on_error: str = "raise", on_invalid: str = "raise", on_lengt
         raise OptionError(f'on_error={on_error!r} is not known; choose "raise" or "return".')
     if on_length not in ("raise", "return"):
         raise OptionError(f'on_length={on_length!r} is not known; choose "return" or "raise".')
+
+
+def check_varied(n: int, sampler: AnySampler) -> None:
+    """Warns where several texts of a prompt are asked for that can only be equal."""
+    if n > 1 and isinstance(sampler, Local) and sampler.temperature == 0:
+        warn_outside(
+            f"greedy decoding writes one text for a prompt, so all {n} are equal; give a temperature above 0, "
+            "or another sampler, or leave n out.",
+            UserWarning,
+        )
 
 
 def pair_one(prompt: Any, grammar: Any, what: str) -> tuple[Any, Constraint]:

@@ -30,6 +30,7 @@ from tokenform.decoding.calls import (
     StreamOptions,
     check_counts,
     check_reactions,
+    check_varied,
     ending_at,
     given_back,
     pair,
@@ -251,6 +252,7 @@ class Generator:
         check_reactions(on_error, on_invalid, on_length)
         prompts, grammars, batched = pair(prompt, ending_at(stop, grammar))
         chosen, seeds = self.chosen(sampler), seeds_of(seed, len(prompts))
+        check_varied(n, chosen)
         if isinstance(chosen, AlignedSampler):
             asked = list(zip(prompts, grammars, seeds, strict=True))
             drawn = all_weighted(self, chosen, asked, n, max_tokens, progress, on_invalid)
@@ -491,14 +493,13 @@ class Generator:
         output = row.output
         text = b"".join(self._tokens[token] for token in output.tokens).decode("utf-8", errors="replace")
         text = text[: min((at for one in texts_of(stop) if (at := text.find(one)) >= 0), default=None)]
-        cut, made = output.cut, list[str]()
-        at: int | None = None
+        cut, place, made = output.cut, None, list[str]()
         value, error = read_value(grammar, text)
         if error is not None and not refused:
             raise error
         if cut is not None:
-            at = min(cut_at(cut, output.tokens, self._tokens), len(text))
-            value = whole_calls(value, grammar, text[:at])
+            place = min(cut_at(cut, output.tokens, self._tokens), len(text))
+            value = whole_calls(value, grammar, text[:place])
             calls = isinstance(value, ToolCalls)
             made = [""] if calls else cut_values(cut, text, output.tokens, self._tokens, row.automaton)
         return Result(
@@ -515,6 +516,6 @@ class Generator:
             reason=output.reason,
             automaton=row.automaton,
             origin=Origin(self, row.prompt),
-            cut_at=at,
+            cut_at=place,
             cut=made,
         )

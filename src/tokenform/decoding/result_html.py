@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from tokenform.engine import State, TokenAutomaton
 
 _FORCED, _DRAFT = "border-bottom:2px solid #0b7285", "border-top:2px dotted #e8590c"
+_CUT = "font-style:italic;text-decoration:line-through"
 
 
 def result_html(result: Result) -> str:
@@ -25,7 +26,7 @@ def result_html(result: Result) -> str:
         return f"<pre>{escape(result.text)}</pre>"
     forced, drafted = forced_places(result), result.guessed
     tokens = result.automaton.vocabulary.tokens
-    spans = []
+    spans, written = [], 0
     for place, token in enumerate(result.tokens):
         probability = math.exp(result.token_logprobs[place])
         notes = [f"probability {probability:.3g} under the model"]
@@ -36,19 +37,31 @@ def result_html(result: Result) -> str:
         if drafted[place]:
             styles.append(_DRAFT)
             notes.append("an accepted draft")
+        if result.cut_at is not None and written >= result.cut_at:
+            styles.append(_CUT)
+            notes.append("written after max_tokens cut in")
+        written += len(tokens[token].decode("utf-8", "ignore"))
         shown = escape(tokens[token].decode("utf-8", "replace")).replace("\n", "⏎\n")
         spans.append(f'<span style="{";".join(styles)}" title="{"; ".join(notes)}">{shown}</span>')
     legend = (
         f'<span style="background:rgba(232,89,12,.55)">unlikely for the model</span> · '
         f'<span style="{_FORCED}">forced by the constraint</span> ({sum(forced)}) · '
         f'<span style="{_DRAFT}">accepted draft</span> ({sum(drafted)}) · '
-        f"{len(result.tokens)} tokens in {result.stats.forwards} forward passes"
+        f"{len(result.tokens)} tokens in {result.stats.forwards} forward passes{_ended(result)}"
     )
     return (
         '<div style="font:14px ui-monospace,Menlo,Consolas,monospace;white-space:pre-wrap;line-height:1.9">'
         f'{"".join(spans)}<div style="font:12px system-ui,sans-serif;opacity:.75;margin-top:.6em">'
         f"{legend}</div></div>"
     )
+
+
+def _ended(result: Result) -> str:
+    """That the budget cut in, where it did."""
+    if result.reason != "length":
+        return ""
+    made = escape(", ".join(one for one in result.cut if one))
+    return f' · <span style="{_CUT}">closed by max_tokens</span>' + (f" (it made {made})" if made else "")
 
 
 def forced_places(result: Result) -> list[bool]:
