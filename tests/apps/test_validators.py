@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from typing import Annotated, Any
 
 import pytest
@@ -185,3 +186,113 @@ def test_streams_raise_what_validators_refuse(small: tf.Generator) -> None:
 
     with pytest.raises(errors.InvalidType, match="/n"):
         "".join(small.stream(PROMPT, grammar_of(Never)))
+
+
+class Shouted(BaseModel):
+    word: Annotated[str, Field(pattern="^[a-z]{1,4}$")]
+
+    @field_validator("word")
+    @classmethod
+    def never(cls, value: str) -> str:
+        raise ValueError(f"{value} is not shouted")
+
+
+@pytest.mark.parametrize("sampler", [None, tf.Local()], ids=["greedy", "drawn"])
+def test_what_always_refuses_ends_soon_and_says_what_was_tried(small: tf.Generator, sampler: Any) -> None:
+    with pytest.raises(errors.InvalidType, match="none of 50 tries passed") as caught:
+        small.sample(PROMPT, grammar_of(Shouted), sampler=sampler, seed=0)
+    said = str(caught.value)
+    assert "at most" in said and "is not shouted" in said and repr(caught.value.text) in said
+    for way in ("feedback=True", "max_tries", "on_invalid"):
+        assert way in said
+    assert caught.value.pointer == "/word"
+
+
+def test_no_more_is_said_of_the_share_than_is_known(small: tf.Generator) -> None:
+    """With a validator that none of N draws passes the share is at most 3 / N, 19 times of 20."""
+
+    class Rare(BaseModel):
+        n: Annotated[int, Field(ge=0, le=9), only(lambda value: value == 7)]
+
+    share = small.sample(PROMPT, grammar_of(Rare), n=40, seed=1, sampler=tf.Local())[0].valid_share
+    assert share is not None
+    wrong = tried = 0
+    for seed in range(60):
+        try:
+            small.sample(PROMPT, grammar_of(Rare), seed=seed, sampler=tf.Local(), max_tries=2)
+        except errors.InvalidType as error:
+            tried += 1
+            bound = float(str(error).partition("at most ")[2].partition(" ")[0])
+            wrong += share > bound * 1.01
+    assert tried == 0 or wrong <= max(3, 0.15 * tried)
+
+
+def test_time_is_limited(small: tf.Generator) -> None:
+    began = time.monotonic()
+    with pytest.raises(errors.InvalidType, match="max_seconds"):
+        small.sample(PROMPT, grammar_of(Shouted), max_tries=10**6, max_seconds=0.5)
+    assert time.monotonic() - began < 30  # no time of the machine's: a hang would be an hour
+    with pytest.raises(errors.OptionError, match="max_seconds"):
+        small.sample(PROMPT, grammar_of(Shouted), max_seconds=0)
+
+
+class Chat:
+    """What a generator reads, written down."""
+
+    def __init__(self, generator: tf.Generator, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.read: list[Any] = []
+        own = generator.rows
+        monkeypatch.setattr(generator, "rows", lambda prompt, *more, **rest: (
+            self.read.append(prompt), own(prompt, *more, **rest))[1])  # fmt: skip
+
+
+def test_feedback_shows_the_text_and_what_is_wrong(
+    small: tf.Generator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen = Chat(small, monkeypatch)
+    with pytest.raises(errors.InvalidType, match="none of 3 turns") as caught:
+        small.sample(PROMPT, grammar_of(Shouted), feedback=True, seed=0)
+    first, *turns = seen.read
+    assert first == PROMPT and len(turns) == 3
+    for turn in turns:  # no chat template: as text
+        assert turn.startswith(PROMPT) and "word: Value error, " in turn and "is not shouted" in turn
+        assert "https://" not in turn and '{"word"' in turn
+    assert "is not shouted" in str(caught.value) and caught.value.text
+    monkeypatch.setattr(
+        small.tokenizer, "chat_template", "{% for m in messages %}{{ m.content }} {% endfor %}"
+    )
+    seen.read.clear()
+    with pytest.raises(errors.InvalidType, match="none of 1 turns"):
+        small.sample(PROMPT, grammar_of(Shouted), feedback=True, max_tries=1)
+    _, messages = seen.read
+    assert [one["role"] for one in messages] == ["user", "assistant", "user"]
+    assert messages[0]["content"] == PROMPT and "is not shouted" in messages[2]["content"]
+    with pytest.raises(errors.OptionError, match="feedback"):
+        small.sample([1, 2], grammar_of(Shouted), feedback=True)
+
+
+def test_a_turn_that_helps_is_the_result(small: tf.Generator) -> None:
+    results = small.sample(
+        PROMPT, grammar_of(Picky), n=12, seed=4, sampler=tf.Local(), feedback=True, max_tries=40
+    )
+    back = small.sample(PROMPT, grammar_of(Picky), n=12, seed=4, sampler=tf.Local(), on_invalid="return")
+    assert all(one.value.n <= 4 for one in results) and any(one.error for one in back)
+    assert all(a.text == b.text for a, b in zip(results, back, strict=True) if b.error is None)
+
+
+def test_a_text_drawn_again_says_that_the_budget_cut_in(small: tf.Generator) -> None:
+    class Longer(BaseModel):
+        word: Annotated[str, Field(pattern="^[a-z]+$"), only(lambda value: "a" in value)]
+
+    reasons = set()
+    for seed in range(8):
+        for tokens in (14, 200):
+            try:
+                (one,) = small.sample(
+                    PROMPT, grammar_of(Longer), seed=seed, max_tokens=tokens, sampler=tf.Local()
+                )
+            except errors.InvalidType:
+                continue
+            assert (one.reason == "length") == (one.cut_at is not None)
+            reasons.add((tokens, one.reason))
+    assert (14, "length") in reasons

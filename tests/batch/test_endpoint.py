@@ -67,6 +67,7 @@ def test_what_is_not_valid_is_asked_again_and_then_refused() -> None:
     with serving(answer) as (url, asked):
         out = Generate(Endpoint(url, tries=3), SCHEMA)(rows(list(texts)))
     assert out["output"].tolist() == ['{"n": 9}', None, None, texts["spelt"][0]]
+    assert out["output_reason"].tolist() == ["end", None, None, "end"]
     assert "in 3 tries" in out["output_error"][1] and "cut at max_tokens" in out["output_error"][2]
     assert counts == {"late": 1, "never": 2, "cut": 2, "spelt": 0} and len(asked) == 9
     seeds = [body["seed"] for body in asked if body["messages"][0]["content"] == "never"]

@@ -34,6 +34,7 @@ def test_columns_go_in_and_come_out() -> None:
     out = Generate(walker, SCHEMA)(batch(rows))
     assert [json.loads(text)["n"] <= 99 for text in out["output"]] == [True] * 5
     assert out["kept"].tolist() == [0, 1, 4, 9, 16] and out["output_error"].tolist() == [None] * 5
+    assert out["output_reason"].tolist() == ["end"] * 5 and out["output_cut"].tolist() == [None] * 5
     assert out["output_tokens"].dtype == np.int64 and out["output_logprob"].dtype == np.float64
     assert [len(text) for text in out["output"]] == out["output_tokens"].tolist()
 
@@ -159,3 +160,13 @@ def test_frames_of_pandas() -> None:
     assert out.index.tolist() == [10, 11] and out["id"].tolist() == [3, 4]
     parts = list(write.frames(iter([frame[:1], frame[1:]])))
     assert pandas.concat(parts)["output"].tolist() == out["output"].tolist()
+
+
+def test_rows_say_what_the_budget_made() -> None:
+    schema = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
+    rows = {"prompt": ["The number is 48211234."] * 2}
+    out = Generate(schema=schema, max_tokens=5)(rows)
+    whole = Generate(schema=schema, max_tokens=60)(rows)
+    assert whole["output_reason"].tolist() == ["end"] * 2 and whole["output_cut"].tolist() == [None] * 2
+    assert out["output_reason"].tolist() == ["length"] * 2 and out["output"][0] != whole["output"][0]
+    assert [json.loads(one) for one in out["output_cut"]] == [["/n"]] * 2

@@ -98,7 +98,7 @@ def test_map_in_pandas_of_spark(frame: Any, expected: Any, monkeypatch: pytest.M
         data = session.createDataFrame(frame.to_dict("records"), "id string, prompt string").repartition(3)
         columns = (
             "id string, prompt string, output string, output_error string, "
-            "output_logprob double, output_tokens long"
+            "output_logprob double, output_tokens long, output_reason string, output_cut string"
         )
         done = data.mapInPandas(writer().frames, columns).toPandas()
     finally:

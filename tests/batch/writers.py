@@ -21,6 +21,8 @@ class Text:
     tokens: list[int]
     logprob: float = -1.0
     value: Any = None
+    reason: str = "end"
+    cut: tuple[str, ...] = ()
 
 
 @dataclass

@@ -198,6 +198,19 @@ def test_generate_writes_a_report_of_its_speculation(run, tmp_path):
     assert refused.exit_code == 2 and ".html" in refused.stderr
 
 
+def test_generate_says_that_the_budget_cut_in(run):
+    asking = ("generate", "The name is Ada Lovelace and the age is 36.", "-s", "schema.json")
+    whole = run(*asking, "--json")
+    told = json.loads(whole.stdout)
+    assert (told["reason"], told["cut"]) == ("end", []) and "note" not in whole.stderr
+    fewer = ("--max-tokens", str(len(told["tokens"]) - 1))
+    short = json.loads(run(*asking, *fewer, "--json").stdout)
+    assert short["reason"] == "length" and short["cut"]
+    plain = run(*asking, *fewer)
+    assert plain.stdout.strip() == short["text"] and short["cut"][0] in plain.stderr
+    assert "did not end within max_tokens" in plain.stderr
+
+
 def test_tools_reads_calls_and_refuses_wrong_ones(run, tmp_path):
     tool = {"name": "weather", "parameters": {"type": "object", "properties": {"city": {"type": "string"}}}}
     (tmp_path / "tools.json").write_text(json.dumps([tool]))

@@ -77,8 +77,8 @@ def check_varied(n: int, sampler: AnySampler) -> None:
     """Warns where several texts of a prompt are asked for that can only be equal."""
     if n > 1 and isinstance(sampler, Local) and sampler.temperature == 0:
         warn_outside(
-            f"greedy decoding writes one text for a prompt, so all {n} are equal; give a temperature above 0, "
-            "or another sampler, or leave n out.",
+            f"greedy decoding writes one text for a prompt, so all {n} are equal; give a temperature "
+            "above 0, or another sampler, or leave n out.",
             UserWarning,
         )
 

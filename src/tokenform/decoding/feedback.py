@@ -28,19 +28,21 @@ TURNS = 3
 """Most turns, where nothing is said."""
 
 
+def check_answerable(prompt: Any) -> None:
+    """Refuses a prompt that no turn can follow (`OptionError`)."""
+    if not isinstance(prompt, str) and any(isinstance(part, int) for part in prompt):
+        raise OptionError("feedback=True needs a prompt of text or chat messages, not token ids.")
+
+
 def answered(prompt: Any, text: str, wrong: str, chat: bool) -> Any:
     """The prompt, the refused text and what is wrong with it, as messages or as text.
 
     Args:
         chat: text is made messages, too.
-    Raises:
-        OptionError: the prompt is token ids.
     """
     ask = f"This was refused: {wrong}\nWrite it again, corrected."
     if isinstance(prompt, str) and not chat:
         return f"{prompt}\n{text}\n{ask}\n"
-    if not isinstance(prompt, str) and any(isinstance(part, int) for part in prompt):
-        raise OptionError("feedback=True needs a prompt of text or chat messages, not token ids.")
     messages = [{"role": "user", "content": prompt}] if isinstance(prompt, str) else list(prompt)
     return [*messages, {"role": "assistant", "content": text}, {"role": "user", "content": ask}]
 
@@ -91,8 +93,12 @@ def written_anew(
 
 
 def _said(error: InvalidType) -> str:
-    """What the validators say, in their own words."""
-    return str(error.__cause__ or error)
+    """What the validators say, in their own words and a line each."""
+    cause: Any = error.__cause__
+    if not hasattr(cause, "errors"):  # of pydantic, whose text has addresses of pages besides
+        return str(cause or error)
+    listed = cause.errors(include_url=False, include_input=False, include_context=False)
+    return "\n".join(f"{'.'.join(map(str, one['loc']))}: {one['msg']}".removeprefix(": ") for one in listed)
 
 
 def _failure(result: Result, turns: int, late: bool) -> InvalidType:

@@ -43,6 +43,7 @@ from tokenform.decoding.cuts import cut_at, cut_values, whole_calls
 from tokenform.decoding.decoder import Decoder
 from tokenform.decoding.decoders import Decoders
 from tokenform.decoding.draws import Transform
+from tokenform.decoding.feedback import check_answerable
 from tokenform.decoding.keyed_random import fresh_seed
 from tokenform.decoding.mixing import Mixing
 from tokenform.decoding.partial import Partials
@@ -253,6 +254,8 @@ class Generator:
         prompts, grammars, batched = pair(prompt, ending_at(stop, grammar))
         chosen, seeds = self.chosen(sampler), seeds_of(seed, len(prompts))
         check_varied(n, chosen)
+        for one in prompts if feedback else ():
+            check_answerable(one)
         if isinstance(chosen, AlignedSampler):
             asked = list(zip(prompts, grammars, seeds, strict=True))
             drawn = all_weighted(self, chosen, asked, n, max_tokens, progress, on_invalid)
