@@ -180,6 +180,8 @@ EXTRAS = {
     "tokenizers": "models",
     "safetensors": "models",
     "jinja2": "models",
+    "gguf": "gguf",
+    "accelerate": "gguf",
     "starlette": "serve",
     "uvicorn": "serve",
     "prometheus_client": "serve",

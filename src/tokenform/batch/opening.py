@@ -11,6 +11,7 @@ import os
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from tokenform.engine.opening import OPENING
 from tokenform.errors import ModelError, OptionError, TokenformError, extras
 
 KEPT = 2
@@ -28,11 +29,12 @@ def open_writer(model: Any, options: Mapping[str, Any], batch_size: int) -> Any:
         ModelError: it can't be opened.
     """
     kept = model, repr(sorted(options.items())), batch_size
-    if kept not in OPEN:
-        while len(OPEN) >= KEPT:
-            OPEN.pop(next(iter(OPEN)))
-        OPEN[kept] = _opened(model, options, batch_size)
-    return OPEN[kept]
+    with OPENING:
+        if kept not in OPEN:
+            while len(OPEN) >= KEPT:
+                OPEN.pop(next(iter(OPEN)))
+            OPEN[kept] = _opened(model, options, batch_size)
+        return OPEN[kept]
 
 
 def portable(model: Any) -> Any:

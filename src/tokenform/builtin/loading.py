@@ -7,10 +7,10 @@ bfloat16 and computed with in float32, which is faster on CPUs.
 
 from __future__ import annotations
 
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from tokenform.engine.opening import opened_once
 from tokenform.errors import ModelError, extras
 
 WEIGHTS = Path(__file__).with_name("weights")
@@ -47,7 +47,7 @@ def read(folder: Path) -> tuple[Any, Any]:
     return model.eval(), read_tokenizer(folder)
 
 
-@lru_cache(maxsize=1)
+@opened_once(1)
 def load() -> tuple[Any, Any]:
     """The built-in model and its tokenizer.
 
@@ -60,7 +60,7 @@ def load() -> tuple[Any, Any]:
     return read(WEIGHTS / "model")
 
 
-@lru_cache(maxsize=1)
+@opened_once(1)
 def load_draft() -> tuple[Any, Any]:
     """The draft model, with the same tokenizer as `load()`.
 

@@ -40,6 +40,7 @@ def write_rows(given: Mapping[str, Any]) -> None:
             key=given["id_column"],
             output=given["output_column"],
             **{name: given[name] for name in _PASSED if given[name] is not None},
+            **_shown(given),
         )
         limits = Limits(given["workers"], given["timeout"], given["memory"], given["ray"])
         try:
@@ -53,6 +54,15 @@ def write_rows(given: Mapping[str, Any]) -> None:
         return
     typer.echo(f"tokenform: {done.refused} of {done.rows} rows were put aside: see {done.errors}", err=True)
     raise typer.Exit(1)
+
+
+def _shown(given: Mapping[str, Any]) -> dict[str, Any]:
+    """How prompts are shown, where the command says so; a server has its own way."""
+    shown = {"raw": given["raw"] or None, "system": given["system"], "show_schema": given["show_schema"]}
+    told = {name: value for name, value in shown.items() if value is not None}
+    if told and given["endpoint"] is not None:
+        raise OptionError("--raw, --system and --show-schema are for a model here, not for an endpoint.")
+    return told
 
 
 def _constraint(given: Mapping[str, Any]) -> dict[str, Any]:

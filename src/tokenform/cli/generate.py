@@ -28,14 +28,17 @@ from tokenform.cli.options import (
     OutputOption,
     PromptColumnOption,
     QuietOption,
+    RawOption,
     RayOption,
     RegexColumnOption,
     RegexOption,
     RetryOption,
     SchemaColumnOption,
     SchemaOption,
+    ShowSchemaOption,
     StrictOption,
     StringsOption,
+    SystemOption,
     ThreadsOption,
     TimeoutOption,
     WhitespaceOption,
@@ -64,6 +67,9 @@ def generate(
     numbers: NumbersOption = "natural",
     strings: StringsOption = "natural",
     strict: StrictOption = False,
+    system: SystemOption = None,
+    raw: RawOption = False,
+    show_schema: ShowSchemaOption = None,
     report: Annotated[
         Path | None,
         typer.Option(help="File for what speculation did: .json, .html, or a picture (.png, .svg, .pdf)."),
@@ -108,6 +114,9 @@ def generate(
             "top_p": top_p,
             "seed": seed,
             "max_tokens": max_tokens,
+            "system": system,
+            "raw": raw or None,
+            "show_schema": show_schema,
         }
         text = prompt if prompt is not None else sys.stdin.read()
         results = write([text], grammar=grammar, model=model, n=n, **options)[0]

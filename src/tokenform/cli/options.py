@@ -24,6 +24,17 @@ ModelOption = Annotated[
     str | None,
     typer.Option("--model", "-m", help="A Hugging Face model by path or name; default: built in."),
 ]
+SystemOption = Annotated[str | None, typer.Option(help="A system message before the prompt.")]
+RawOption = Annotated[
+    bool, typer.Option("--raw", help="Give the model the prompt alone, without its chat template.")
+]
+ShowSchemaOption = Annotated[
+    bool | None,
+    typer.Option(
+        "--show-schema/--no-show-schema",
+        help="Show the model the schema; or nothing of it. Default: a few words that fit.",
+    ),
+]
 OrderOption = Annotated[str, typer.Option(help="Order of keys: declared or any.")]
 WhitespaceOption = Annotated[str, typer.Option(help="natural, compact, spaced, indent or any.")]
 NumbersOption = Annotated[str, typer.Option(help="Spelling of numbers: natural, canonical or any.")]

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import functools
+import threading
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from concurrent.futures import Future
 from typing import Any, Generic
@@ -31,6 +32,7 @@ from tokenform.decoding.calls import (
 )
 from tokenform.decoding.generator import Generator
 from tokenform.decoding.keyed_random import fresh_seed
+from tokenform.decoding.prompts import ShowSchema
 from tokenform.decoding.results import Result, T, too_long
 from tokenform.decoding.scheduler import Job, Piece, Scheduler
 from tokenform.decoding.tracing import traced
@@ -44,7 +46,8 @@ class AsyncGenerator:
     """Writes texts for the tasks of an event loop.
 
     Args:
-        generator: the model and the defaults of a call.
+        generator: the model and the defaults of a call; or a function that opens them, which in a running
+            loop is called in a thread: what it raises, the first call does.
         batch_size: most texts that run together; None is the generator's.
         waiting: most texts that wait for a place; a call beyond it is refused (`Busy`).
 
@@ -52,13 +55,50 @@ class AsyncGenerator:
     """
 
     def __init__(
-        self, generator: Generator, *, batch_size: int | None = None, waiting: int = WAITING
+        self,
+        generator: Generator | Callable[[], Generator],
+        *,
+        batch_size: int | None = None,
+        waiting: int = WAITING,
     ) -> None:
-        self.generator = generator
-        self.scheduler = Scheduler(generator, batch_size=batch_size, waiting=waiting)
+        self._opened: Future[tuple[Generator, Scheduler]] = Future()
+
+        def open_it() -> None:
+            try:
+                made = generator if isinstance(generator, Generator) else generator()
+                self._opened.set_result((made, Scheduler(made, batch_size=batch_size, waiting=waiting)))
+            except BaseException as error:
+                self._opened.set_exception(error)
+
+        if isinstance(generator, Generator) or not _in_a_loop():
+            open_it()
+            self._opened.result()
+        else:
+            threading.Thread(target=open_it, name="tokenform-opening").start()
+
+    @property
+    def generator(self) -> Generator:
+        """The model; waits until it is open."""
+        return self._opened.result()[0]
+
+    @property
+    def scheduler(self) -> Scheduler:
+        """What runs the texts; waits until the model is open."""
+        return self._opened.result()[1]
+
+    async def opened(self) -> Self:
+        """Waits until the model is open, while the loop goes on."""
+        if not self._opened.done():
+            await asyncio.shield(asyncio.wrap_future(self._opened))
+        return self
+
+    async def sample(self, prompt: Any, grammar: Any = None, **options: Any) -> Any:
+        """Arguments, results and errors are those of `Generator.sample`."""
+        await self.opened()
+        return await self._sample(prompt, grammar, **options)
 
     @traced
-    async def sample(
+    async def _sample(
         self,
         prompt: Any,
         grammar: Any = None,
@@ -75,11 +115,15 @@ class AsyncGenerator:
         max_seconds: float | None = None,
         on_length: str = "return",
         logprobs: bool = True,
+        raw: bool | None = None,
+        system: str | None = None,
+        show_schema: ShowSchema | None = None,
     ) -> Any:
-        """Arguments, results and errors are those of `Generator.sample`."""
         check_reactions(on_error, on_invalid, on_length)
         tries = {"feedback": feedback, "max_tries": max_tries, "max_seconds": max_seconds}
-        prompts, grammars, batched = pair(prompt, ending_at(stop, grammar))
+        # in a thread: a large type takes a second to read
+        prompts, grammars, batched = await asyncio.to_thread(lambda: pair(prompt, ending_at(stop, grammar)))
+        prompts = self.generator.framed(prompts, raw, system, show_schema)
         seeds = seeds_of(seed, len(prompts))
         check_varied(n, self.generator.chosen(sampler))
 
@@ -122,24 +166,26 @@ class AsyncGenerator:
         partial: bool = False,
         on_field: Mapping[str, Callable[[Any], Any]] | None = None,
         logprobs: bool = True,
+        raw: bool | None = None,
+        system: str | None = None,
+        show_schema: ShowSchema | None = None,
     ) -> AsyncStream[Any]:
         """One text for one prompt as it is written; arguments are those of `Generator.stream`."""
         if on_field is not None and not partial:
             raise OptionError("on_field= is for streams of values; add partial=True.")
         check_reactions(on_length=on_length)
-        one, constraint = pair_one(prompt, ending_at(stop, grammar), "stream")
-        fields = Fields(on_field)
-        reader = partial_value(constraint, fields.tell) if partial else None
         options = {"seed": seed, "max_tokens": max_tokens, "sampler": sampler, "stop": stop}
         options["logprobs"] = logprobs
-        return AsyncStream(self, one, None if stop else constraint, options, reader, fields, on_length)
+        shown, fields = (raw, system, show_schema), Fields(on_field) if partial else None
+        return AsyncStream(self, (prompt, grammar), shown, options, fields, on_length)
 
     async def aclose(self) -> None:
         """Ends what is being written; nothing more is taken."""
+        await self.opened()
         await asyncio.to_thread(self.scheduler.close, drain=False)
 
     async def __aenter__(self) -> Self:
-        return self
+        return await self.opened()
 
     async def __aexit__(self, *_: object) -> None:
         await self.aclose()
@@ -160,6 +206,14 @@ class AsyncGenerator:
             raise
 
 
+def _in_a_loop() -> bool:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
+
+
 class AsyncStream(Generic[T]):
     """One text as it is written: `async for` gives pieces of text, or values with `partial=True`.
 
@@ -172,16 +226,15 @@ class AsyncStream(Generic[T]):
     def __init__(
         self,
         owner: AsyncGenerator,
-        prompt: Any,
-        grammar: Any,
+        call: tuple[Any, Any],
+        shown: tuple[bool | None, str | None, ShowSchema | None],
         options: dict[str, Any],
-        reader: PartialValue | None,
-        fields: Fields,
+        fields: Fields | None,
         on_length: str = "return",
     ) -> None:
-        self._on_length = on_length
-        self._owner, self._call, self._options = owner, (prompt, grammar), options
-        self._reader, self._fields = reader, fields
+        self._owner, self._call, self._shown, self._options = owner, call, shown, options
+        self._fields, self._on_length = fields, on_length
+        self._reader: PartialValue | None = None
         self._job: Job | None = None
         self._over = False
         self._pieces: asyncio.Queue[Piece | None] = asyncio.Queue()
@@ -189,6 +242,8 @@ class AsyncStream(Generic[T]):
 
     def on_field(self, pointer: str, function: Callable[[Any], Any]) -> AsyncStream[T]:
         """Calls a function with the value of a field as soon as it is complete, see `Partials.on_field`."""
+        if self._fields is None:
+            raise OptionError("on_field is for streams of values; add partial=True.")
         self._fields.add(pointer, function)
         return self
 
@@ -205,7 +260,7 @@ class AsyncStream(Generic[T]):
             except BaseException:
                 await self.aclose()
                 raise
-            if value is not MISSING and (value or self._reader is not None):
+            if value is not MISSING and (value or self._fields is not None):
                 return value  # type: ignore[no-any-return]
         if not self._over:
             self._over = await self._pieces.get() is None  # the job's own end, which closes its span
@@ -235,8 +290,19 @@ class AsyncStream(Generic[T]):
             if not loop.is_closed():
                 loop.call_soon_threadsafe(pieces.put_nowait, piece)
 
-        self._job = await self._owner._submitted(*self._call, **self._options, listener=told)
+        await self._owner.opened()
+        prompt, constraint = await asyncio.to_thread(self._read)
+        self._job = await self._owner._submitted(prompt, constraint, **self._options, listener=told)
         self._job.future.add_done_callback(lambda _: told(None))
+
+    def _read(self) -> tuple[Any, Any]:
+        """The prompt and its grammar, in a thread; free text is made again of its stops."""
+        (prompt, grammar), stop = self._call, self._options["stop"]
+        prompt, constraint = pair_one(prompt, ending_at(stop, grammar), "stream")
+        (prompt,) = self._owner.generator.framed([prompt], *self._shown)
+        if self._fields is not None:
+            self._reader = partial_value(constraint, self._fields.tell)
+        return prompt, None if stop else constraint
 
     async def _next(self) -> Piece:
         assert self._job is not None

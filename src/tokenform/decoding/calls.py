@@ -10,7 +10,7 @@ from numbers import Integral
 from typing import Any, TypedDict
 
 from tokenform.decoding.aligned.sampler import AlignedSampler
-from tokenform.decoding.prompts import is_batch
+from tokenform.decoding.prompts import ShowSchema, is_batch
 from tokenform.decoding.results import Result, too_long
 from tokenform.decoding.samplers.local import Local
 from tokenform.engine import Grammar
@@ -41,6 +41,9 @@ class SampleOptions(TypedDict, total=False):
     max_seconds: float | None
     on_length: str
     logprobs: bool
+    raw: bool | None
+    system: str | None
+    show_schema: ShowSchema | None
 
 
 class StreamOptions(TypedDict, total=False):
@@ -54,6 +57,9 @@ class StreamOptions(TypedDict, total=False):
     on_length: str
     on_field: Mapping[str, Callable[[Any], Any]] | None
     logprobs: bool
+    raw: bool | None
+    system: str | None
+    show_schema: ShowSchema | None
 
 
 def check_counts(**counts: Any) -> None:

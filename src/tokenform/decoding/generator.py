@@ -49,7 +49,16 @@ from tokenform.decoding.mixing import Mixing
 from tokenform.decoding.partial import Partials
 from tokenform.decoding.pieces import TextPieces
 from tokenform.decoding.progress import Progress
-from tokenform.decoding.prompts import Prompt, PromptFormat, PromptReader, is_batch
+from tokenform.decoding.prompts import (
+    Prompt,
+    PromptFormat,
+    PromptOptions,
+    PromptReader,
+    ReadPrompt,
+    ShowSchema,
+    framed,
+    is_batch,
+)
 from tokenform.decoding.results import Result, Stats, T, read_value, too_long
 from tokenform.decoding.row import Row, check_shortest
 from tokenform.decoding.samplers.local import Local
@@ -96,6 +105,7 @@ class Generator:
             to the model's own rounding; a model that can't be compiled runs as it is, with a warning.
         format_prompt: for models with a prompt format of their own: (prompt, grammar) -> text.
         chat_options: arguments of the tokenizer's chat template, as `{"enable_thinking": False}`.
+        raw, system, show_schema: how prompts are shown, see `PromptOptions`; each call may say otherwise.
     Raises:
         ModelError, VocabularyError: the model or its tokenizer can't be used.
 
@@ -123,6 +133,9 @@ class Generator:
         compile: bool = False,
         format_prompt: PromptFormat | None = None,
         chat_options: Mapping[str, Any] | None = None,
+        raw: bool = False,
+        system: str | None = None,
+        show_schema: ShowSchema = "auto",
     ) -> None:
         if tokenizer is None:
             raise ModelError("a model needs its tokenizer; pass tokenizer=, or a Vocabulary for bare ids.")
@@ -155,7 +168,12 @@ class Generator:
         self._tokens: list[bytes] = list(self.vocabulary.tokens)
         self._decoders = Decoders(model, self.vocabulary, self.tokenizer, prompt_cache, compile)
         self._prompts = PromptReader(
-            self.tokenizer, self.vocabulary, context_length(model), format_prompt, chat_options
+            self.tokenizer,
+            self.vocabulary,
+            context_length(model),
+            format_prompt,
+            chat_options,
+            PromptOptions(raw, system, show_schema),
         )
 
     def __repr__(self) -> str:
@@ -206,11 +224,15 @@ class Generator:
         max_seconds: float | None = None,
         on_length: str = "return",
         logprobs: bool = True,
+        raw: bool | None = None,
+        system: str | None = None,
+        show_schema: ShowSchema | None = None,
     ) -> Any:
         """Write n texts for a prompt.
 
         Args:
-            prompt: text, chat messages or token ids; or a list of prompts.
+            prompt: text, chat messages or token ids; or a list of prompts.  For a tokenizer with a chat
+                template a text is a user's message.
             grammar: a grammar, schema or type; None for any text; a `predicate`, for samplers other than
                 `Local`; or a list of them.  A list of prompts and a list of grammars are paired; one prompt
                 or grammar beside a list serves each entry.
@@ -240,6 +262,8 @@ class Generator:
             logprobs: whether the log-probabilities of a `Local`'s tokens are told.  Without, where the
                 grammar allows few tokens only their logits are computed, which over a large vocabulary saves
                 most of a step; the texts are the same.
+            raw, system, show_schema: how the prompt is shown, see `PromptOptions`; None: as the generator has
+                it.
         Returns:
             list[Result] of length n, or one such list for each entry of a batch.
         Raises:
@@ -252,6 +276,7 @@ class Generator:
         again = Again(on_invalid, feedback, max_tries, max_seconds, stop)
         check_reactions(on_error, on_invalid, on_length)
         prompts, grammars, batched = pair(prompt, ending_at(stop, grammar))
+        prompts = self.framed(prompts, raw, system, show_schema)
         chosen, seeds = self.chosen(sampler), seeds_of(seed, len(prompts))
         check_varied(n, chosen)
         for one in prompts if feedback else ():
@@ -259,6 +284,11 @@ class Generator:
         if isinstance(chosen, AlignedSampler):
             asked = list(zip(prompts, grammars, seeds, strict=True))
             drawn = all_weighted(self, chosen, asked, n, max_tokens, progress, on_invalid)
+            for one, constraint, results in zip(prompts, grammars, drawn, strict=True):
+                read = self._prompts.shown(self._prompts.read(one, constraint))
+                for result in results:
+                    if isinstance(result, Result):
+                        result.prompt = read
             return given_back(drawn, batched, on_error, on_length)
         rows: list[Row | TokenformError] = []
         for one, constraint, key, other in zip(
@@ -315,6 +345,9 @@ class Generator:
         partial: bool = False,
         on_field: Mapping[str, Callable[[Any], Any]] | None = None,
         logprobs: bool = True,
+        raw: bool | None = None,
+        system: str | None = None,
+        show_schema: ShowSchema | None = None,
     ) -> Any:
         """Write one text for one prompt, in pieces as they come.
 
@@ -333,6 +366,7 @@ class Generator:
         check_counts(max_tokens=max_tokens)
         check_reactions(on_length=on_length)
         one, constraint = pair_one(prompt, ending_at(stop, grammar), "stream")
+        (one,) = self.framed([one], raw, system, show_schema)
         chosen = self.chosen(sampler)
         if not isinstance(chosen, Local):
             raise OptionError(f"{type(chosen).__name__} draws whole texts; streams need a Local.")
@@ -350,6 +384,33 @@ class Generator:
     def prompt_ids(self, prompt: Any, grammar: Any = None) -> list[int]:
         """The ids that the model reads for a prompt, its prompt format included."""
         return self._prompts.read(prompt, to_constraint(grammar))
+
+    def show(
+        self,
+        prompt: Any,
+        grammar: Any = None,
+        *,
+        raw: bool | None = None,
+        system: str | None = None,
+        show_schema: ShowSchema | None = None,
+    ) -> ReadPrompt:
+        """What the model reads for a prompt: printed, it is the text; `ids` are its tokens.
+
+        Arguments and errors are those of `sample`.
+        """
+        (one,) = self.framed([prompt], raw, system, show_schema)
+        return self._prompts.shown(self.prompt_ids(one, grammar))
+
+    def framed(
+        self, prompts: Sequence[Any], raw: bool | None, system: str | None, show_schema: ShowSchema | None
+    ) -> list[Any]:
+        """Prompts with the options of their call; see `sample`."""
+        return framed(prompts, self._prompts.options, raw, system, show_schema)
+
+    @property
+    def own_format(self) -> bool:
+        """Whether the model has a prompt format of its own, in place of a chat template."""
+        return self._prompts.own_format
 
     def language_model(self) -> LanguageModel:
         """The model as the samplers of `tokenform.decoding.aligned` ask it, with a cache of its own."""
@@ -521,4 +582,5 @@ class Generator:
             origin=Origin(self, row.prompt),
             cut_at=place,
             cut=made,
+            prompt=self._prompts.shown(row.prompt),
         )

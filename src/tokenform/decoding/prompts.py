@@ -1,14 +1,19 @@
 """Prompts: text, chat messages or token ids, made into the ids that the model reads.
 
-Purpose: one reader that knows the tokenizer and, for models that want one, the prompt format.
-Invariant: a prompt is never cut; one that does not fit is refused before anything runs.
+Purpose: one reader that knows the tokenizer and, for models that want one, the prompt format.  For a
+tokenizer with a chat template a text is a user's message, and ends with what the answer looks like
+(`instructions`).
+Invariant: a prompt is never cut; one that does not fit is refused before anything runs.  Chat messages are
+rendered as they are: nothing is added to them that was not asked for.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, Protocol
 
+from tokenform.decoding.instructions import instruction
 from tokenform.engine import Grammar, Vocabulary, tokenizers
 from tokenform.errors import ModelError, OptionError, PromptTooLong
 from tokenform.frontends import Condition
@@ -21,11 +26,91 @@ ONLY_TEXT = (
     "tokenform.integrations.transformers.GrammarLogitsProcessor."
 )
 PromptFormat = Callable[[Any, Grammar | Condition], str]
+ShowSchema = bool | Literal["auto"]
+
+
+@dataclass(frozen=True)
+class PromptOptions:
+    """How prompts are shown to the model.
+
+    Attributes:
+        raw: texts go to the model as they are, without its chat template or its own format.
+        system: a system message before the prompt.
+        show_schema: "auto" ends a text with what the answer has to look like; True adds the JSON Schema (or
+            the pattern, or the grammar), to chat messages too; False adds nothing.
+    """
+
+    raw: bool = False
+    system: str | None = None
+    show_schema: ShowSchema = "auto"
+
+    def __post_init__(self) -> None:
+        if self.show_schema not in (True, False, "auto"):
+            raise OptionError(f'show_schema={self.show_schema!r} is not known; choose True, False or "auto".')
+        if self.system is not None and not isinstance(self.system, str):
+            raise OptionError(f"system= is a text, not {type(self.system).__name__}.")
+        if self.raw and (self.system is not None or self.show_schema is True):
+            raise OptionError("raw=True shows the model the text alone; leave out system= and show_schema=.")
+
+
+@dataclass(frozen=True)
+class Framed:
+    """A prompt with options of its own, in place of the generator's."""
+
+    prompt: Any
+    options: PromptOptions
+
+
+def framed(
+    prompts: Sequence[Any],
+    default: PromptOptions,
+    raw: bool | None,
+    system: str | None,
+    show_schema: ShowSchema | None,
+) -> list[Any]:
+    """The prompts of a call that has options of its own."""
+    if raw is None and system is None and show_schema is None:
+        return list(prompts)
+    told = {"raw": raw, "system": system, "show_schema": show_schema}
+    given = {name: value for name, value in told.items() if value is not None}
+    # what the call says beats what the generator says, also where the two don't go together
+    base = PromptOptions() if raw else replace(default, raw=False)
+    options = replace(base, **given)  # type: ignore[arg-type]
+    return [one if isinstance(one, Framed) else Framed(one, options) for one in prompts]
+
+
+@dataclass(frozen=True)
+class ReadPrompt:
+    """What the model read: printed, it is the text, markers of the template included.
+
+    Attributes:
+        ids: its tokens.
+    """
+
+    ids: tuple[int, ...]
+    _decode: Callable[[Sequence[int]], str] = field(repr=False, compare=False)
+
+    @property
+    def text(self) -> str:
+        """The tokens as text."""
+        return self._decode(self.ids)
+
+    def __str__(self) -> str:
+        return self.text
+
+
+class Described(Protocol):
+    """What a prompt shows of a constraint."""
+
+    @property
+    def schema(self) -> Any: ...
+    @property
+    def tools(self) -> Sequence[Mapping[str, Any]]: ...
 
 
 def is_batch(prompt: Any) -> bool:
     """Whether this is a list of prompts: not text, not chat messages, not token ids."""
-    if isinstance(prompt, str):
+    if isinstance(prompt, str | Framed):
         return False
     if not isinstance(prompt, Sequence):
         raise _no_prompt(prompt)
@@ -40,6 +125,8 @@ class PromptReader:
         vocabulary: bounds the ids, and gives the token that stands for an empty prompt.
         context: most tokens that the model can read and write together; None for any number.
         write: for models with a prompt format of their own: (text or messages, grammar) -> the model's text.
+        chat_options: arguments of the chat template.
+        options: how prompts are shown that say nothing else.
     """
 
     def __init__(
@@ -49,25 +136,35 @@ class PromptReader:
         context: int | None,
         write: PromptFormat | None = None,
         chat_options: Mapping[str, Any] | None = None,
+        options: PromptOptions | None = None,
     ) -> None:
+        self.options = options or PromptOptions()
         self._tokenizer = tokenizer
         self._vocabulary = vocabulary
         self._context = context
         self._write = write
         self._chat_options = dict(chat_options or {})
 
-    def read(self, prompt: Prompt, grammar: Grammar | Condition) -> list[int]:
+    @property
+    def own_format(self) -> bool:
+        """Whether the model has a prompt format of its own."""
+        return self._write is not None
+
+    def read(self, prompt: Prompt | Framed, grammar: Described) -> list[int]:
         """The ids of a prompt, at least one.
 
         Raises:
             PromptTooLong: no room for a single token would be left.
             OptionError, ModelError: it can't be read with this tokenizer.
         """
+        options = self.options
+        if isinstance(prompt, Framed):
+            options, prompt = prompt.options, prompt.prompt
         if not isinstance(prompt, Sequence) or isinstance(prompt, bytes | bytearray):
             raise _no_prompt(prompt)
         if isinstance(prompt, str):
             _check_characters(prompt)
-        ids = self._ids(prompt, grammar) or [self._beginning()]
+        ids = self._ids(prompt, grammar, options) or [self._beginning()]
         if self._context is not None and len(ids) >= self._context:
             raise PromptTooLong(
                 f"the prompt has {len(ids)} tokens, but the model reads and writes {self._context} at most; "
@@ -84,7 +181,17 @@ class PromptReader:
         """Tokens that may be written after the prompt."""
         return max_tokens if self._context is None else min(max_tokens, self._context - len(ids))
 
-    def _ids(self, prompt: Prompt, grammar: Grammar | Condition) -> list[int]:
+    def shown(self, ids: Sequence[int]) -> ReadPrompt:
+        """The ids as what the model read."""
+        return ReadPrompt(tuple(ids), self._decoded)
+
+    def _decoded(self, ids: Sequence[int]) -> str:
+        decode = getattr(self._tokenizer, "decode", None)
+        if decode is not None:
+            return str(decode(list(ids)))
+        return b"".join(self._vocabulary.token(token) for token in ids).decode("utf-8", "replace")
+
+    def _ids(self, prompt: Prompt, grammar: Described, options: PromptOptions) -> list[int]:
         if not isinstance(prompt, str) and all(isinstance(part, int) for part in prompt):
             size = self._vocabulary.size
             ids = [int(token) for token in prompt]  # type: ignore[arg-type]
@@ -96,11 +203,23 @@ class PromptReader:
             _check_parts(prompt)
         if self._tokenizer is None:
             raise OptionError("this generator has no tokenizer, only a vocabulary; give token ids.")
-        if self._write is not None:
-            return tokenizers.encode(self._tokenizer, self._write(prompt, grammar), specials=False)
-        if isinstance(prompt, str):
+        bare = isinstance(prompt, str) and (options.raw or not self._chats)
+        if isinstance(prompt, str) and bare:
+            if not options.raw and (options.system is not None or options.show_schema is True):
+                raise ModelError(
+                    "this tokenizer has no chat template; put into the text what the model has to read."
+                )
             return tokenizers.encode(self._tokenizer, prompt)
-        return self._chat(prompt, grammar.tools)
+        if self._write is not None:
+            own = prompt if options.system is None else _messages(prompt, options.system, "")
+            return tokenizers.encode(self._tokenizer, self._write(own, grammar), specials=False)  # type: ignore[arg-type]
+        show = options.show_schema if isinstance(prompt, str) else options.show_schema is True
+        return self._chat(_messages(prompt, options.system, instruction(grammar, show)), grammar.tools)
+
+    @property
+    def _chats(self) -> bool:
+        """Whether texts become chat messages."""
+        return self.own_format or bool(getattr(self._tokenizer, "chat_template", None))
 
     def _chat(self, messages: Sequence[Any], tools: Sequence[Mapping[str, Any]]) -> list[int]:
         render = getattr(self._tokenizer, "apply_chat_template", None)
@@ -122,6 +241,27 @@ class PromptReader:
     def _beginning(self) -> int:
         begin = getattr(self._tokenizer, "bos_token_id", None)
         return int(begin) if isinstance(begin, int) else int(self._vocabulary.eos[0])
+
+
+def _messages(prompt: Any, system: str | None, ending: str) -> list[Any]:
+    """Chat messages, with a system message before them and a text at the end of the last of the user's."""
+    messages = [{"role": "user", "content": prompt}] if isinstance(prompt, str) else list(prompt)
+    if system is not None:
+        if any(one["role"] == "system" for one in messages):
+            raise OptionError("the messages have a system message; leave out system=.")
+        messages = [{"role": "system", "content": system}, *messages]
+    if ending:
+        last = max((i for i, one in enumerate(messages) if one["role"] == "user"), default=None)
+        if last is None:
+            return [*messages, {"role": "user", "content": ending}]
+        content = messages[last].get("content")
+        joined = (
+            [*content, {"type": "text", "text": ending}]
+            if isinstance(content, list | tuple)
+            else f"{content}\n\n{ending}"
+        )
+        messages[last] = {**messages[last], "content": joined}
+    return messages
 
 
 def _check_parts(messages: Sequence[Any]) -> None:

@@ -15,6 +15,7 @@ from tokenform.frontends.tools.calls import ToolCall, ToolCalls
 
 if TYPE_CHECKING:
     from tokenform.decoding.alternatives import Origin
+    from tokenform.decoding.prompts import ReadPrompt
     from tokenform.decoding.result_field import Field
     from tokenform.decoding.speculative.request import Output
 
@@ -116,6 +117,7 @@ class Result(Generic[T]):
         error: why the type's validators refuse the text, where that was asked for (`on_invalid="return"`);
             `value` is then the document as JSON has it.  None for a valid text.
         origin: who wrote it, for `Field.alternatives`; None for weighted samplers.
+        prompt: what the model read, as text (`str(result.prompt)`) and as `ids`; None where it is not known.
     """
 
     text: str
@@ -135,6 +137,7 @@ class Result(Generic[T]):
     automaton: TokenAutomaton | None = field(default=None, repr=False, compare=False)
     error: InvalidType | None = None
     origin: Origin | None = field(default=None, repr=False, compare=False)
+    prompt: ReadPrompt | None = field(default=None, repr=False, compare=False)
 
     @property
     def valid_share(self) -> float | None:

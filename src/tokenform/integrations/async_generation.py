@@ -5,18 +5,19 @@ Complexity: `agenerate` keeps the generators of the last few models; calls that 
 
 from __future__ import annotations
 
-from functools import lru_cache
+import asyncio
+import functools
 from typing import Any, Literal, overload
 
 from typing_extensions import TypeForm, Unpack
 
+from tokenform.engine.opening import opened_once
 from tokenform.errors import OptionError, extras
 
 with extras():
     from tokenform.decoding import async_generator
     from tokenform.decoding.async_generator import AsyncStream
-    from tokenform.decoding.calls import pair
-    from tokenform.decoding.prompts import Prompt
+    from tokenform.decoding.prompts import Prompt, is_batch
     from tokenform.decoding.results import Result, T
     from tokenform.integrations import generation
     from tokenform.integrations.generation import (
@@ -60,10 +61,11 @@ class AsyncGenerator(async_generator.AsyncGenerator):
         known = isinstance(model, generation.generator.Generator)
         if known and (tokenizer is not None or options):
             raise OptionError("a Generator has its own tokenizer and options.")
-        super().__init__(model if known else Generator(model, tokenizer, **options), waiting=waiting)
+        made = model if known else functools.partial(Generator, model, tokenizer, **options)
+        super().__init__(made, waiting=waiting)
 
 
-@lru_cache(maxsize=4)
+@opened_once(4)
 def _named(model: str | None) -> async_generator.AsyncGenerator:
     return async_generator.AsyncGenerator(generation.named(model))
 
@@ -144,9 +146,11 @@ async def agenerate(prompt: Any, *, model: Any = None, n: int = 1, **options: An
     >>> asyncio.run(tf.agenerate("The order has been paid.", choices=["new", "paid"])).text
     'paid'
     """
-    constraint, options = call_of(**options)
-    batched = pair(prompt, constraint)[2]
-    writer = model if isinstance(model, async_generator.AsyncGenerator) else _named(model)
+    own = isinstance(model, async_generator.AsyncGenerator)
+    # in threads: a model takes seconds to open, a large type one to read
+    constraint, options = await asyncio.to_thread(functools.partial(call_of, **options))
+    batched = is_batch(prompt) or isinstance(constraint, list | tuple)
+    writer = model if own else await asyncio.to_thread(_named, model)
     return unwrapped(await writer.sample(prompt, constraint, n=n, **options), n, batched)
 
 

@@ -9,33 +9,35 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterable, Sequence
-from functools import lru_cache
 from typing import Any, Literal, TypedDict, overload
 
 from typing_extensions import TypeForm, Unpack
 
+from tokenform.engine.opening import opened_once
 from tokenform.errors import OptionError, extras
 from tokenform.frontends import one_constraint
 
 with extras():
     from tokenform.decoding import generator
     from tokenform.decoding.calls import DEFAULT_MAX_TOKENS, pair
-    from tokenform.decoding.prompts import Prompt
+    from tokenform.decoding.prompts import Prompt, ShowSchema
     from tokenform.decoding.results import Result, T
     from tokenform.decoding.samplers.local import Local
     from tokenform.decoding.speculative.targets import Mixture, Penalties
     from tokenform.integrations.models import open_model
 
-_PLACING = ("device", "dtype", "device_map", "trust_remote_code")
+_PLACING = ("device", "dtype", "device_map", "trust_remote_code", "gguf_file")
 
 
 class Generator(generator.Generator):
     """Writes texts with a causal language model: the built-in one, one by name, or a model object.
 
     Args:
-        model: None for the built-in model; a path or hub name; or a Hugging Face causal language model.
+        model: None for the built-in model; a path, GGUF file or hub name; or a Hugging Face causal language
+            model.
         tokenizer: the tokenizer of a model object, or a `Vocabulary` where prompts are token ids.
-        device, dtype, device_map, trust_remote_code: of a model by path or name; see `models.open_model`.
+        device, dtype, device_map, trust_remote_code, gguf_file: of a model by path or name; see
+            `models.open_model`.
         **options: those of `tokenform.decoding.Generator` (sampler, drafter, transforms, mixture, companion,
             penalties, batch_size, prompt_cache, compile); the companion may be a path or hub name too.
     Raises:
@@ -52,7 +54,7 @@ class Generator(generator.Generator):
         super().__init__(opened.model, opened.tokenizer, **options)
 
 
-@lru_cache(maxsize=4)
+@opened_once(4)
 def named(model: str | None) -> Generator:
     return Generator(model)
 
@@ -73,6 +75,9 @@ class CallOptions(TypedDict, total=False):
     max_tries: int | None
     max_seconds: float | None
     on_length: Literal["return", "raise"]
+    raw: bool | None
+    system: str | None
+    show_schema: ShowSchema | None
 
 
 class Options(CallOptions, total=False):
@@ -182,6 +187,9 @@ def generate(
     max_tries: int | None = None,
     max_seconds: float | None = None,
     on_length: Literal["return", "raise"] = "return",
+    raw: bool | None = None,
+    system: str | None = None,
+    show_schema: ShowSchema | None = None,
 ) -> Any:
     """Write text that a constraint accepts.
 
@@ -194,7 +202,7 @@ def generate(
         type: a Python type or a function; the value is an instance, or the arguments.
         model: None for the built-in model; a path or hub name; or a model object, with `tokenizer`.
         n, seed, max_tokens, on_length, progress: as for `Generator.sample`.
-        on_invalid, feedback, max_tries, max_seconds: as for `Generator.sample`.
+        on_invalid, feedback, max_tries, max_seconds, raw, system, show_schema: as for `Generator.sample`.
         temperature, top_k, top_p, min_p: as for `Local`; temperature 0 is greedy.
         sampler: draws in place of `Local`: ASAp, CARS, AWRS, SMC, MCMC or Beam, with their own temperature.
         drafter, mixture, companion, companion_prompt, penalties, stop: as for `Generator` and its `sample`.
@@ -208,7 +216,7 @@ def generate(
         schema, regex, choices, grammar, type, sampler, temperature, top_k, top_p, min_p,
         n=n, seed=seed, max_tokens=max_tokens, on_length=on_length, stop=stop, on_invalid=on_invalid,
         feedback=feedback, max_tries=max_tries, max_seconds=max_seconds, progress=progress,
-        companion_prompt=companion_prompt,
+        companion_prompt=companion_prompt, raw=raw, system=system, show_schema=show_schema,
     )  # fmt: skip
     batched = pair(prompt, constraint)[2]
     changed = drafter != "auto" or mixture is not None or companion is not None or penalties is not None

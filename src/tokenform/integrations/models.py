@@ -1,8 +1,8 @@
-"""Opening models: the built-in one, or any Hugging Face model by path or name.
+"""Opening models: the built-in one, or any Hugging Face model or GGUF file by path or name.
 
 Purpose: the one place that turns a name into a model, its tokenizer and, for the built-in one, its prompts.
-Invariant: a model that was opened once is shared by later calls of the process.  One that is opened by name
-runs on the GPU where there is one.
+Invariant: a model that was opened once is shared by later calls of the process, and models are opened one at
+a time, whatever thread asks.  One that is opened by name runs on the GPU where there is one.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ import json
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from tokenform.errors import ModelError, OptionError, extras
+from tokenform.engine.opening import opened_once
+from tokenform.errors import ModelError, OptionError, extras, warn_outside
 from tokenform.frontends import Condition, Grammar
 
 with extras():
@@ -45,22 +45,24 @@ def open_model(
     dtype: Any = None,
     device_map: Any = None,
     trust_remote_code: bool = False,
+    gguf_file: str | None = None,
 ) -> OpenModel:
     """The built-in model for None, a Hugging Face model for a path or name, or the model itself.
 
     Args:
         device: where a model by name runs; None is the GPU where there is one.
-        dtype: of its weights; None is that of the file.
+        dtype: of its weights; None is that of the file, or float32 on a processor without arithmetic for it.
         device_map: how it is split over devices, in place of `device` (needs accelerate).
         trust_remote_code: run code that comes with the model.
+        gguf_file: the GGUF file to read, of a folder or name; a path that ends in `.gguf` needs none.
     Raises:
         OptionError: an option of models by name beside another model.
         ModelError: there is no such model, or a model object comes without its tokenizer.
     """
-    placed = device is not None or dtype is not None or device_map is not None or trust_remote_code
+    placed = trust_remote_code or any(one is not None for one in (device, dtype, device_map, gguf_file))
     if placed and not isinstance(model, str | os.PathLike):
         raise OptionError(
-            "device, dtype, device_map and trust_remote_code are for models by path or name; "
+            "device, dtype, device_map, trust_remote_code and gguf_file are for models by path or name; "
             "move a model object yourself."
         )
     if device is not None and device_map is not None:
@@ -72,7 +74,7 @@ def open_model(
     if isinstance(model, str | os.PathLike):
         where = None if device is None else str(device)
         split = json.dumps(device_map) if isinstance(device_map, Mapping) else device_map
-        opened = _pretrained(os.fspath(model), where, dtype, split, trust_remote_code)
+        opened = _pretrained(os.fspath(model), where, dtype, split, trust_remote_code, gguf_file)
         return opened if tokenizer is None else OpenModel(opened.model, tokenizer)
     if tokenizer is None:
         raise ModelError("a model object needs its tokenizer; pass tokenizer=, or a Vocabulary.")
@@ -87,7 +89,7 @@ def _builtin_prompt(prompt: Any, grammar: Grammar | Condition) -> str:
     return format_prompt(prompt, grammar.schema)
 
 
-@lru_cache(maxsize=1)
+@opened_once(1)
 def _builtin() -> OpenModel:
     from tokenform.builtin import load
 
@@ -95,28 +97,26 @@ def _builtin() -> OpenModel:
     return OpenModel(model, tokenizer, _builtin_prompt)
 
 
-@lru_cache(maxsize=4)
+@opened_once(4)
 def _pretrained(
-    name: str,
-    device: str | None = None,
-    dtype: Any = None,
-    device_map: str | None = None,
-    trust_remote_code: bool = False,
+    name: str, device: str | None, dtype: Any, device_map: str | None, trust: bool, gguf: str | None
 ) -> OpenModel:
-    looks_local = name.startswith((".", "~", os.sep)) or name.count("/") > 1
-    path = Path(name).expanduser()
-    if looks_local and not path.exists():
-        raise ModelError(f"there is no model at {name!r}; give a model's folder or its name on the hub.")
+    path, gguf = _located(name, gguf)
     with extras():
         import torch
         from transformers import AutoModelForCausalLM, AutoTokenizer
 
-    source = str(path) if path.exists() else name
+        if gguf is not None:
+            import accelerate  # noqa: F401  # transformers reads these files with both
+            import gguf as _reader  # noqa: F401
+
+    source = name if path is None else str(path)
     try:
         split = json.loads(device_map) if device_map and device_map.startswith("{") else device_map
         kept: dict[str, Any] = {
-            "trust_remote_code": trust_remote_code,
-            "local_files_only": not path.exists() and not _answers(name),
+            "trust_remote_code": trust,
+            "local_files_only": path is None and not _answers(name),
+            **({} if gguf is None else {"gguf_file": gguf}),
         }
         tokenizer = AutoTokenizer.from_pretrained(source, **kept)
         model: Any = AutoModelForCausalLM.from_pretrained(
@@ -128,7 +128,69 @@ def _pretrained(
     if split is not None:
         return OpenModel(model.eval(), tokenizer)
     where = device or ("cuda" if torch.cuda.is_available() else "cpu")
+    if dtype is None and torch.device(where).type == "cpu":
+        model = _widened(model, name)
     return OpenModel(model.eval().to(where), tokenizer)
+
+
+def _located(name: str, gguf: str | None) -> tuple[Path | None, str | None]:
+    """The folder of a model, None for one of the hub; and its GGUF file, where it is one.
+
+    Raises:
+        ModelError: no such file or folder, or a folder with several files and none chosen.
+    """
+    path = Path(name).expanduser()
+    if path.is_file() or (path.suffix == ".gguf" and not path.exists()):
+        if gguf is not None:
+            raise OptionError(f"{name!r} is a file already; gguf_file= is for a folder or a name on the hub.")
+        if path.suffix != ".gguf" or not path.exists():
+            what = "is no GGUF file" if path.exists() else "does not exist"
+            raise ModelError(
+                f"{name!r} {what}; give a model's folder, a .gguf file, or its name on the hub (with "
+                "gguf_file= for a file there)."
+            )
+        return path.parent, path.name
+    if not path.exists():
+        if name.startswith((".", "~", os.sep)) or name.count("/") > 1:
+            raise ModelError(f"there is no model at {name!r}; give a model's folder or its name on the hub.")
+        return None, gguf
+    files = sorted(one.name for one in path.glob("*.gguf"))
+    listed = f"; {name!r} has {', '.join(files)}" if files else ""
+    if gguf is not None and not (path / gguf).is_file():
+        raise ModelError(f"there is no file {gguf!r}{listed or f' in {name!r}'}.")
+    if gguf is None and files and not (path / "config.json").exists():
+        if len(files) > 1:
+            raise ModelError(f"give gguf_file=, one of several{listed}.")
+        gguf = files[0]
+    return path, gguf
+
+
+def _widened(model: Any, name: str) -> Any:
+    """The model in float32 where this processor has no arithmetic for its narrower numbers: it is as fast
+    there, and texts don't depend on how they are batched or drafted."""
+    narrow = model.dtype
+    if narrow.is_floating_point and narrow.itemsize < 4 and not computes(narrow):
+        kind = str(narrow).removeprefix("torch.")
+        said = f"this processor does not compute in {kind}; {name!r} runs in float32 (dtype= chooses)."
+        warn_outside(said, UserWarning)
+        return model.float()
+    return model
+
+
+def computes(dtype: Any) -> bool:
+    """Whether this processor multiplies matrices of these numbers by itself, by what Linux tells of it."""
+    try:
+        told = set(Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").split())
+    except OSError:  # another system
+        return False
+    return bool(told & _UNITS.get(str(dtype), set()))
+
+
+_UNITS = {
+    "torch.bfloat16": {"avx512_bf16", "amx_bf16", "bf16"},
+    "torch.float16": {"avx512_fp16", "amx_fp16", "asimdhp"},
+}
+"""The flags of processors, of x86 and ARM."""
 
 
 def _answers(name: str) -> bool:

@@ -13,9 +13,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from typing import Any
 
+from tokenform.engine.opening import opened_once
 from tokenform.errors import ModelError, OptionError, extras
 from tokenform.frontends import Condition, Grammar, choice, one_constraint
 from tokenform.frontends.captures import Capture
@@ -28,7 +28,7 @@ with extras():
     from tokenform.decoding.tracing import span_of
     from tokenform.decoding.weighted import draw_weighted
     from tokenform.engine import tokenizers
-    from tokenform.integrations.generation import Generator
+    from tokenform.integrations.generation import Generator, named
 
 
 @dataclass(frozen=True)
@@ -174,6 +174,8 @@ class Program:
         temperature = self.temperature if asked.temperature is None else asked.temperature
         sampler = Beam(1) if temperature == 0.0 else Masked(temperature=temperature)
         prompt, seed = self._prompt(writer, grammar), keyed(self.seed, self.generated)
+        if isinstance(prompt, str) and not writer.own_format:  # the model goes on with the text
+            (prompt,) = writer.framed([prompt], True, None, None)
         options: dict[str, Any] = {"max_tokens": asked.max_tokens, "sampler": sampler}
         told = {**options, "seed": self.seed, "temperature": temperature, "name": asked.name}
         with span_of(writer, prompt, grammar, told) as ended:
@@ -240,9 +242,9 @@ def _unreadable(piece: Any) -> str:
     )
 
 
-@lru_cache(maxsize=4)
+@opened_once(4)
 def _opened(model: Any) -> tuple[Generator, Any]:
-    writer = model if isinstance(model, Generator) else Generator(model)
+    writer = model if isinstance(model, Generator) else named(model)
     return writer, writer.language_model()
 
 

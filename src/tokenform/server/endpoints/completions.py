@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
+from tokenform.decoding.prompts import Framed, PromptOptions
 from tokenform.decoding.results import Result
 from tokenform.decoding.scheduler import Piece
 from tokenform.server.answering import Event, Work
@@ -43,11 +44,14 @@ class Completions:
     def wanted(self, body: Body, engine: Engine, key: Key) -> Wanted:
         if body.best_of not in (None, body.n or 1):
             raise Refused("best_of is not served; ask for n texts, or a sampler.", param="/best_of")
+        prompt = _prompt(body.prompt)
+        if not engine.generator.own_format:
+            prompt = Framed(prompt, PromptOptions(raw=True))  # this API is of bare text
         wanted = read_wanted(
             body,
             engine,
             key,
-            _prompt(body.prompt),
+            prompt,
             form=body.response_format,
             max_tokens=body.max_tokens,
             alternatives=body.logprobs,
