@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+
 import pytest
 import torch
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
@@ -34,11 +36,18 @@ def tokenizer() -> PreTrainedTokenizerFast:
         show_progress=False,
     )
     raw.train_from_iterator(TEXTS, trainer)
-    wrapped = PreTrainedTokenizerFast(
-        tokenizer_object=raw, bos_token="<s>", eos_token="</s>", pad_token="<pad>"
+    return PreTrainedTokenizerFast(tokenizer_object=raw, bos_token="<s>", eos_token="</s>", pad_token="<pad>")
+
+
+@pytest.fixture(scope="session")
+def chat_tokenizer(tokenizer: PreTrainedTokenizerFast) -> PreTrainedTokenizerFast:
+    """The same with a chat template, which leaves tools out."""
+    chatting = copy.deepcopy(tokenizer)
+    chatting.chat_template = (
+        "{% for m in messages %}{{ m.role }}: {{ m.content }}\n{% endfor %}"
+        "{% if add_generation_prompt %}assistant: {% endif %}"
     )
-    wrapped.chat_template = "{% for m in messages %}{{ m.role }}: {{ m.content }}\n{% endfor %}"
-    return wrapped
+    return chatting
 
 
 def small_llama(size: int, *, context: int = 256, seed: int = 0) -> LlamaForCausalLM:

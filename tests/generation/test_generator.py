@@ -163,13 +163,14 @@ def test_a_text_that_can_only_end_costs_no_forward(generator):
     assert empty.text == "" and empty.stats.forwards == 0
 
 
-def test_prompts_as_text_messages_and_ids(generator, tokenizer):
+def test_prompts_as_text_messages_and_ids(generator, model, tokenizer, chat_tokenizer):
     messages = [{"role": "user", "content": "Ada"}]
-    (chat,) = generator.sample(messages, CODE)
-    (text,) = generator.sample("user: Ada\n", CODE)
-    (ids,) = generator.sample(tokenizer.encode("user: Ada\n"), CODE)
+    chatting, read = tf.Generator(model, chat_tokenizer), "user: Ada\nassistant: "
+    (chat,) = chatting.sample(messages, CODE)
+    (text,) = generator.sample(read, CODE)
+    (ids,) = generator.sample(tokenizer.encode(read), CODE)
     assert chat.tokens == text.tokens == ids.tokens
-    assert [r[0].tokens for r in generator.sample([messages, messages], CODE)] == [chat.tokens] * 2
+    assert [r[0].tokens for r in chatting.sample([messages, messages], CODE)] == [chat.tokens] * 2
 
 
 def test_no_constraint_is_any_text(generator):
