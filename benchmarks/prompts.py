@@ -185,6 +185,17 @@ def leaves(value: Any, place: str = "") -> dict[str, Any]:
     return {key: one for part in inside for key, one in part.items()}
 
 
+def found(text: str) -> str:
+    """The first JSON object in a text."""
+    for place, sign in enumerate(text):
+        if sign == "{":
+            try:
+                return json.dumps(json.JSONDecoder().raw_decode(text, place)[0])
+            except ValueError:
+                continue
+    return ""
+
+
 def right(task: Task, text: str) -> tuple[int, int]:
     """Fields that are right, of how many: a list that is too long counts its excess."""
     try:
@@ -206,6 +217,23 @@ def fields_of(kind: type[BaseModel]) -> dict[str, Any]:
 def named(kind: type[BaseModel]) -> str:
     """The fields in words: `name, born, city`."""
     return ", ".join(fields_of(kind))
+
+
+def chosen(kind: type[BaseModel]) -> str:
+    """The same with what values of an enum there are."""
+    words = [
+        f"{name} ({' or '.join(one['enum'])})" if "enum" in one else name
+        for name, one in fields_of(kind).items()
+    ]
+    return ", ".join(words)
+
+
+def noted(kind: type[BaseModel]) -> str:
+    """The same with descriptions, where there are some."""
+    every = fields_of(kind).items()
+    return ", ".join(
+        f"{name} ({one['description']})" if "description" in one else name for name, one in every
+    )
 
 
 def described(kind: type[BaseModel]) -> str:
@@ -231,13 +259,20 @@ FORMS: dict[str, Form] = {
     "system": lambda text, kind: [{"role": "system", "content": "Answer with JSON."}, *user(text)],
     "names": lambda text, kind: user(f"{text}\n\nAnswer with JSON with the fields {named(kind)}."),
     "names before": lambda text, kind: user(f"Answer with JSON with the fields {named(kind)}.\n\n{text}"),
+    "keys": lambda text, kind: user(
+        f"{text}\n\nAnswer with JSON with the keys {', '.join(map(json.dumps, fields_of(kind)))}."
+    ),
+    "options": lambda text, kind: user(f"{text}\n\nAnswer with JSON with the fields {chosen(kind)}."),
+    "notes before": lambda text, kind: user(f"Answer with JSON with the fields {noted(kind)}.\n\n{text}"),
     "lines": lambda text, kind: user(f"{text}\n\nAnswer with JSON with these fields:\n{described(kind)}"),
     "outline": lambda text, kind: user(f"{text}\n\nAnswer with JSON like this: {outline(kind)}"),
     "schema": lambda text, kind: user(
         f"{text}\n\nAnswer with JSON that matches this JSON Schema: {json.dumps(kind.model_json_schema())}"
     ),
 }
-"""What is shown, by name; each makes chat messages of the newcomer's prompt and the type."""
+"""What is shown, by name; each makes chat messages of the newcomer's prompt and the type.  Beside them: "bare", the text
+without the chat template; "ours", the text as the library shows it; "free", the same without the constraint, with the
+first JSON object that is in the text."""
 
 
 def main() -> None:
@@ -253,17 +288,28 @@ def main() -> None:
     step = max(len(TASKS) // told.tasks, 1)
     tasks = [(number, task) for number, task in enumerate(TASKS)][::step]
     print(f"{len(tasks)} tasks\n{'form':14} all right  fields right  tokens  CPU s")
-    for name in told.forms.split(",") if told.forms else FORMS:
+    for name in told.forms.split(",") if told.forms else ["bare", "free", "ours", *FORMS]:
         begun = time.process_time()
-        prompts = [FORMS[name](prompt_of(number, task), task.kind) for number, task in tasks]
-        results = writer.sample(prompts, [task.kind for _, task in tasks], max_tokens=160, logprobs=False)
+        show = FORMS.get(name, lambda text, _: text)
+        prompts = [show(prompt_of(number, task), task.kind) for number, task in tasks]
+        kinds: list[Any] = [task.kind for _, task in tasks]
+        if name == "free":
+            prompts = [writer.show(text, kind).ids for text, kind in zip(prompts, kinds, strict=True)]
+            kinds = [tf.any_text()] * len(tasks)
+        raw = True if name == "bare" else None
+        results = writer.sample(prompts, kinds, max_tokens=160, logprobs=False, raw=raw)
         whole, shares, tokens = 0, 0.0, 0
         for (_, task), (result,) in zip(tasks, results, strict=True):
-            good, of = right(task, result.text)
+            good, of = right(task, found(result.text) if name == "free" else result.text)
             whole, shares, tokens = whole + (good == of), shares + good / of, tokens + len(result.tokens)
             if told.texts is not None:
                 with told.texts.open("a", encoding="utf-8") as file:
-                    kept = {"form": name, "kind": task.kind.__name__, "right": [good, of], "text": result.text}
+                    kept = {
+                        "form": name,
+                        "kind": task.kind.__name__,
+                        "right": [good, of],
+                        "text": result.text,
+                    }
                     file.write(json.dumps(kept, ensure_ascii=False) + "\n")
         share, spent = 100 * shares / len(tasks), time.process_time() - begun
         print(f"{name:14} {whole:9} {share:11.1f} %  {tokens:6}  {spent:5.0f}", flush=True)

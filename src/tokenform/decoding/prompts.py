@@ -14,8 +14,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Protocol
 
 from tokenform.decoding.instructions import instruction
+from tokenform.decoding.left_out import completed
 from tokenform.engine import Grammar, Vocabulary, tokenizers
-from tokenform.errors import ModelError, OptionError, PromptTooLong
+from tokenform.errors import ModelError, OptionError, PromptTooLong, TokenformError
 from tokenform.frontends import Condition
 
 Prompt = str | Sequence[Mapping[str, Any]] | Sequence[int]
@@ -225,13 +226,15 @@ class PromptReader:
         render = getattr(self._tokenizer, "apply_chat_template", None)
         if render is None:
             raise ModelError("this tokenizer has no chat template; give the prompt as text.")
-        try:
-            shown: dict[str, Any] = {"tools": list(tools)} if tools else {}
+
+        def rendered(told: list[Any], given: Sequence[Mapping[str, Any]]) -> list[int]:
+            shown: dict[str, Any] = {"tools": list(given)} if given else {}
             shown |= self._chat_options
-            ids = render(
-                list(messages), add_generation_prompt=True, tokenize=True, return_dict=False, **shown
-            )
-        except ImportError:
+            return [*render(told, add_generation_prompt=True, tokenize=True, return_dict=False, **shown)]
+
+        try:
+            ids = completed(rendered, messages, tools)
+        except (ImportError, TokenformError):
             raise
         except Exception as error:  # a template is a program and may raise anything
             reason = (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")

@@ -75,7 +75,7 @@ class Grammar:
         self._core = None if isinstance(core, Joined) else core
         self._form = form  # None: that of the join or the core, read when it is asked for
         self._schema = schema
-        self.tools = tuple(tools)
+        self.tools = tools if isinstance(tools, tuple) else tuple(tools)  # `Definitions` keep their format
         self._notes = notes  # in place of the core's report, which knows no names of tools
         self._source = source
         self._checked = 0  # steps that checking it took, with those before it in the longest chain of & and ~

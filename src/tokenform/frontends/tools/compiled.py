@@ -26,7 +26,7 @@ from tokenform.frontends.forms import ANY, Form, Language, literal
 from tokenform.frontends.garbage import collected_later
 from tokenform.frontends.grammar import Grammar
 from tokenform.frontends.schemas import SPELLINGS, warn_unknown, with_marks
-from tokenform.frontends.tools.definitions import Tool, ToolLike, read_tools
+from tokenform.frontends.tools.definitions import Definitions, Tool, ToolLike, read_tools
 from tokenform.frontends.tools.formats import find_format
 from tokenform.frontends.tools.grammar import tool_shape
 from tokenform.frontends.tools.layout import Format
@@ -90,7 +90,7 @@ def tools(
         )
         source = f"tools({', '.join(tool.name for tool in known)}; {form.name})"
         core, notes = _put_together(shaped, known, form, told, source)
-        definitions = [tool.to_openai() for tool in known]
+        definitions = Definitions([tool.to_openai() for tool in known], form)
     warn_unknown(notes)
     return Grammar(
         core,  # whose form is read when it is asked for: few grammars of tools are a part of others

@@ -33,6 +33,20 @@ DEPTH = 256
 ToolLike = Union["Tool", Mapping[str, Any], type, Callable[..., Any]]
 
 
+class Definitions(tuple[dict[str, Any], ...]):
+    """Definitions as prompts show them, with the format in which the tools are called."""
+
+    format: Any
+
+    def __new__(cls, definitions: Iterable[dict[str, Any]], format: Any) -> Definitions:
+        made = super().__new__(cls, definitions)
+        made.format = format
+        return made
+
+    def __reduce__(self) -> Any:
+        return Definitions, (tuple(self), self.format)
+
+
 @dataclass(frozen=True, eq=False)
 class Tool:
     """One tool.
