@@ -16,7 +16,8 @@ from tokenform.frontends.tools.shown import written_call
 
 SHOWING = (
     "{% if tools %}TOOLS {{ tools | tojson }}\n{% endif %}"
-    "{% for m in messages %}{{ m.role }}: {{ m.content }}{% for c in m.tool_calls %}CALL {{ c.function.name }}{% endfor %}\n{% endfor %}"
+    "{% for m in messages %}{{ m.role }}: {{ m.content }}"
+    "{% for c in m.tool_calls %}CALL {{ c.function.name }}{% endfor %}\n{% endfor %}"
 )
 
 

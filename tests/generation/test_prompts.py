@@ -26,6 +26,15 @@ class Person(BaseModel):
     born: int
 
 
+class Family(BaseModel):
+    father: Person = Field(description="the eldest")
+    children: list[Person]
+
+
+class Endless(BaseModel):
+    inner: Endless | None = None
+
+
 @pytest.fixture(scope="module")
 def chatting(chat_tokenizer: PreTrainedTokenizerFast) -> tf.Generator:
     return tf.Generator(small_llama(len(chat_tokenizer) + 5, context=4096), chat_tokenizer)
@@ -39,9 +48,9 @@ def folder(chatting: tf.Generator, tmp_path_factory: Any) -> str:
     return str(place)
 
 
-def test_a_text_is_the_users_message_and_ends_with_what_the_answer_looks_like(chatting: tf.Generator) -> None:
-    shown = str(chatting.show("Ada, 1815.", Person))
-    assert shown.startswith("user: Ada, 1815.") and shown.endswith("\nassistant: ") and "JSON" in shown
+def test_a_text_is_the_users_message_after_what_the_answer_looks_like(chatting: tf.Generator) -> None:
+    words = "Answer with JSON with the fields name (first name), born."
+    assert str(chatting.show("Ada, 1815.", Person)) == f"user: {words}\n\nAda, 1815.\nassistant: "
     assert str(chatting.show("Ada, 1815.")) == "user: Ada, 1815.\nassistant: "  # free text: no words
 
 
@@ -51,7 +60,15 @@ def test_a_text_is_the_users_message_and_ends_with_what_the_answer_looks_like(ch
         (tf.choice(["new", "paid"]), "new, paid"),
         (Literal["new", "paid"], '"new", "paid"'),
         (tf.regex("[0-9]{4}"), "[0-9]{4}"),
-        (Person, "JSON"),
+        (Person, "name (first name), born"),
+        (list[Person], "JSON list of objects with the fields name (first name), born."),
+        (
+            Family,
+            "father (the eldest; with name (first name), born), children (with name (first name), born).",
+        ),
+        (Endless, "inner (with inner (with inner))."),
+        ({"properties": {f"{i}" * 20: {"type": "null"} for i in range(100)}}, "Answer with JSON."),
+        (int, "Answer with JSON."),
         (tf.json_schema('{"type": "object"}'), "JSON"),
         (tf.any_text(), ""),
         (tf.regex("a" * 2000), ""),

@@ -1,8 +1,10 @@
-"""What a chat model is told about the form of its answer, at the end of a text prompt.
+"""What a chat model is told about the form of its answer, before the text of a prompt.
 
 Purpose: a model that is refused what it wants to write derails; told what is wanted, it mostly wants that.
 Invariant: the words say nothing that the constraint does not, and nothing where nothing short can be said.
-Decided by what a small chat model writes, see `docs/decisions.md`; `benchmarks/prompts.py` measures it.
+Complexity: linear in the words; a schema is looked at down to `DEPTH`.
+Decided by what a small chat model writes (`docs/decisions.md`; `benchmarks/prompts.py` measures it).
+Rejected: the schema, or an outline of the document (a small model copies it); the words after the text.
 """
 
 from __future__ import annotations
@@ -13,9 +15,10 @@ from typing import Any, Literal
 
 from tokenform.errors import LimitExceeded
 
+MOST = 1000
+"""Most characters of names, choices or a pattern that are said unasked."""
+DEPTH = 3
 _JSON = "Answer with JSON."
-CHOICES = 1000
-"""Most characters of choices, or of a pattern, that are shown unasked."""
 
 
 def instruction(grammar: Any, show: bool | Literal["auto"]) -> str:
@@ -40,7 +43,7 @@ def instruction(grammar: Any, show: bool | Literal["auto"]) -> str:
         return _of_schema(schema)
     kind, what = next(iter((getattr(grammar, "form", None) or {"": None}).items()))
     if kind == "language" and isinstance(what, Mapping):
-        return _of_language(what, show)
+        return _of_language(what, show is True)
     source = getattr(grammar, "source", "")
     if show is True and source and kind in ("grammar", "gbnf"):
         return f"Answer with a text of this grammar:\n{source}"
@@ -49,20 +52,66 @@ def instruction(grammar: Any, show: bool | Literal["auto"]) -> str:
 
 def _of_schema(schema: Any) -> str:
     values = schema.get("enum") if isinstance(schema, Mapping) else None
-    if values:
-        return _one_of([json.dumps(one, ensure_ascii=False) for one in values])
+    if isinstance(values, list):
+        return _one_of([json.dumps(one, ensure_ascii=False) for one in values], False)
+    for depth in range(DEPTH, 0, -1):
+        fields, what = _fields(schema, schema, depth), "JSON"
+        if not fields:
+            fields, what = _fields(_items(schema, schema), schema, depth), "a JSON list of objects"
+        if fields and len(fields) <= MOST:
+            return f"Answer with {what} with the fields {fields}."
     return _JSON
 
 
-def _of_language(language: Mapping[str, Any], show: bool | Literal["auto"]) -> str:
+def _fields(schema: Any, root: Any, depth: int) -> str:
+    """The names of an object's properties, with descriptions and the names inside them."""
+    schema = _target(schema, root)
+    properties = schema.get("properties") if isinstance(schema, Mapping) else None
+    if depth == 0 or not isinstance(properties, Mapping):
+        return ""
+    return ", ".join(_field(str(name), one, root, depth) for name, one in properties.items())
+
+
+def _field(name: str, schema: Any, root: Any, depth: int) -> str:
+    inside = _fields(schema, root, depth - 1) or _fields(_items(schema, root), root, depth - 1)
+    words = schema.get("description") if isinstance(schema, Mapping) else None
+    told = [one for one in (words, inside and f"with {inside}") if isinstance(one, str) and one]
+    return f"{name} ({'; '.join(told)})" if told else name
+
+
+def _items(schema: Any, root: Any) -> Any:
+    schema = _target(schema, root)
+    return schema.get("items") if isinstance(schema, Mapping) else None
+
+
+def _target(schema: Any, root: Any) -> Any:
+    """Where a reference into the same document leads, or what a value is that may be null too."""
+    for _ in range(2 * DEPTH):
+        if not isinstance(schema, Mapping):
+            return None
+        place, others = schema.get("$ref"), schema.get("anyOf")
+        if isinstance(place, str) and place.startswith("#/"):
+            schema = root
+            for part in place[2:].split("/"):
+                schema = schema.get(part) if isinstance(schema, Mapping) else None
+        elif (
+            isinstance(others, list) and len(kept := [one for one in others if one != {"type": "null"}]) == 1
+        ):
+            schema = kept[0]
+        else:
+            return schema
+    return None
+
+
+def _of_language(language: Mapping[str, Any], whole: bool) -> str:
     words, pattern = language.get("words"), language.get("regex")
     if words:
-        return _one_of([str(one) for one in words], show is True)
-    if pattern and pattern != "(?s).*" and (show is True or len(pattern) <= CHOICES):
+        return _one_of([str(one) for one in words], whole)
+    if pattern and pattern != "(?s).*" and (whole or len(pattern) <= MOST):
         return f"Answer with a text that matches the regular expression {pattern}"
     return ""
 
 
-def _one_of(words: list[str], all_of_them: bool = False) -> str:
+def _one_of(words: list[str], whole: bool) -> str:
     listed = ", ".join(words)
-    return f"Answer with one of: {listed}" if all_of_them or len(listed) <= CHOICES else ""
+    return f"Answer with one of: {listed}" if whole or len(listed) <= MOST else ""

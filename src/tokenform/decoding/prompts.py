@@ -1,7 +1,7 @@
 """Prompts: text, chat messages or token ids, made into the ids that the model reads.
 
 Purpose: one reader that knows the tokenizer and, for models that want one, the prompt format.  For a
-tokenizer with a chat template a text is a user's message, and ends with what the answer looks like
+tokenizer with a chat template a text is a user's message, after a line on what the answer looks like
 (`instructions`).
 Invariant: a prompt is never cut; one that does not fit is refused before anything runs.  Chat messages are
 rendered as they are: nothing is added to them that was not asked for.
@@ -37,8 +37,8 @@ class PromptOptions:
     Attributes:
         raw: texts go to the model as they are, without its chat template or its own format.
         system: a system message before the prompt.
-        show_schema: "auto" ends a text with what the answer has to look like; True adds the JSON Schema (or
-            the pattern, or the grammar), to chat messages too; False adds nothing.
+        show_schema: "auto" says in a line before a text what the answer looks like; True shows the JSON
+            Schema (or the pattern, or the grammar), to chat messages too; False adds nothing.
     """
 
     raw: bool = False
@@ -246,24 +246,23 @@ class PromptReader:
         return int(begin) if isinstance(begin, int) else int(self._vocabulary.eos[0])
 
 
-def _messages(prompt: Any, system: str | None, ending: str) -> list[Any]:
-    """Chat messages, with a system message before them and a text at the end of the last of the user's."""
+def _messages(prompt: Any, system: str | None, words: str) -> list[Any]:
+    """Chat messages, with a system message before them and words before the last of the user's."""
     messages = [{"role": "user", "content": prompt}] if isinstance(prompt, str) else list(prompt)
     if system is not None:
         if any(one["role"] == "system" for one in messages):
             raise OptionError("the messages have a system message; leave out system=.")
         messages = [{"role": "system", "content": system}, *messages]
-    if ending:
+    if words:
         last = max((i for i, one in enumerate(messages) if one["role"] == "user"), default=None)
         if last is None:
-            return [*messages, {"role": "user", "content": ending}]
-        content = messages[last].get("content")
-        joined = (
-            [*content, {"type": "text", "text": ending}]
-            if isinstance(content, list | tuple)
-            else f"{content}\n\n{ending}"
-        )
-        messages[last] = {**messages[last], "content": joined}
+            return [*messages, {"role": "user", "content": words}]
+        content: Any = messages[last].get("content")
+        if isinstance(content, list | tuple):
+            content = [{"type": "text", "text": f"{words}\n\n"}, *content]
+        else:
+            content = f"{words}\n\n{content}"
+        messages[last] = {**messages[last], "content": content}
     return messages
 
 
