@@ -1,0 +1,105 @@
+"""First answers, as a newcomer gets them: a text for a prompt, nothing set up; a GGUF file; tools."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Literal
+
+import pytest
+from pydantic import BaseModel
+
+import tokenform as tf
+
+
+class Person(BaseModel):
+    name: str
+    born: int
+    city: str
+
+
+class Meeting(BaseModel):
+    day: Literal["Monday", "Tuesday", "Wednesday", "Thursday", "Friday"]
+    time: str
+    people: list[str]
+
+
+PERSON = "Ines Duarte was born in 1990 and lives in Porto."
+MEETING = "Let us meet on Monday at 09:30; Anna and Ben will be there."
+
+
+def get_weather(city: str) -> str:
+    """The weather in a city."""
+    return f"{city}: sunny"
+
+
+def add_event(title: str, day: str) -> str:
+    """Puts an event into the calendar."""
+    return f"{title} on {day}"
+
+
+def convert(amount: float, currency: str) -> str:
+    """Converts an amount of euros into another currency."""
+    return f"{amount} {currency}"
+
+
+def send_mail(to: str, subject: str) -> str:
+    """Sends an e-mail."""
+    return f"{to}: {subject}"
+
+
+def test_a_text_is_answered_as_a_chat(smol: tf.Generator) -> None:
+    prompts, kinds = [PERSON, MEETING, f"Extract the person: {PERSON}"], [Person, Meeting, Person]
+    person = Person(name="Ines Duarte", born=1990, city="Porto")
+    meeting = Meeting(day="Monday", time="09:30", people=["Anna", "Ben"])
+    written = [one.value for (one,) in smol.sample(prompts, kinds, max_tokens=100)]
+    written[1].time = written[1].time.zfill(5)
+    assert written == [person, meeting, person]
+
+
+def test_what_the_model_read_is_shown(smol: tf.Generator) -> None:
+    (result,) = smol.sample("Is the sky blue?", tf.choice(["yes", "no"]), system="Be brief.")
+    assert str(result.prompt) == (
+        "<|im_start|>system\nBe brief.<|im_end|>\n<|im_start|>user\nAnswer with one of: yes, no\n\n"
+        "Is the sky blue?<|im_end|>\n<|im_start|>assistant\n"
+    )
+
+
+def test_a_gguf_file_by_its_path_its_folder_and_its_name(model_file: str, tmp_path: Path) -> None:
+    os.symlink(model_file, tmp_path / "one.gguf")
+    by_path = tf.Generator(model_file)
+    (result,) = by_path.sample(PERSON, Person, max_tokens=100)
+    assert result.value.name == "Ines Duarte" and "<|im_start|>user" in str(result.prompt)
+    for writer in (tf.Generator(str(tmp_path)), tf.Generator(str(tmp_path), gguf_file="one.gguf")):
+        assert writer.sample(PERSON, Person, max_tokens=100)[0].text == result.text
+
+
+def test_tools_that_the_template_leaves_out_are_called(smol: tf.Generator) -> None:
+    grammar = tf.tools(
+        [get_weather, add_event, convert, send_mail], format="hermes", tool_choice="required", parallel=False
+    )
+    asked = {
+        "What is the weather in Paris?": ("get_weather", "Paris"),
+        "How warm is it in Oslo today?": ("get_weather", "Oslo"),
+        "Put a dentist appointment into my calendar for Monday.": ("add_event", "Monday"),
+        "Convert 50 euros into dollars.": ("convert", "50"),
+        "Send a mail to anna@post.org with the subject Lunch.": ("send_mail", "anna@post.org"),
+        "Will it rain in Lisbon?": ("get_weather", "Lisbon"),
+    }
+    right = 0
+    for (result,), (name, value) in zip(
+        smol.sample(list(asked), grammar, max_tokens=80), asked.values(), strict=True
+    ):
+        (call,) = result.tool_calls
+        right += call.name == name and value in str(call.arguments)
+    assert right >= 4
+
+
+@pytest.mark.parametrize("number", range(3))
+def test_first_use_from_several_threads(model_folder: str, number: int) -> None:
+    from tests.integrations.test_opening import FROM_THREADS, run
+
+    schema = '{"properties": {"name": {"type": "string"}}, "required": ["name"]}'
+    written = run(FROM_THREADS, model_folder, schema, PERSON)
+    assert len({*written["texts"], written["after"]}) == 1  # type: ignore[misc]
+    assert "Ines Duarte" in str(written["after"])
