@@ -1,13 +1,14 @@
 """What a chat model writes under a constraint by what it is shown: fields right, by form of the prompt.
 
-    python benchmarks/prompts.py .real/smollm2                       # all forms; half an hour on one core
+    python benchmarks/prompts.py .real/smollm2                       # all forms; ten minutes on one core
     python benchmarks/prompts.py .real/smollm2 --forms bare,ours     # some
-    python benchmarks/prompts.py .real/smollm2 --show                # what the model reads, no generation
+    python benchmarks/prompts.py .real/smollm2 --tasks 20            # half of the tasks, two of each kind
 
-40 tasks with known answers, made by rule (`TASKS`): persons, orders, events, sentiments, topics, products, invoices,
-contacts, meetings, tickets.  A prompt is what a newcomer writes: the text alone, or a line and the text, in turns.  The
-constraint is a pydantic type.  Greedy, 160 tokens at most.  A field is right where its value is that of the answer
-(texts without regard to case and outer blanks; of a list each item counts).
+40 tasks with known answers, made by rule (`TASKS`): persons, orders, events, sentiments, topics, products,
+invoices, contacts, meetings, tickets.  A prompt is what a newcomer writes: the text alone, or a line and the
+text.  The constraint is a pydantic type.  Greedy, 160 tokens at most.  A field is right where its value is
+that of the answer (texts without regard to case and outer blanks; of a list each item counts); the share is
+the mean over the tasks.
 Needs a model with a chat template (`make real` brings one).
 """
 
@@ -270,9 +271,9 @@ FORMS: dict[str, Form] = {
         f"{text}\n\nAnswer with JSON that matches this JSON Schema: {json.dumps(kind.model_json_schema())}"
     ),
 }
-"""What is shown, by name; each makes chat messages of the newcomer's prompt and the type.  Beside them: "bare", the text
-without the chat template; "ours", the text as the library shows it; "free", the same without the constraint, with the
-first JSON object that is in the text."""
+"""What is shown, by name; each makes chat messages of the newcomer's prompt and the type.  Beside them:
+"bare", the text without the chat template; "ours", the text as the library shows it; "free", the same without
+the constraint, of which the first JSON object in the text is taken."""
 
 
 def main() -> None:
@@ -290,29 +291,30 @@ def main() -> None:
     print(f"{len(tasks)} tasks\n{'form':14} all right  fields right  tokens  CPU s")
     for name in told.forms.split(",") if told.forms else ["bare", "free", "ours", *FORMS]:
         begun = time.process_time()
-        show = FORMS.get(name, lambda text, _: text)
-        prompts = [show(prompt_of(number, task), task.kind) for number, task in tasks]
-        kinds: list[Any] = [task.kind for _, task in tasks]
-        if name == "free":
-            prompts = [writer.show(text, kind).ids for text, kind in zip(prompts, kinds, strict=True)]
-            kinds = [tf.any_text()] * len(tasks)
-        raw = True if name == "bare" else None
-        results = writer.sample(prompts, kinds, max_tokens=160, logprobs=False, raw=raw)
-        whole, shares, tokens = 0, 0.0, 0
-        for (_, task), (result,) in zip(tasks, results, strict=True):
+        results = written(writer, name, tasks)
+        spent, whole, shares = time.process_time() - begun, 0, 0.0
+        for (_, task), result in zip(tasks, results, strict=True):
             good, of = right(task, found(result.text) if name == "free" else result.text)
-            whole, shares, tokens = whole + (good == of), shares + good / of, tokens + len(result.tokens)
+            whole, shares = whole + (good == of), shares + good / of
             if told.texts is not None:
+                kept = {"form": name, "kind": task.kind.__name__, "right": [good, of], "text": result.text}
                 with told.texts.open("a", encoding="utf-8") as file:
-                    kept = {
-                        "form": name,
-                        "kind": task.kind.__name__,
-                        "right": [good, of],
-                        "text": result.text,
-                    }
                     file.write(json.dumps(kept, ensure_ascii=False) + "\n")
-        share, spent = 100 * shares / len(tasks), time.process_time() - begun
+        tokens, share = sum(len(result.tokens) for result in results), 100 * shares / len(tasks)
         print(f"{name:14} {whole:9} {share:11.1f} %  {tokens:6}  {spent:5.0f}", flush=True)
+
+
+def written(writer: tf.Generator, name: str, tasks: list[tuple[int, Task]]) -> list[Any]:
+    """The model's answers to the tasks as one form shows them."""
+    show = FORMS.get(name, lambda text, _: text)
+    prompts = [show(prompt_of(number, task), task.kind) for number, task in tasks]
+    kinds: list[Any] = [task.kind for _, task in tasks]
+    if name == "free":
+        prompts = [writer.show(text, kind).ids for text, kind in zip(prompts, kinds, strict=True)]
+        kinds = [tf.any_text()] * len(tasks)
+    raw = True if name == "bare" else None
+    results = writer.sample([*prompts], kinds, max_tokens=160, logprobs=False, raw=raw)
+    return [one for (one,) in results]
 
 
 if __name__ == "__main__":
