@@ -111,7 +111,7 @@ async def main():
 
 print(json.dumps(asyncio.run(main())))
 """
-"""What is slow is made so: a folder that takes seconds to read, a type that takes seconds to become a schema."""
+"""What is slow is made so: a folder and a type take seconds to read."""
 
 
 def run(program: str, *arguments: str) -> dict[str, object]:

@@ -61,6 +61,9 @@ class Framed:
     prompt: Any
     options: PromptOptions
 
+    def __str__(self) -> str:
+        return str(self.prompt)
+
 
 def framed(
     prompts: Sequence[Any],
