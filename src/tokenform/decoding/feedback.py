@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from tokenform.decoding.progress import Progress
+from tokenform.decoding.prompts import Framed, PromptOptions
 from tokenform.decoding.results import Result
 from tokenform.decoding.row import Row
 from tokenform.decoding.samplers.local import Local
@@ -30,21 +31,24 @@ TURNS = 3
 
 def check_answerable(prompt: Any) -> None:
     """Refuses a prompt that no turn can follow (`OptionError`)."""
+    prompt = prompt.prompt if isinstance(prompt, Framed) else prompt
     if not isinstance(prompt, str) and any(isinstance(part, int) for part in prompt):
         raise OptionError("feedback=True needs a prompt of text or chat messages, not token ids.")
 
 
-def answered(prompt: Any, text: str, wrong: str, chat: bool) -> Any:
+def answered(prompt: Any, text: str, wrong: str, messages: Sequence[Any] | None) -> Any:
     """The prompt, the refused text and what is wrong with it, as messages or as text.
 
     Args:
-        chat: text is made messages, too.
+        messages: the chat that the model has read for the prompt, where it has.
     """
     ask = f"This was refused: {wrong}\nWrite it again, corrected."
-    if isinstance(prompt, str) and not chat:
-        return f"{prompt}\n{text}\n{ask}\n"
-    messages = [{"role": "user", "content": prompt}] if isinstance(prompt, str) else list(prompt)
-    return [*messages, {"role": "assistant", "content": text}, {"role": "user", "content": ask}]
+    turns = {"role": "assistant", "content": text}, {"role": "user", "content": ask}
+    if messages is not None:  # with all that was put into them
+        return Framed([*messages, *turns], PromptOptions(show_schema=False))
+    if isinstance(prompt, Framed):
+        return Framed(answered(prompt.prompt, text, wrong, None), prompt.options)
+    return f"{prompt}\n{text}\n{ask}\n" if isinstance(prompt, str) else [*prompt, *turns]
 
 
 def written_anew(
@@ -60,7 +64,7 @@ def written_anew(
     """The results of a prompt's rows with those written anew that validators refuse; an error where none of
     the turns helped."""
     results = list(written)
-    chat = generator.has_chat_template
+    messages = generator.messages(prompt, grammar)
     turns = 0
     while turns < again.tries:
         refused = {
@@ -73,7 +77,7 @@ def written_anew(
         for place, error in refused.items():
             row = group[place]
             assert isinstance(row, Row)
-            shown = answered(prompt, error.text or "", _said(error), chat)
+            shown = answered(prompt, error.text or "", _said(error), messages)
             try:
                 (rows[place],) = generator.rows(
                     shown, grammar, 1, row.seed, row.budget, logprobs=row.logprobs

@@ -376,10 +376,9 @@ class Generator:
         pieces = self._stream(row, constraint, self.decoder(chosen, 1), stop, on_length)
         return Partials(pieces, constraint, on_field) if partial else pieces
 
-    @property
-    def has_chat_template(self) -> bool:
-        """Whether prompts of text are better given to this model as chat messages."""
-        return self._prompts.has_chat_template
+    def messages(self, prompt: Any, grammar: Constraint) -> list[Any] | None:
+        """The chat that a prompt stands for, with all that is put into it; None where it is none."""
+        return self._prompts.messages(prompt, grammar)
 
     def prompt_ids(self, prompt: Any, grammar: Any = None) -> list[int]:
         """The ids that the model reads for a prompt, its prompt format included."""

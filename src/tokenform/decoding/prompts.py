@@ -217,13 +217,20 @@ class PromptReader:
         if self._write is not None:
             own = prompt if options.system is None else _messages(prompt, options.system, "")
             return tokenizers.encode(self._tokenizer, self._write(own, grammar), specials=False)  # type: ignore[arg-type]
-        show = options.show_schema if isinstance(prompt, str) else options.show_schema is True
-        return self._chat(_messages(prompt, options.system, instruction(grammar, show)), grammar.tools)
+        return self._chat(_shown(prompt, grammar, options), grammar.tools)
+
+    def messages(self, prompt: Prompt | Framed, grammar: Described) -> list[Any] | None:
+        """The chat messages that a prompt stands for, with all that is put into them; None: it is none."""
+        options = prompt.options if isinstance(prompt, Framed) else self.options
+        inner = prompt.prompt if isinstance(prompt, Framed) else prompt
+        if not self.has_chat_template or (isinstance(inner, str) and options.raw):
+            return None
+        return _shown(inner, grammar, options)
 
     @property
     def _chats(self) -> bool:
         """Whether texts become chat messages."""
-        return self.own_format or bool(getattr(self._tokenizer, "chat_template", None))
+        return self.own_format or self.has_chat_template
 
     def _chat(self, messages: Sequence[Any], tools: Sequence[Mapping[str, Any]]) -> list[int]:
         render = getattr(self._tokenizer, "apply_chat_template", None)
@@ -247,6 +254,12 @@ class PromptReader:
     def _beginning(self) -> int:
         begin = getattr(self._tokenizer, "bos_token_id", None)
         return int(begin) if isinstance(begin, int) else int(self._vocabulary.eos[0])
+
+
+def _shown(prompt: Any, grammar: Described, options: PromptOptions) -> list[Any]:
+    """Chat messages with the system message and the words that the options ask for."""
+    show = options.show_schema if isinstance(prompt, str) else options.show_schema is True
+    return _messages(prompt, options.system, instruction(grammar, show))
 
 
 def _messages(prompt: Any, system: str | None, words: str) -> list[Any]:
