@@ -335,22 +335,6 @@ def test_a_past_date_is_before_today_and_a_future_one_after() -> None:
             assert automaton.matches(text.encode()) == (days * sign > 0), text
 
 
-@pytest.mark.parametrize(
-    ("tp", "way_out"),
-    [
-        (pydantic.Base64Str, "Base64Bytes"),
-        (pydantic.Base64UrlStr, "Base64Bytes"),
-        (pydantic.Json, "the type itself"),
-        (list[pydantic.Json[list[int]]], "the type itself"),
-        (pydantic.PastDatetime, "declare a datetime"),
-        (pydantic.FutureDatetime, "declare a datetime"),
-    ],
-)
-def test_what_no_schema_says_is_refused_with_the_way_out(tp: typing.Any, way_out: str) -> None:
-    with pytest.raises(errors.InvalidType, match=way_out):
-        tf.from_type(tp)
-
-
 def test_whole_numbers_in_other_spellings_are_integers_to_pydantic_too() -> None:
     grammar = tf.from_type(pydantic.StrictInt, numbers="any")
     for text, value in [("1.0", 1), ("632e291", 632 * 10**291), ("-12.50e1", -125), ("0.0", 0)]:

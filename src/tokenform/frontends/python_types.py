@@ -21,9 +21,10 @@ import pydantic
 from tokenform.errors import InvalidType, LimitExceeded, TokenformError
 from tokenform.frontends.grammar import Grammar
 from tokenform.frontends.json_text import read_json
+from tokenform.frontends.meanings import meant, told, within_floats
+from tokenform.frontends.nested_json import with_nested
 from tokenform.frontends.portable_types import portable
-from tokenform.frontends.readable import Readable, with_meanings, within_floats
-from tokenform.frontends.schemas import json_schema
+from tokenform.frontends.readable import Readable
 from tokenform.frontends.structs import StructReader, holds_struct
 from tokenform.frontends.type_strings import check_strings
 from tokenform.frontends.value_shapes import Shapes, arguments_of, validated
@@ -51,14 +52,14 @@ def from_type(tp: Any, *, name: str | None = None, **options: Any) -> Grammar:
     try:
         schema = read.schema()
     except Exception as error:  # a type's own hooks run here, and raise what they like
-        raise _refusal(f"{label} has no JSON Schema", error, label) from error
-    schema = with_meanings(schema)
+        raise _refusal(f"{getattr(error, 'place', '') or label} has no JSON Schema", error, label) from error
     options.setdefault("additional", "forbid")
+    enforced = meant(schema)
     if options.get("numbers") == "any":
-        schema = within_floats(schema)
+        enforced = within_floats(enforced)
     read.in_order = options.get("order", "declared") == "declared"
-    inner = json_schema(schema, **options)
-    return Grammar(inner.core, form=inner.form, read=read, source=inner.source, schema=schema)
+    inner = with_nested(enforced, options)
+    return Grammar(inner.core, form=inner.form, read=read, source=inner.source, schema=told(schema))
 
 
 def is_type(value: Any) -> bool:

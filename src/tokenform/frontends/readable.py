@@ -1,9 +1,11 @@
-"""The JSON Schema of a Python type, narrowed to what pydantic then reads.
+"""The JSON Schema of a Python type, with what pydantic's reader makes of it.
 
-Purpose: pydantic's own export accepts strings and numbers that its reader refuses (`"abc"` as a Decimal, a
-duration of 10^20 years) or bends (`1e400` becomes `inf`).  A grammar made of it would let a model write them.
-Invariant: what the narrowed schema accepts of these types is read without an error, and comes back as the
-number that was written, as near as the type holds it.
+Purpose: pydantic's own export accepts strings and numbers that its reader refuses (`"abc"` as a Decimal,
+any key of a `dict[int, …]`, a date outside of its bounds), or refuses what it reads (a `datetime` without a
+zone).
+Invariant: what the meaning of a place accepts (`meanings.meant`) is read without an error, but for the
+kinds that `type_rules.judged` names, which are asked as validators are; whatever pydantic writes and reads,
+it accepts.
 Rejected: patching the reader (its answers are pydantic's, and stay so).
 """
 
@@ -11,139 +13,71 @@ from __future__ import annotations
 
 import datetime
 import math
-import re
-import sys
-import zoneinfo
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any
 
-from pydantic import EncodedStr
+from pydantic.errors import PydanticInvalidForJsonSchema
 from pydantic.json_schema import GenerateJsonSchema
-from pydantic.types import Base64Encoder, Base64UrlEncoder
 
-# A decimal as a string: no spaces, no underscores, no NaN.
-_DECIMAL = r"^[+-]?([0-9]{1,60}(\.[0-9]{0,60})?|\.[0-9]{1,60})([eE][+-]?[0-9]{1,3})?$"
-_INTEGER = "^-?(0|[1-9][0-9]{0,60})$"
-_COMPLEX = r"^[+-]?[0-9]{1,60}(\.[0-9]{1,60})?([+-][0-9]{1,60}(\.[0-9]{1,60})?j)?$"
-_USER = r"([A-Za-z0-9._~%!$&'()*+,;=:-]*@)?"
-_PORT = "(:[1-9][0-9]{0,3})?"
-_LABEL = "[A-Za-z][A-Za-z0-9]*(-[A-Za-z0-9]+)*"
-_NAME = rf"({_LABEL}\.)*{_LABEL}"
-_OCTET = "(25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])"
-_IPV4 = rf"{_OCTET}(\.{_OCTET}){{3}}"
-_LEAP = "([0-9]{2}(0[48]|[2468][048]|[13579][26])|([02468][048]|[13579][26])00)"
-_DAY = (
-    "([0-9]{4}-((0[13578]|1[02])-(0[1-9]|[12][0-9]|3[01])|(0[469]|11)-(0[1-9]|[12][0-9]|30)"
-    rf"|02-(0[1-9]|1[0-9]|2[0-8]))|{_LEAP}-02-29)"
-)
-_CLOCK = r"([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](\.[0-9]{1,6})?"
-_BASE64 = "^([{0}]{{4}})*([{0}]{{2}}==|[{0}]{{3}}=)?$"
-# Addresses as `email-validator` takes them: at a dotted name of hosts that is not reserved (RFC 6761).
-_WORD = "[A-Za-z0-9_+-]+"
-_RESERVED = "|".join(
-    "".join(f"[{letter}{letter.upper()}]" for letter in name)
-    for name in ("arpa", "example", "invalid", "local", "localhost", "onion", "test")
-)
-_ADDRESS = (
-    rf"{_WORD}(\.{_WORD})*@([A-Za-z0-9]+(-[A-Za-z0-9]+)*\.)+"
-    rf"(?!({_RESERVED})([^A-Za-z0-9-]|$))[A-Za-z]{{2,63}}"
-)
-# What pydantic's own names of formats mean; a network of several hosts says more than a pattern can, and a
-# single address is one.
-_FORMATS: dict[str, dict[str, Any]] = {
-    "ipvanyaddress": {"anyOf": [{"format": "ipv4"}, {"format": "ipv6"}]},
-    "ipvanynetwork": {"anyOf": [{"pattern": f"^{_IPV4}(/32)?$"}, {"format": "ipv6"}]},
-    "ipvanyinterface": {"anyOf": [{"pattern": f"^{_IPV4}(/([12]?[0-9]|3[0-2]))?$"}, {"format": "ipv6"}]},
-    "ipv4network": {"pattern": f"^{_IPV4}(/32)?$"},
-    "ipv6network": {"format": "ipv6"},
-    "ipv4interface": {"pattern": f"^{_IPV4}(/([12]?[0-9]|3[0-2]))?$"},
-    "ipv6interface": {"format": "ipv6"},
-    "email": {"allOf": [{"format": "email"}, {"pattern": f"^{_ADDRESS}$"}]},
-    "name-email": {
-        "pattern": f"^([A-Za-z]+( [A-Za-z]+)* <{_ADDRESS}>|{_ADDRESS})$",
-        "maxLength": 120,
-    },
-    "fraction": {"pattern": "^-?[0-9]{1,60}(/[1-9][0-9]{0,60})?$"},
-    "base64": {"pattern": _BASE64.format("A-Za-z0-9+/")},
-    "base64url": {"pattern": _BASE64.format("A-Za-z0-9_-")},
-}
-for _version in range(1, 9):
-    _FORMATS[f"uuid{_version}"] = {"format": "uuid", "pattern": f"^.{{14}}{_version}.{{4}}[89abAB]"}
-# Patterns of pydantic's that are not anchored, or let words through that its reader does not know.
-_PATTERNS = {r"^\s*(\d*\.?\d+)\s*(\w+)?": r"^[0-9]{1,15}(\.[0-9]{1,6})? ?([KMGTPE]i?)?B$"}
-_BOUNDS = ("ge", "gt", "le", "lt", "multiple_of")
-# Years, months, weeks and the like of at most six digits each stay within a timedelta.
-_SHORT_NUMBERS = "^(?!.*[0-9]{7})"
+from tokenform.frontends.json_names import names_read
+from tokenform.frontends.meanings import MEANING, exactly
+from tokenform.frontends.network_patterns import url_lists, urls
+from tokenform.frontends.number_patterns import base64_texts, decimals, hex_texts
+from tokenform.frontends.text_ranges import NEVER
+from tokenform.frontends.time_patterns import dates, datetimes, durations, times
+from tokenform.frontends.type_rules import BOUNDS, members_read, same_day, spaces
+
+# A double has at most 17 digits; `1+2j` as Python writes it.
+_FLOAT = r"[0-9]{1,60}(?:\.[0-9]{1,60})?(?:[eE][+-]?[0-9]{1,2})?"
+_COMPLEX = rf"[+-]?{_FLOAT}|(?:[+-]?{_FLOAT}[+-])?{_FLOAT}j|-?{_FLOAT}j"
 # pydantic takes a remainder below 1e-9 for none: up to here the rounding of doubles stays below it.
 _ROUNDED = 4_000_000
-_LARGEST = sys.float_info.max
-
-
-_FROM_BASE64 = (Base64Encoder, Base64UrlEncoder)
-
-
-def _beside(day: datetime.date, *, past: bool) -> str:
-    """The dates before or after a day: as texts they are ordered as they are in time."""
-    text = day.isoformat()
-    ways = []
-    for place, digit in enumerate(text):
-        low, high = ("0", chr(ord(digit) - 1)) if past else (chr(ord(digit) + 1), "9")
-        if digit != "-" and low <= high:
-            ways.append(f"{text[:place]}[{low}-{high}]")
-    return f"(?:{'|'.join(ways)})"
+_DAY = datetime.timedelta(days=1)
 
 
 class Readable(GenerateJsonSchema):
-    """pydantic's export, narrowed."""
+    """pydantic's export, with meanings."""
+
+    def __init__(self, *args: Any, **keywords: Any) -> None:
+        super().__init__(*args, **keywords)
+        self.ignored_warning_kinds = {"skipped-choice", "non-serializable-default", "skipped-discriminator"}
+        self._around: list[Any] = []
+        self.nodes: dict[str, Any] = {}
+
+    # ---- dates and times -------------------------------------------------------------------------
 
     def date_schema(self, schema: Any) -> dict[str, Any]:
-        # Python's calendar has no year 0
-        pattern = "^(?!0000)"
-        if schema.get("now_op") is not None:
-            pattern += _beside(datetime.date.today(), past=schema["now_op"] == "past")
-        return super().date_schema(schema) | {"pattern": pattern}
+        low, high = same_day(schema, _DAY)
+        today = datetime.date.today()
+        if schema.get("now_op") == "past":
+            high = min(high or datetime.date.max, today - _DAY)
+        elif schema.get("now_op") == "future":
+            low = max(low or datetime.date.min, today + _DAY)
+        return _with(super().date_schema(schema), exactly(dates(low, high)))
 
     def datetime_schema(self, schema: Any) -> dict[str, Any]:
-        if schema.get("now_op") is not None:
-            return self.handle_invalid_for_json_schema(
-                schema,
-                "a time before or after the moment when it is read; declare a datetime, and compare it",
-            )
-        # and no leap seconds
-        if schema.get("tz_constraint") == "naive":  # the format asks for an offset
-            return {"type": "string", "pattern": f"^(?!0000){_DAY}[Tt ]{_CLOCK}$"}
-        return super().datetime_schema(schema) | {"pattern": "^(?!0000)(?!.*:60)"}
-
-    def json_schema(self, schema: Any) -> dict[str, Any]:
-        return self.handle_invalid_for_json_schema(schema, "JSON inside a string; declare the type itself")
-
-    def function_after_schema(self, schema: Any) -> dict[str, Any]:
-        encoded = getattr(schema["function"]["function"], "__self__", None)
-        if isinstance(encoded, EncodedStr) and encoded.encoder in _FROM_BASE64:
-            return self.handle_invalid_for_json_schema(
-                schema, "base64 of text, which no schema tells from that of other bytes; declare Base64Bytes"
-            )
-        return super().function_after_schema(schema)
-
-    def url_schema(self, schema: Any) -> dict[str, Any]:
-        return super().url_schema(schema) | _of_schemes(schema.get("allowed_schemes"))
-
-    def multi_host_url_schema(self, schema: Any) -> dict[str, Any]:
-        return super().multi_host_url_schema(schema) | _of_schemes(schema.get("allowed_schemes"))
-
-    def is_subclass_schema(self, schema: Any) -> dict[str, Any]:
-        return self.handle_invalid_for_json_schema(schema, "a class, which no document holds")
-
-    def complex_schema(self, schema: Any) -> dict[str, Any]:
-        return super().complex_schema(schema) | {"pattern": _COMPLEX}
+        low, high = same_day(schema, datetime.timedelta(microseconds=1))
+        now = datetime.datetime.now()  # a validator asks for the moment; the mask for the day
+        if schema.get("now_op") == "past" and high is None:
+            high = now.replace(hour=23, minute=59, second=59, microsecond=999_999) + 2 * _DAY
+        elif schema.get("now_op") == "future" and low is None:
+            low = now.replace(hour=0, minute=0, second=0, microsecond=0) - 2 * _DAY
+        made = super().datetime_schema(schema)
+        return _with(made, exactly(datetimes(low, high, _zone(schema))))
 
     def time_schema(self, schema: Any) -> dict[str, Any]:
-        return super().time_schema(schema) | {"pattern": "^(?!.*:60)"}
+        low, high = same_day(schema, datetime.timedelta(microseconds=1))
+        return _with(super().time_schema(schema), exactly(times(low, high, _zone(schema))))
 
     def timedelta_schema(self, schema: Any) -> dict[str, Any]:
         made = super().timedelta_schema(schema)
-        return made | {"pattern": _SHORT_NUMBERS} if made.get("type") == "string" else made
+        if made.get("type") != "string":
+            return made
+        low, high = same_day(schema, datetime.timedelta(microseconds=1))
+        return _with(made, exactly(durations(low, high)))
+
+    # ---- numbers ---------------------------------------------------------------------------------
 
     def decimal_schema(self, schema: Any) -> dict[str, Any]:
         made = super().decimal_schema(schema)
@@ -153,41 +87,192 @@ class Readable(GenerateJsonSchema):
         digits, places = schema.get("max_digits"), schema.get("decimal_places")
         if digits is not None or places is not None:
             number = {"allOf": [number, {"anyOf": _decimals(digits, places)}]}
-        if (
-            digits is not None
-            or places is not None
-            or any(schema.get(bound) is not None for bound in _BOUNDS)
-        ):
-            return number  # what a string may be then no pattern says
         others = [part for part in made["anyOf"] if part.get("type") not in ("number", "string")]
-        return {**made, "anyOf": [number, {"type": "string", "pattern": _DECIMAL}, *others]}
+        text = exactly(decimals(schema))
+        return _with(made, {"anyOf": [number, *([] if NEVER in text["pattern"] else [text]), *others]})
 
     def float_schema(self, schema: Any) -> dict[str, Any]:
         made = super().float_schema(schema)
+        meaning = dict(made)
         # a number that is a little more than the bound may be the bound itself once it is a float
         for key, target, toward in (
             ("exclusiveMinimum", "minimum", math.inf),
             ("exclusiveMaximum", "maximum", -math.inf),
         ):
-            bound = made.get(key)
+            bound = meaning.get(key)
             if isinstance(bound, int | float) and bound != 0 and math.isfinite(bound):
-                del made[key]
-                made[target] = math.nextafter(float(bound), toward)
-        if "multipleOf" in made:
-            most = _told_apart(made["multipleOf"])
-            made.setdefault("minimum", -most)
-            made.setdefault("maximum", most)
+                del meaning[key]
+                meaning[target] = math.nextafter(float(bound), toward)
+        if "multipleOf" in meaning:
+            most = _told_apart(meaning["multipleOf"])
+            meaning.setdefault("minimum", -most)
+            meaning.setdefault("maximum", most)
+        infinite = getattr(self._config, "ser_json_inf_nan", None) == "strings"
+        if infinite and schema.get("allow_inf_nan") is not False and not _bounded(schema):
+            return _with(made, {"anyOf": [meaning, {"enum": ["NaN", "Infinity", "-Infinity"]}]})
+        return made if meaning == made else _with(made, meaning)
+
+    def complex_schema(self, schema: Any) -> dict[str, Any]:
+        return _with(super().complex_schema(schema), exactly(_COMPLEX))
+
+    # ---- strings ---------------------------------------------------------------------------------
+
+    def str_schema(self, schema: Any) -> dict[str, Any]:
+        made = super().str_schema(schema)
+        if schema.get("strip_whitespace", getattr(self._config, "str_strip_whitespace", False)):
+            # lengths and patterns are those of what is left
+            return _with(made, {**made, "allOf": [{"pattern": spaces()}]})
         return made
 
+    def bytes_schema(self, schema: Any) -> dict[str, Any]:
+        made = super().bytes_schema(schema)
+        least, most = schema.get("min_length") or 0, schema.get("max_length")
+        form = getattr(self._config, "val_json_bytes", None)
+        if form == "base64":
+            return _with(made, exactly(base64_texts("_-", least, most)))
+        if form == "hex":
+            return _with(made, exactly(hex_texts(least, most)))
+        lengths = {"minLength": -(-least // 4)} | ({} if most is None else {"maxLength": most})
+        return _with(made, {"type": "string", **lengths})
+
+    def url_schema(self, schema: Any) -> dict[str, Any]:
+        made = super().url_schema(schema)
+        return _with(made, _lengths(made) | exactly(urls(schema.get("allowed_schemes"))))
+
+    def multi_host_url_schema(self, schema: Any) -> dict[str, Any]:
+        made = super().multi_host_url_schema(schema)
+        return _with(made, _lengths(made) | exactly(url_lists(schema.get("allowed_schemes"))))
+
+    def literal_schema(self, schema: Any) -> dict[str, Any]:
+        return self._members(schema, schema["expected"], super().literal_schema)
+
+    def enum_schema(self, schema: Any) -> dict[str, Any]:
+        return self._members(schema, schema["members"], super().enum_schema)
+
+    def _members(self, schema: Any, given: Any, export: Callable[[Any], dict[str, Any]]) -> dict[str, Any]:
+        """What a document can say of these values."""
+        read = members_read(schema, given)
+        if not read:
+            raise PydanticInvalidForJsonSchema(
+                f"pydantic reads {', '.join(map(repr, given))} from no JSON; use the Enum itself, or values "
+                "that JSON has"
+            )
+        made = export(schema)
+        texts = [text for _, text in read]
+        return made if made.get("enum", [made.get("const")]) == texts else made | {"enum": texts}
+
+    # ---- containers ------------------------------------------------------------------------------
+
     def dict_schema(self, schema: Any) -> dict[str, Any]:
-        made = super().dict_schema(schema)
-        keys = schema.get("keys_schema") or {}
-        pattern = {"int": _INTEGER, "float": _DECIMAL, "decimal": _DECIMAL, "bool": "^(true|false)$"}.get(
-            str(keys.get("type"))
-        )
-        if pattern is not None and "propertyNames" not in made:
-            made["propertyNames"] = {"pattern": pattern}
+        return self._named(super().dict_schema(schema), schema)
+
+    def counter_schema(self, schema: Any) -> dict[str, Any]:
+        return self._named(super().counter_schema(schema), schema)  # type: ignore[misc]
+
+    def ordered_dict_schema(self, schema: Any) -> dict[str, Any]:
+        return self._named(super().ordered_dict_schema(schema), schema)  # type: ignore[misc]
+
+    def frozendict_schema(self, schema: Any) -> dict[str, Any]:
+        return self._named(super().frozendict_schema(schema), schema)  # type: ignore[misc]
+
+    def _named(self, made: dict[str, Any], schema: Any) -> dict[str, Any]:
+        """A mapping whose keys are what the type of its keys reads from a name."""
+        for values in made.pop("patternProperties", {}).values():
+            made["additionalProperties"] = values
+        made.pop("propertyNames", None)
+        if "keys_schema" in schema:
+            names = names_read(self, schema["keys_schema"])
+            if names is None:
+                raise PydanticInvalidForJsonSchema(
+                    "the names of a JSON object are strings, and pydantic reads no key of this mapping from "
+                    "one; use a list of pairs, or of objects"
+                )
+            if names:
+                made["propertyNames"] = names
         return made
+
+    def tagged_union_schema(self, schema: Any) -> dict[str, Any]:
+        made = super().tagged_union_schema(schema)
+        tag = (made.get("discriminator") or {}).get("propertyName")
+        if isinstance(tag, str):  # it is looked for before any default is
+            made["oneOf"] = [_requiring(part, tag) for part in made["oneOf"]]
+        return made
+
+    def tuple_schema(self, schema: Any) -> dict[str, Any]:
+        made = super().tuple_schema(schema)
+        place = schema.get("variadic_item_index")
+        if place is not None and place + 1 < len(schema["items_schema"]):
+            made["minItems"] = max(made.get("minItems", 0), len(schema["items_schema"]) - 1)
+            made["items"] = {"anyOf": [self.generate_inner(one) for one in schema["items_schema"][place:]]}
+        return made
+
+    def is_subclass_schema(self, schema: Any) -> dict[str, Any]:
+        return self.handle_invalid_for_json_schema(schema, "a class, which no document holds")
+
+    # ---- places ----------------------------------------------------------------------------------
+
+    def definitions_schema(self, schema: Any) -> dict[str, Any]:
+        self.nodes.update((one["ref"], one) for one in schema["definitions"])
+        return super().definitions_schema(schema)
+
+    def generate_inner(self, schema: Any) -> dict[str, Any]:
+        self._around.append(schema)
+        try:
+            self._check_alias(schema)
+            return super().generate_inner(schema)
+        except PydanticInvalidForJsonSchema as error:
+            if not hasattr(error, "place"):
+                error.place = self._place()  # type: ignore[attr-defined]
+            raise
+        finally:
+            self._around.pop()
+
+    def _check_alias(self, schema: Any) -> None:
+        alias = schema.get("validation_alias") if str(schema.get("type")).endswith("field") else None
+        if not isinstance(alias, list):
+            return
+        paths = [alias] if isinstance(alias[0], str) else alias
+        if all(len(path) > 1 for path in paths):
+            raise PydanticInvalidForJsonSchema(
+                "it is read at a path (AliasPath), which is no property; give it a plain alias too "
+                "(AliasChoices)"
+            )
+
+    def _place(self) -> str:
+        """Which field the innermost node stands in, as far as it is known."""
+        for outer, inner in zip(reversed(self._around[:-1]), reversed(self._around)):
+            fields: Any = outer.get("fields")
+            listed = (
+                fields.items() if isinstance(fields, Mapping) else ((f.get("name"), f) for f in fields or ())
+            )
+            for name, field in listed:
+                if field is inner:
+                    owner = outer.get("model_name") or outer.get("dataclass_name") or ""
+                    return f"the field {name!r}{f' of {owner}' if owner else ''}"
+        return ""
+
+
+def _with(made: dict[str, Any], meaning: dict[str, Any]) -> dict[str, Any]:
+    """An export that means something else to the reader."""
+    return {**made, MEANING: {"instead": made, "is": meaning}}
+
+
+def _bounded(schema: Any) -> bool:
+    return any(schema.get(name) is not None for name in BOUNDS)
+
+
+def _zone(schema: Any) -> str:
+    wanted = schema.get("tz_constraint")
+    return wanted if wanted in ("naive", "aware") else "any" if wanted is None else "aware"
+
+
+def _lengths(made: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: made[name] for name in ("minLength", "maxLength") if name in made}
+
+
+def _requiring(schema: dict[str, Any], name: str) -> dict[str, Any]:
+    required = schema.get("required", [])
+    return schema if name in required else {**schema, "required": [*required, name]}
 
 
 def _decimals(digits: int | None, places: int | None) -> list[dict[str, Any]]:
@@ -214,50 +299,3 @@ def _told_apart(unit: float) -> float:
 
 def _power(exponent: int) -> float | int:
     return float(f"1e{exponent}") if exponent < 0 else int(10**exponent)
-
-
-def _of_schemes(schemes: list[str] | None) -> dict[str, str]:
-    """URLs of these schemes with a host that every reader takes: names, or four numbers."""
-    if not schemes:
-        return {}
-    start = rf"^({'|'.join(map(re.escape, schemes))})://"
-    if "file" in schemes:  # a file's host has no user and no port
-        return {"pattern": f"{start}({_NAME})?(/.*)?$"}
-    return {"pattern": f"{start}{_USER}({_NAME}|{_IPV4}){_PORT}([/?#].*)?$"}
-
-
-def with_meanings(schema: Any) -> Any:
-    """The schema with pydantic's own formats spelled out in keywords."""
-    if isinstance(schema, Mapping):
-        made = {
-            key: value if key in ("enum", "const", "default", "examples") else with_meanings(value)
-            for key, value in schema.items()
-        }
-        name, pattern = made.get("format"), made.get("pattern")
-        if isinstance(pattern, str) and pattern in _PATTERNS:
-            made["pattern"] = _PATTERNS[pattern]
-        if name == "zoneinfo":
-            return {"enum": sorted(zoneinfo.available_timezones())}
-        if made.get("type") == "string" and isinstance(name, str) and name in _FORMATS:
-            del made["format"]
-            meaning = _FORMATS[name]
-            return {**made, "allOf": [meaning]} if made.keys() & meaning.keys() else made | meaning
-        return made
-    return [with_meanings(part) for part in schema] if isinstance(schema, list) else schema
-
-
-def within_floats(schema: Any) -> Any:
-    """The schema with the range of a float as the bounds of every number: for spellings that go beyond it."""
-    if isinstance(schema, Mapping):
-        made = {
-            key: value if key in ("enum", "const", "default", "examples") else within_floats(value)
-            for key, value in schema.items()
-        }
-        if made.get("type") == "number":
-            made = {"minimum": -_LARGEST, "maximum": _LARGEST} | made
-            if made.get("exclusiveMinimum") == 0:
-                made["minimum"] = max(made["minimum"], math.ulp(0.0))
-            if made.get("exclusiveMaximum") == 0:
-                made["maximum"] = min(made["maximum"], -math.ulp(0.0))
-        return made
-    return [within_floats(part) for part in schema] if isinstance(schema, list) else schema

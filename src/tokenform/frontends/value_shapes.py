@@ -23,13 +23,13 @@ import pydantic_core
 from tokenform.errors import InvalidType, LimitExceeded
 from tokenform.frontends.json_reader import MISSING, Frame, JsonReader
 from tokenform.frontends.json_text import plain_integers
+from tokenform.frontends.type_rules import CODE, MAPPINGS, judged
 
 Core = Mapping[str, Any]
 
-_CODE = ("function-after", "function-before", "function-wrap", "function-plain")
 _RECORDS = ("model-fields", "dataclass-args", "typed-dict")
-_OBJECTS = ("model", "dataclass", "typed-dict", "dict", "model-fields", "dataclass-args", "tagged-union")
-_ARRAYS = ("list", "set", "frozenset", "tuple", "generator", "call")
+_OBJECTS = ("model", "dataclass", "typed-dict", *MAPPINGS, "model-fields", "dataclass-args", "tagged-union")
+_ARRAYS = ("list", "set", "frozenset", "tuple", "generator", "call", "deque", "named-tuple")
 _SCALARS = (
     "str", "int", "float", "bool", "none", "decimal", "date", "time", "datetime", "timedelta", "bytes",
     "enum", "literal", "uuid", "url", "multi-host-url", "complex",
@@ -60,8 +60,7 @@ def validated(validator: Any, text: str, label: str, pointer: str = "") -> Any:
         first = error.errors(include_url=False, include_context=False, include_input=False)[0]
         place = pointer + "".join(f"/{_escaped(part)}" for part in first["loc"])
         raise InvalidType(
-            f"{label} refuses a document of its own schema{place and f' at {place}'} ({first['msg']}): "
-            "state the rule in the type's schema, or read the text yourself.",
+            f"{label} refuses the document{place and f' at {place}'}: {first['msg']}.",
             pointer=place,
         ) from error
 
@@ -110,7 +109,7 @@ class Shapes:
 
     @property
     def coded(self) -> bool:
-        """Whether any rule is Python code."""
+        """Whether any rule is Python code, or another that no mask holds."""
         return self.has_code(self._schema)
 
     def typed(self) -> Typed:
@@ -168,14 +167,14 @@ class Shapes:
         return schema
 
     def has_code(self, schema: Core) -> bool:
-        """Whether a rule of this node or of one inside is Python code."""
+        """Whether a rule of this node or of one inside is kept by no mask."""
         known = self._coded.get(id(schema))
         if known is None:
             seen: set[str] = set()
             todo, known = [schema], False
             while todo and not known:
                 for one in _nodes([todo.pop()]):
-                    known = known or _is_code(one)
+                    known = known or judged(one)
                     name = one.get("schema_ref") if one.get("type") == "definition-ref" else None
                     if name is not None and name not in seen:
                         seen.add(name)
@@ -222,7 +221,7 @@ class Typed:
                 continue
             if kind in ("model", "dataclass"):
                 break
-            if kind in _CODE:
+            if kind in CODE:
                 self._judged = True
                 if kind == "function-plain":
                     break
@@ -243,7 +242,7 @@ class Typed:
             self._judged = self._judged or bool(schema.get("post_init")) or bool(schema.get("custom_init"))
             self._inside_quiet = self._inside_quiet or bool(schema.get("custom_init"))
             inner = self.shapes.resolved(schema["schema"])
-            while inner["type"] in _CODE and inner["type"] != "function-plain":
+            while inner["type"] in CODE and inner["type"] != "function-plain":
                 self._judged = True
                 self._inside_quiet = self._inside_quiet or inner["type"] != "function-after"
                 inner = self.shapes.resolved(inner["schema"])
@@ -256,6 +255,9 @@ class Typed:
             self._record = schema
         elif kind not in ("list", "dict", "tagged-union"):
             self._judged = self._judged or self.shapes.has_code(schema)
+        elif judged(schema) or ("keys_schema" in schema and self.shapes.has_code(schema["keys_schema"])):
+            self._judged = True
+            self._inside_quiet = self._inside_quiet or kind == "tagged-union"
         if self._record is not None:
             self._read_names(self._record)
         self.growing = self.show and kind == "str"
@@ -454,15 +456,11 @@ def _asks_for_others(shapes: Shapes, schema: Core) -> str:
         if id(node) in seen or node["type"] in ("model", "dataclass", "typed-dict"):
             continue
         seen.add(id(node))
-        if node["type"] in _CODE and node["function"]["type"] == "with-info":
+        if node["type"] in CODE and node["function"]["type"] == "with-info":
             found = where if found != "inside" else found
-        through = node["type"] in (*_CODE, "default", "nullable", "custom-error")
+        through = node["type"] in (*CODE, "default", "nullable", "custom-error")
         todo += [(part, where if through else "inside") for part in _children(node)]
     return found
-
-
-def _is_code(node: Core) -> bool:
-    return node.get("type") in _CODE or bool(node.get("post_init")) or bool(node.get("custom_init"))
 
 
 _UNREAD = ("metadata", "serialization", "cls", "config", "computed_fields", "function", "default", "expected")

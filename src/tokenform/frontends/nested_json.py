@@ -1,0 +1,81 @@
+"""JSON inside a string (`pydantic.Json[T]`): the string's texts are the documents of another grammar.
+
+Purpose: `contentSchema` enforced, which JSON Schema itself only notes.
+Invariant: the inner documents are those of the subschema under the options of the outer ones.
+Complexity: a grammar for each such place.
+Rejected: any JSON there, and a reader asked afterwards.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from copy import deepcopy
+from typing import Any
+
+from tokenform.errors import InvalidType
+from tokenform.frontends.grammar import Grammar
+from tokenform.frontends.schemas import json_schema
+
+_BESIDE = ("type", "title", "description", "default", "examples", "deprecated", "readOnly", "writeOnly")
+_VALUES = ("enum", "const", "default", "examples")
+
+
+def with_nested(schema: Any, options: Mapping[str, Any], around: tuple[str, ...] = ()) -> Grammar:
+    """The grammar of a schema some of whose strings hold documents.
+
+    Args:
+        schema: as `meanings.meant` gives it; it is left as it is.
+        options: those of `json_schema`.
+        around: definitions whose strings are being read.
+    Raises:
+        InvalidType: a string holds a document that holds such a string, without end.
+    """
+    if not any(True for _ in _places(schema, "")):
+        return json_schema(schema, **options)
+    whole, schema = schema, deepcopy(schema)
+    grammars = dict(options.get("strings_in") or {})
+    for pointer, place in list(_places(schema, "")):
+        if pointer in around:
+            raise InvalidType(
+                "JSON in a string that holds itself nests without end; declare the type itself."
+            )
+        defined = (pointer,) if pointer.startswith("/$defs/") else ()
+        content = _alone(place.pop("contentSchema"), whole.get("$defs", {}))
+        inner = {name: value for name, value in options.items() if name != "strings_in"}
+        grammars[pointer] = with_nested(content, inner, (*around, *defined))
+        for name in [name for name in place if name not in _BESIDE]:
+            del place[name]
+    return json_schema(schema, **{**options, "strings_in": grammars})
+
+
+def _alone(schema: Any, definitions: Mapping[str, Any]) -> Any:
+    """A subschema with the definitions that it leads to."""
+    if not isinstance(schema, dict):
+        return schema
+    found: dict[str, Any] = {}
+    todo: list[Any] = [schema]
+    while todo:
+        part = todo.pop()
+        if isinstance(part, dict):
+            name = str(part.get("$ref", "")).removeprefix("#/$defs/")
+            if name in definitions and name not in found:
+                found[name] = definitions[name]
+                todo.append(definitions[name])
+            todo += part.values()
+        elif isinstance(part, list):
+            todo += part
+    return {**schema, "$defs": found} if found else schema
+
+
+def _places(schema: Any, pointer: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Subschemas with a `contentSchema`, by their JSON Pointers."""
+    if isinstance(schema, list):
+        for number, part in enumerate(schema):
+            yield from _places(part, f"{pointer}/{number}")
+    elif isinstance(schema, dict):
+        if "contentSchema" in schema:
+            yield pointer, schema
+            return
+        for key, value in schema.items():
+            if key not in _VALUES:
+                yield from _places(value, f"{pointer}/{key.replace('~', '~0').replace('/', '~1')}")

@@ -1,0 +1,121 @@
+"""What pydantic's readers ask for, kind by kind: in the masks, or of the finished value.
+
+Purpose: one place that says which rules of a node no mask holds, so that a text which breaks them is drawn
+again as one that a validator of the caller's refuses.
+Invariant: a node that `judged` does not name is read whenever its meaning (`readable`) accepts the text.
+
+| what the exported schema leaves out | how it is kept |
+|---|---|
+| datetimes and times without a zone; zones that must be there, or must not | masks |
+| bounds of dates, times, durations and decimals as strings | masks; offsets against UTC bounds are judged |
+| networks whose last bits are zero, versions of UUIDs | masks |
+| names of a mapping that its keys' type reads; a union's tag although it has a default | masks |
+| members of an Enum or Literal that no JSON is read as | left out; refused where none remains |
+| spaces around a string that will be stripped | not written |
+| bytes counted in UTF-8; multiples of a Decimal in a string | judged |
+| hosts of URLs, past and future moments, the tag that a function finds | judged |
+| sizes of sets and mappings once equal members are one | judged |
+"""
+
+from __future__ import annotations
+
+import datetime
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import pydantic_core
+
+CODE = ("function-after", "function-before", "function-wrap", "function-plain")
+BOUNDS = ("ge", "gt", "le", "lt", "multiple_of")
+MAPPINGS = ("dict", "counter", "ordered-dict", "frozendict")
+# Kinds whose equal values have one text each.
+_ONE_TEXT = ("str", "int", "bool", "enum", "literal", "none")
+_SPACE = r"\t\n\u000b\u000c\r \u0085\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
+
+
+def judged(node: Mapping[str, Any]) -> bool:
+    """Whether rules of this node itself, not of one inside, are kept by asking its reader."""
+    kind = node.get("type")
+    if kind in CODE or node.get("post_init") or node.get("custom_init"):
+        return True
+    if kind in ("date", "datetime", "time"):
+        wanted = node.get("tz_constraint")
+        return node.get("now_op") is not None or isinstance(wanted, int) or _with_zone(node)
+    if kind == "decimal":
+        return node.get("multiple_of") is not None
+    if kind == "bytes":
+        return bool(node.get("min_length")) or node.get("max_length") is not None
+    if kind in ("set", "frozenset"):
+        items = (node.get("items_schema") or {}).get("type")
+        return bool(node.get("min_length")) and items not in _ONE_TEXT
+    if kind in MAPPINGS:
+        keys = node.get("keys_schema") or {}
+        several = bool(node.get("min_length")) and keys.get("type") not in _ONE_TEXT
+        return several or keys.get("multiple_of") is not None
+    if kind == "tagged-union":
+        return not isinstance(node["discriminator"], str | list)
+    if kind == "tuple":
+        place = node.get("variadic_item_index")
+        return place is not None and place + 1 < len(node["items_schema"])
+    return kind in ("url", "multi-host-url")
+
+
+def _with_zone(node: Mapping[str, Any]) -> bool:
+    return node["type"] != "date" and any(
+        getattr(node.get(name), "tzinfo", None) is not None for name in BOUNDS
+    )
+
+
+def same_day(node: Mapping[str, Any], tick: datetime.timedelta) -> tuple[Any, Any]:
+    """The bounds of dates, times or durations, both included; `tick` is the smallest step."""
+
+    def moved(bound: Any, step: datetime.timedelta) -> Any:
+        if isinstance(bound, datetime.time):
+            day = datetime.datetime.combine(datetime.date(2000, 1, 1), bound) + step
+            return day.timetz() if day.date() == datetime.date(2000, 1, 1) else None
+        try:
+            return bound + step
+        except OverflowError:
+            return None
+
+    low, high = node.get("ge"), node.get("le")
+    above, below = node.get("gt"), node.get("lt")
+    if above is not None:
+        above = moved(above, tick)
+        if above is None:
+            return _nothing(node["gt"])
+        low = above if low is None or above > low else low
+    if below is not None:
+        below = moved(below, -tick)
+        if below is None:
+            return _nothing(node["lt"])
+        high = below if high is None or below < high else high
+    return low, high
+
+
+def _nothing(bound: Any) -> tuple[Any, Any]:
+    """Bounds that nothing of this kind is between."""
+    kind: Any = type(bound)
+    zone = {"tzinfo": bound.tzinfo} if getattr(bound, "tzinfo", None) is not None else {}
+    return kind.max.replace(**zone) if zone else kind.max, kind.min.replace(**zone) if zone else kind.min
+
+
+def members_read(node: Any, members: Iterable[Any]) -> list[tuple[Any, Any]]:
+    """The members of an Enum or Literal that a document can be, each with its value in JSON."""
+    reader = pydantic_core.SchemaValidator({key: value for key, value in node.items() if key != "ref"})
+    found = []
+    for member in members:
+        try:
+            value = pydantic_core.to_jsonable_python(getattr(member, "value", member))
+            read = reader.validate_json(json.dumps(value))
+        except (pydantic_core.ValidationError, pydantic_core.PydanticSerializationError, ValueError):
+            continue
+        if read == member or read is member:
+            found.append((member, value))
+    return found
+
+
+def spaces() -> str:
+    """Texts without a space at either end."""
+    return f"^(?:[^{_SPACE}](?:[\\s\\S]*[^{_SPACE}])?)?$"
