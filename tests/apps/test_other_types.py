@@ -151,3 +151,14 @@ def test_attrs_validators_guide(small: tf.Generator) -> None:
     stream = small.stream("x", tf.from_type(Point), partial=True, on_field={"/x": seen.append})
     *_, last = stream
     assert isinstance(last, Point) and seen == [last.x]
+
+
+@pytest.mark.parametrize("sampler", [tf.Local(), tf.SMC(2)], ids=["local", "smc"])
+def test_a_schema_that_is_none_costs_its_own_row(small: tf.Generator, sampler: Any) -> None:
+    asked = [tf.choice(["x"]), {"type": "integr"}, tf.choice(["y"])]
+    first, bad, last = small.sample(["a", "b", "c"], asked, on_error="return", sampler=sampler)
+    assert first[0].text == "x" and last[0].text == "y" and isinstance(bad[0], errors.InvalidSchema)
+    with pytest.raises(errors.InvalidSchema):
+        small.sample(["a", "b", "c"], asked, sampler=sampler)
+    with pytest.raises(errors.InvalidSchema):
+        small.sample("a", {"type": "integr"}, on_error="return", sampler=sampler)

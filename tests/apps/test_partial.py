@@ -10,7 +10,7 @@ from itertools import pairwise
 from typing import Any, Literal
 
 import pytest
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, computed_field
 from typing_extensions import TypedDict
 
 import tokenform as tf
@@ -267,3 +267,38 @@ def test_a_stream_of_tool_calls(small: tf.Generator) -> None:
     assert told == [values[-1][0].arguments["colour"]]
     grown = [call[0].arguments for call in values if call]
     assert all(within(before, after) for before, after in pairwise(grown))
+
+
+class Basket(BaseModel):
+    name: str
+    items: list[Sold]
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def total(self) -> float:
+        return sum(item.cost for item in self.items)
+
+
+class Sold(BaseModel):
+    price: float
+    count: int
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def cost(self) -> float:
+        return self.price * self.count
+
+
+def test_computed_fields_wait_for_the_whole_instance() -> None:
+    text = '{"name": "a", "items": [{"price": 2.5, "count": 2}, {"price": 1, "count": 3}]}'
+    reader = JsonReader(tf.from_type(Basket).shapes.typed())
+    for char in text:
+        reader.feed(char)
+        value = reader.value()
+        if value is not MISSING:
+            assert isinstance(value, Basket) and repr(value).startswith("Basket(name=")
+            if char != "}":
+                assert "total" not in repr(value) and "total" not in value.model_dump()
+            assert json.loads(value.model_dump_json(exclude_none=True)).keys() <= {"name", "items", "total"}
+    assert reader.value() == Basket.model_validate_json(text) and reader.value().total == 8
+    assert reader.value().model_dump()["total"] == 8

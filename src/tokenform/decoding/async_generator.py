@@ -122,7 +122,9 @@ class AsyncGenerator:
         check_reactions(on_error, on_invalid, on_length)
         tries = {"feedback": feedback, "max_tries": max_tries, "max_seconds": max_seconds}
         # in a thread: a large type takes a second to read
-        prompts, grammars, batched = await asyncio.to_thread(lambda: pair(prompt, ending_at(stop, grammar)))
+        prompts, grammars, batched = await asyncio.to_thread(
+            lambda: pair(prompt, ending_at(stop, grammar), on_error)
+        )
         prompts = self.generator.framed(prompts, raw, system, show_schema)
         seeds = seeds_of(seed, len(prompts))
         check_varied(n, self.generator.chosen(sampler))
@@ -139,6 +141,8 @@ class AsyncGenerator:
                 "logprobs": logprobs,
             }
             bare = None if stop else grammars[number]  # free text is made again of its stops
+            if isinstance(bare, TokenformError):
+                return [bare] * n
             call = (prompts[number], bare)
             try:
                 job = await self._submitted(*call, **options, stop=stop)

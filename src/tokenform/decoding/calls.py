@@ -148,8 +148,9 @@ def given_back(written: list[list[Any]], batched: bool, on_error: str, on_length
     raise failed
 
 
-def pair(prompt: Any, grammar: Any) -> tuple[list[Any], list[Constraint], bool]:
-    """Prompts and grammars of equal number, and whether either was a list."""
+def pair(prompt: Any, grammar: Any, on_error: str = "raise") -> tuple[list[Any], list[Any], bool]:
+    """Prompts and grammars of equal number, and whether either was a list; with "return" the error of a
+    grammar in a list stands in its place."""
     many_prompts, many_grammars = is_batch(prompt), isinstance(grammar, list | tuple)
     prompts = list(prompt) if many_prompts else [prompt]
     constraints = list(grammar) if many_grammars else [grammar]
@@ -163,4 +164,13 @@ def pair(prompt: Any, grammar: Any) -> tuple[list[Any], list[Constraint], bool]:
         return prompts, [shared] * len(prompts), True
     if many_grammars and not many_prompts:
         prompts = prompts * len(constraints)
-    return prompts, [to_constraint(constraint) for constraint in constraints], many_prompts or many_grammars
+    kept = many_grammars and on_error == "return"
+    made = [_made(constraint) if kept else to_constraint(constraint) for constraint in constraints]
+    return prompts, made, many_prompts or many_grammars
+
+
+def _made(constraint: Any) -> Constraint | TokenformError:
+    try:
+        return to_constraint(constraint)
+    except TokenformError as error:  # of this entry alone
+        return error

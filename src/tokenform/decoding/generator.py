@@ -275,26 +275,31 @@ class Generator:
         check_counts(n=n, max_tokens=max_tokens, max_tries=1 if max_tries is None else max_tries)
         again = Again(on_invalid, feedback, max_tries, max_seconds, stop)
         check_reactions(on_error, on_invalid, on_length)
-        prompts, grammars, batched = pair(prompt, ending_at(stop, grammar))
+        prompts, grammars, batched = pair(prompt, ending_at(stop, grammar), on_error)
         prompts = self.framed(prompts, raw, system, show_schema)
         chosen, seeds = self.chosen(sampler), seeds_of(seed, len(prompts))
         check_varied(n, chosen)
         for one in prompts if feedback else ():
             check_answerable(one)
         if isinstance(chosen, AlignedSampler):
-            asked = list(zip(prompts, grammars, seeds, strict=True))
+            entries = zip(prompts, grammars, seeds, strict=True)
+            asked = [(one, made, key) for one, made, key in entries if not isinstance(made, TokenformError)]
             drawn = all_weighted(self, chosen, asked, n, max_tokens, progress, on_invalid)
-            for one, constraint, results in zip(prompts, grammars, drawn, strict=True):
+            for (one, constraint, _), results in zip(asked, drawn, strict=True):
                 read = self._prompts.shown(self._prompts.read(one, constraint))
                 for result in results:
                     if isinstance(result, Result):
                         result.prompt = read
-            return given_back(drawn, batched, on_error, on_length)
+            written = iter(drawn)
+            every = [[made] * n if isinstance(made, TokenformError) else next(written) for made in grammars]
+            return given_back(every, batched, on_error, on_length)
         rows: list[Row | TokenformError] = []
         for one, constraint, key, other in zip(
             prompts, grammars, seeds, self._companions(companion_prompt, len(prompts)), strict=True
         ):
             try:
+                if isinstance(constraint, TokenformError):
+                    raise constraint
                 rows += self.rows(one, constraint, n, key, max_tokens, other, logprobs=logprobs)
             except TokenformError as error:
                 if on_error == "raise":

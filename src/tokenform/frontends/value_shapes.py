@@ -23,6 +23,7 @@ import pydantic_core
 from tokenform.errors import InvalidType, LimitExceeded
 from tokenform.frontends.json_reader import MISSING, Frame, JsonReader
 from tokenform.frontends.json_text import plain_integers
+from tokenform.frontends.partial_class import partial_class
 from tokenform.frontends.type_rules import CODE, MAPPINGS, judged
 
 Core = Mapping[str, Any]
@@ -410,7 +411,8 @@ class Typed:
         if base["type"] == "typed-dict":
             return fields
         blank = {name: None for name, _ in _fields(self._record)}
-        made = base["cls"].__new__(base["cls"])
+        kind = partial_class(base["cls"])
+        made = kind.__new__(kind)
         if base["type"] == "dataclass":
             for name, value in (blank | fields).items():
                 object.__setattr__(made, name, value)
