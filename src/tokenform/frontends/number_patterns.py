@@ -1,8 +1,8 @@
 """Decimals, and bytes in base64 or hexadecimal, as texts: patterns of what stays within a type's rules.
 
 Purpose: pydantic writes a `Decimal` as a string, so its bounds and digits are rules about text.
-Invariant: between bounds a decimal is written without an exponent; every such text of a value within the
-rules matches, with up to `MOST` digits on either side of the point.
+Invariant: between bounds a decimal has an exponent only where Python writes one and no bound is near; every
+other text of a value within the rules matches, with up to `MOST` digits on either side of the point.
 Source: pydantic's "Decimal" constraints (trailing zeros behind the point do not count); RFC 4648.
 """
 
@@ -26,6 +26,7 @@ MOST = 60
 DECIMAL = rf"[+-]?(?:[0-9]{{1,{MOST}}}(?:\.[0-9]{{0,{MOST}}})?|\.[0-9]{{1,{MOST}}})(?:[eE][+-]?[0-9]{{1,3}})?"
 """Any decimal: no spaces, no underscores, no NaN."""
 _FRACTION = rf"(?:\.[0-9]{{1,{MOST}}})?"
+_NEAR, _FAR = Decimal("1e-4"), Decimal(10) ** 10
 _END = "(?![0-9.])"
 
 
@@ -44,7 +45,24 @@ def decimals(rules: Mapping[str, Any]) -> str:
         least = high.copy_negate() if high is not None and high <= 0 else None
         most = None if low is None else low.copy_negate()
         parts.append("-" + digits + _positive(least, high_open, most, low_open))
+    if not digits:
+        parts += _with_exponents(low, high)
     return either(part for part in parts if NEVER not in part)
+
+
+def _with_exponents(low: Decimal | None, high: Decimal | None) -> list[str]:
+    """Values near zero and far from it, which Python writes with exponents, where no bound is among them."""
+    near, far = r"[eE]-(?:0?[5-9]|[1-9][0-9]{1,2})", r"[eE]\+?[1-9][0-9]{1,2}"
+    digits, parts = rf"[1-9](?:\.[0-9]{{1,{MOST}}})?", []
+    for sign, least, most in (
+        ("", low, high),
+        ("-", None if high is None else -high, None if low is None else -low),
+    ):
+        if (least is None or least <= 0) and (most is None or most >= _NEAR):
+            parts.append(f"{sign}{digits}{near}")
+        if most is None and (least is None or least <= _FAR):
+            parts.append(f"{sign}{digits}{far}")
+    return parts
 
 
 def _tighter(closed: Any, opened: Any, sign: int) -> tuple[Decimal | None, bool]:

@@ -1,7 +1,7 @@
 """Instances of which not all fields are known: without their computed fields.
 
-Purpose: a property that computes from fields fails, or lies, on those that are not there yet; pydantic asks it
-whenever an instance is shown or dumped.
+Purpose: a property that computes from fields fails, or lies, on those that are not there yet; pydantic asks
+it whenever an instance is shown or dumped.
 Invariant: a partial instance is one of the class; its computed fields are `UNKNOWN`, are not shown, and where
 pydantic has a mark for what is missing (2.12), not dumped.
 Complexity: a class for each class with computed fields, made once.

@@ -29,7 +29,7 @@ from tokenform.frontends.time_patterns import dates, datetimes, durations, times
 from tokenform.frontends.type_rules import BOUNDS, members_read, same_day, spaces
 
 # A double has at most 17 digits; `1+2j` as Python writes it.
-_FLOAT = r"[0-9]{1,60}(?:\.[0-9]{1,60})?(?:[eE][+-]?[0-9]{1,2})?"
+_FLOAT = r"[0-9]{1,309}(?:\.[0-9]{1,340})?(?:[eE][+-]?[0-9]{1,2})?"
 _COMPLEX = rf"[+-]?{_FLOAT}|(?:[+-]?{_FLOAT}[+-])?{_FLOAT}j|-?{_FLOAT}j"
 # pydantic takes a remainder below 1e-9 for none: up to here the rounding of doubles stays below it.
 _ROUNDED = 4_000_000
