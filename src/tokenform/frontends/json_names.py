@@ -19,7 +19,7 @@ from tokenform.frontends.number_patterns import DECIMAL, decimals
 from tokenform.frontends.text_ranges import signed_integers
 
 _DEEP = 50
-_LONGEST = 60  # digits of an integer
+INTEGER = "-?(?:0|[1-9][0-9]{0,60})"
 _THROUGH = ("default", "nullable", "custom-error", "function-after", "function-before", "function-wrap")
 
 
@@ -72,7 +72,7 @@ def _integers(node: Mapping[str, Any]) -> str:
     low = max((v for v in (node.get("ge"), _moved(node.get("gt"), 1)) if v is not None), default=None)
     high = min((v for v in (node.get("le"), _moved(node.get("lt"), -1)) if v is not None), default=None)
     if low is None and high is None:
-        return f"-?(?:0|[1-9][0-9]{{0,{_LONGEST}}})"
+        return INTEGER
     return signed_integers(low, high)
 
 

@@ -15,17 +15,7 @@ from typing import Any
 
 from tokenform.errors import InvalidType, LimitExceeded
 from tokenform.frontends.json_text import plain_integers, read_json
-
-_PATTERNS = {
-    "date": "^(?!0000)",  # Python's calendar has no year 0
-    "date-time": "^(?!0000)(?!.*:60)",  # and no leap seconds
-    "time": "^(?!.*:60)",
-    # no years, months and weeks, whose length in seconds isn't known; and within a timedelta
-    "duration": "^(?!.*[0-9]{7})[^YMW]*(T.*)?$",
-    "decimal": r"^[+-]?[0-9]{1,60}(\.[0-9]{1,60})?([eE][+-]?[0-9]{1,3})?$",
-}
-_BASE64 = "^([A-Za-z0-9+/]{4})*([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$"
-_LISTS, _NAMED = ("anyOf", "oneOf", "allOf", "prefixItems"), ("properties", "$defs", "patternProperties")
+from tokenform.frontends.struct_schemas import read_schema
 
 
 def holds_struct(tp: Any) -> bool:
@@ -64,8 +54,7 @@ class StructReader:
 
     def schema(self) -> dict[str, Any]:
         """The JSON Schema of its documents."""
-        made: dict[str, Any] = self._msgspec.json.schema(self._tp)
-        return _narrowed(made)
+        return read_schema(self._tp)
 
     @cached_property
     def shapes(self) -> Whole:
@@ -108,27 +97,3 @@ def _pointer(place: str) -> str | None:
     """msgspec's `.items[0].price` as a JSON Pointer; it does not name the keys of mappings."""
     parts = re.findall(r"[^.\[\]`]+", place.replace("[...]", ""))
     return None if "[...]" in place else "".join(f"/{part}" for part in parts)
-
-
-def _narrowed(schema: Any) -> Any:
-    """The schema with patterns for what msgspec reads less of than the format says."""
-    if not isinstance(schema, dict):
-        return schema
-    made = dict(schema)
-    for name in _LISTS:
-        if name in made:
-            made[name] = [_narrowed(one) for one in made[name]]
-    for name in _NAMED:
-        if name in made:
-            made[name] = {key: _narrowed(one) for key, one in made[name].items()}
-    for name in ("items", "additionalProperties"):
-        if name in made:
-            made[name] = _narrowed(made[name])
-    if made.get("type") == "string" and "pattern" not in made:
-        pattern = _BASE64 if "contentEncoding" in made else _PATTERNS.get(made.get("format", ""))
-        if pattern is not None:
-            made["pattern"] = pattern
-    if made.get("format") == "decimal":
-        del made["format"]
-    made.pop("contentEncoding", None)
-    return made

@@ -140,12 +140,11 @@ def fraction_at_least(digits: str, most: int) -> str:
 
 
 def fraction_above(digits: str, most: int) -> str:
-    """Fractions above `0.digits`."""
+    """Fractions above `0.digits`; those that begin with its digits may be some digits longer."""
     kept = digits.rstrip("0")
-    parts = [_higher(kept, most)]
-    for zeros in range(most - len(kept)):
-        parts.append(kept + "0" * zeros + "[1-9]" + any_digits(0, most - len(kept) - zeros - 1))
-    return either(parts)
+    room = most - len(kept)
+    longer = [f"{kept}0{{0,{room - 1}}}[1-9]{any_digits(0, room)}"] if room > 0 else []
+    return either([_higher(kept, most), *longer])
 
 
 def fraction_at_most(digits: str, most: int, *, below_it: bool = False) -> str:

@@ -70,6 +70,27 @@ def times(low: datetime.time | None, high: datetime.time | None, zone: Zone) -> 
     return _with_zone(placed(low), placed(high), zone, CLOCK, only_clock=True)
 
 
+def written_moments(zone: Zone, *, day: bool) -> str:
+    """Moments, or times of a day, whose seconds are always written."""
+    clock = CLOCK.removesuffix("?")
+    ends = ([""] if zone != "aware" else []) + (["[Zz]", _OFFSET] if zone != "naive" else [])
+    return (f"{DAY}[Tt ]" if day else "") + clock + f"(?:{'|'.join(ends)})"
+
+
+def plain_durations() -> str:
+    """Durations of days, hours, minutes and seconds, in this order, within a timedelta."""
+    count, rest = "[0-9]{1,6}", _seconds(0, _UNITS["D"] - 1)
+    clock = f"T(?=.)(?:{count}H)?(?:{count}M)?(?:{count}{_FRACTION}S)?"
+    return either(
+        [
+            f"[+-]?P(?=.)(?:[0-9]{{1,8}}D)?(?:{clock})?",
+            "[+-]?P[0-9]{9}D",
+            f"P[0-9]{{9}}DT{rest}S",
+            f"-P[0-8][0-9]{{8}}DT{rest}S",
+        ]
+    )
+
+
 def _with_zone(
     low: datetime.datetime | None,
     high: datetime.datetime | None,
