@@ -140,7 +140,7 @@ def _judge_all(store: Store, limits: Limits, quiet: bool) -> None:
     def tasks() -> Iterator[JudgeTask]:
         for key, text in waiting:
             case = cases[key[1], key[2]]
-            yield key, case.schema, text, None if case.task is None else case.task["answer"]
+            yield key, case.schema, text, case.task
 
     with Meter("verdicts", len(waiting), 0, quiet) as meter:
         stream = run_tasks(
@@ -152,9 +152,9 @@ def _judge_all(store: Store, limits: Limits, quiet: bool) -> None:
         )
         for task, outcome in stream:
             if outcome.status == "ok":
-                verdict = Verdict(*outcome.value)
+                verdict: Verdict = outcome.value
             else:
-                verdict = Verdict(False, False, False, {"none": f"{outcome.status} {outcome.detail}"}, None)
+                verdict = Verdict(False, False, False, {"none": f"{outcome.status} {outcome.detail}"})
             store.add_verdict(task[0], verdict)
             meter.step("valid" if verdict.valid else "invalid")
 

@@ -24,13 +24,14 @@ from tokenform.bench.data import (
 from tokenform.bench.engines import ENGINES, missing
 from tokenform.bench.evaluate.generated import generated_cases
 from tokenform.bench.evaluate.store import Store, StoredCase, Unit
-from tokenform.bench.evaluate.tasks import FAMILIES, make_tasks, read_tasks
+from tokenform.bench.evaluate.tasks import make_tasks, read_tasks
 from tokenform.bench.keywords import KEYWORDS
 from tokenform.errors import DataError, OptionError, extras
 
 HUB = "epfl-dlab/JSONSchemaBench"
 GENERATED = "generated"
 TASKS = 50
+QUALITY = ("last_letters", "shuffled_objects", "arithmetic", "extraction")
 
 
 @dataclass(frozen=True)
@@ -58,7 +59,7 @@ class Options:
     split: str = "test"
     limit: int | None = 500
     seed: int = 0
-    tasks: tuple[str, ...] = tuple(FAMILIES)
+    tasks: tuple[str, ...] = QUALITY
     task_count: int | None = None
     model: str | None = None
     max_tokens: int = 200
@@ -111,7 +112,7 @@ def cases_of(options: Options) -> Iterator[StoredCase]:
             else make_tasks(name, options.tasks_of_a_family, options.seed)
         )
         for task in made:
-            details = {"prompt": task.prompt, "answer": task.answer, "family": task.family}
+            details = {name: getattr(task, name) for name in ("prompt", "text", "answer", "family")}
             yield StoredCase("quality", task.id, task.family, task.schema, _keywords(task.schema), details)
 
 

@@ -35,7 +35,7 @@ CREATE TABLE IF NOT EXISTS results (
     PRIMARY KEY (engine, kind, case_id));
 CREATE TABLE IF NOT EXISTS verdicts (
     engine TEXT, kind TEXT, case_id TEXT, parses INTEGER, valid INTEGER, disputed INTEGER, judges TEXT,
-    correct INTEGER, PRIMARY KEY (engine, kind, case_id));
+    correct INTEGER, fields_right INTEGER, fields INTEGER, PRIMARY KEY (engine, kind, case_id));
 """
 
 
@@ -104,13 +104,15 @@ class UnitResult:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What the judges say: `correct` is the grade of a quality task, None elsewhere."""
+    """What the judges say: `correct` and the fields are the marks of a task, None elsewhere."""
 
     parses: bool
     valid: bool
     disputed: bool
     judges: dict[str, str | None]
     correct: bool | None = None
+    fields_right: int | None = None
+    fields: int | None = None
 
 
 _RESULT = [f.name for f in fields(UnitResult)]
@@ -259,8 +261,10 @@ class Store:
             verdict.disputed,
             json.dumps(verdict.judges),
             verdict.correct,
+            verdict.fields_right,
+            verdict.fields,
         )
-        self._db.execute("INSERT OR IGNORE INTO verdicts VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row)
+        self._db.execute(f"INSERT OR IGNORE INTO verdicts VALUES ({', '.join('?' * len(row))})", row)
 
     def rows(self) -> Iterator[dict[str, Any]]:
         """Every result with its case and verdict; the JSON columns parsed."""

@@ -13,6 +13,7 @@ import platform
 import time
 import zlib
 from collections.abc import Callable
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -23,8 +24,8 @@ from tokenform.bench.data import Case, Document
 from tokenform.bench.documents import write as write_document
 from tokenform.bench.engines import Engine, EngineOptions, EngineRefused, load
 from tokenform.bench.evaluate.plan import Options
-from tokenform.bench.evaluate.store import Unit, UnitResult
-from tokenform.bench.evaluate.tasks import grade
+from tokenform.bench.evaluate.store import Unit, UnitResult, Verdict
+from tokenform.bench.evaluate.tasks import Marks, judge_of
 from tokenform.bench.measure import measure_case
 from tokenform.bench.suites.judges import Judges
 from tokenform.bench.vocabulary import BenchVocabulary, tekken
@@ -73,7 +74,7 @@ class ModelRunner:
             prompt = f"{text}\n\n{shown}\n\nDocument:"
             if self._chat:
                 prompt = [{"role": "user", "content": prompt}]
-        return self._reader.read(prompt, SimpleNamespace(schema=schema))  # type: ignore[arg-type]
+        return self._reader.read(prompt, SimpleNamespace(schema=schema, tools=()))  # type: ignore[arg-type]
 
     def room(self, ids: list[int], max_tokens: int) -> int:
         return self._reader.room(ids, max_tokens)
@@ -192,17 +193,23 @@ def _mask_unit(unit: Unit, engine: Engine, vocabulary: BenchVocabulary) -> UnitR
     )
 
 
-JudgeTask = tuple[tuple[str, str, str], Any, str, Any]
-"""(key of the unit, schema, text, right answer or None)."""
+JudgeTask = tuple[tuple[str, str, str], Any, str, dict[str, Any] | None]
+"""(key of the unit, schema, text, the case's task or None)."""
 
 
-def judge_runner() -> Callable[[JudgeTask], tuple[bool, bool, bool, dict[str, str | None], bool | None]]:
-    """Build, in a worker, the function that judges a text: (parses, valid, disputed, judges, correct)."""
+def judge_runner() -> Callable[[JudgeTask], Verdict]:
+    """Build, in a worker, the function that judges a text."""
 
-    def run(task: JudgeTask) -> tuple[bool, bool, bool, dict[str, str | None], bool | None]:
-        _, schema, text, answer = task
+    def run(task: JudgeTask) -> Verdict:
+        _, schema, text, asked = task
         judgement = Judges(schema).judge(text)
-        correct = None if answer is None else grade(answer, text)
-        return judgement.parses, judgement.valid, judgement.disputed, judgement.verdicts, correct
+        marks = None if asked is None else judge_of(asked["family"])(asked["answer"], text)
+        verdict = Verdict(judgement.parses, judgement.valid, judgement.disputed, judgement.verdicts)
+        return verdict if marks is None else replace(verdict, **graded(marks))
 
     return run
+
+
+def graded(marks: Marks) -> dict[str, Any]:
+    """The columns of a verdict that say whether the answer is right."""
+    return {"correct": marks.right, "fields_right": marks.fields_right, "fields": marks.fields}
