@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tokenform.bench.engines.base import (
+    OWN,
     Compiled,
     Engine,
     EngineMissing,
@@ -14,6 +15,7 @@ from tokenform.bench.engines.registry import ENGINES, load, missing
 
 __all__ = [
     "ENGINES",
+    "OWN",
     "Compiled",
     "Engine",
     "EngineMissing",

@@ -43,12 +43,17 @@ class EngineOptions:
     Attributes:
         order: "declared" or "any".
         whitespace, numbers, strings: as `json_schema` names them.
+        None, of any: the engine's own default.
     """
 
-    order: str = "declared"
-    whitespace: str = "any"
-    numbers: str = "canonical"
-    strings: str = "canonical"
+    order: str | None = "declared"
+    whitespace: str | None = "any"
+    numbers: str | None = "canonical"
+    strings: str | None = "canonical"
+
+
+OWN = EngineOptions(None, None, None, None)
+"""Every engine as it comes."""
 
 
 @dataclass

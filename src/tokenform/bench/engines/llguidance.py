@@ -50,7 +50,8 @@ class LLGuidance:
         wrapper = TokenizerWrapper(_Tokenizer(vocabulary))
         self.tokenizer = LLTokenizer(wrapper, n_vocab=len(vocabulary.tokens))
         spaced = {"item_separator": ", ", "key_separator": ": "} if options.whitespace == "spaced" else {}
-        self.options: Any = {"whitespace_flexible": options.whitespace in ("any", "indent"), **spaced}
+        flexible = {"whitespace_flexible": options.whitespace in ("any", "indent")}
+        self.options: Any = {} if options.whitespace is None else {**flexible, **spaced}
 
     def json_schema(self, schema: Any) -> _Compiled:
         return self._matcher(LLMatcher.grammar_from_json_schema(json.dumps(schema), overrides=self.options))

@@ -35,7 +35,7 @@ class OutlinesCore:
     def __init__(self, vocabulary: BenchVocabulary, options: EngineOptions) -> None:
         self.version = version("outlines_core")
         self.words = vocabulary.words
-        self.whitespace = _WHITESPACE[options.whitespace]
+        self.whitespace = None if options.whitespace is None else _WHITESPACE[options.whitespace]
         special = set(vocabulary.special)
         by_bytes: dict[bytes, list[int]] = {}
         for i, token in enumerate(vocabulary.tokens):

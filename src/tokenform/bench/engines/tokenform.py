@@ -46,7 +46,7 @@ class Tokenform:
         tf.set_limits(compiled=0)  # a schema that is compiled is compiled anew, as with every engine
         self.vocabulary = tf.Vocabulary(vocabulary.tokens, eos=[vocabulary.eos], special=vocabulary.special)
         self.words = vocabulary.words
-        self.options = vars(options)
+        self.options = {name: value for name, value in vars(options).items() if value is not None}
 
     def json_schema(self, schema: Any) -> _Compiled:
         try:

@@ -1,5 +1,5 @@
 """XGrammar (C++, pushdown automaton): one compile thread, no cache, schemas taken as they are
-(`strict_mode=False`)."""
+(`strict_mode=False`) but for its own defaults (which close objects)."""
 
 from __future__ import annotations
 
@@ -39,10 +39,11 @@ class XGrammar:
         tokens = [b"" if i in special else token for i, token in enumerate(vocabulary.tokens)]
         info = xgrammar.TokenizerInfo(tokens, vocab_size=self.size, stop_token_ids=[vocabulary.eos])
         self.compiler = xgrammar.GrammarCompiler(info, max_threads=1, cache_enabled=False)
-        self.options: Any = {
-            "any_whitespace": options.whitespace == "any",
-            "any_order": options.order == "any",
-        }
+        self.options: Any = {}
+        if options.whitespace is not None:
+            self.options |= {"any_whitespace": options.whitespace == "any", "strict_mode": False}
+        if options.order is not None:
+            self.options["any_order"] = options.order == "any"
         if options.whitespace == "compact":
             self.options["separators"] = (",", ":")
         elif options.whitespace == "indent":
@@ -50,9 +51,7 @@ class XGrammar:
 
     def json_schema(self, schema: Any) -> _Compiled:
         try:
-            compiled = self.compiler.compile_json_schema(
-                json.dumps(schema), strict_mode=False, **self.options
-            )
+            compiled = self.compiler.compile_json_schema(json.dumps(schema), **self.options)
         except Exception as error:  # it has no common class of its own
             raise EngineRefused(f"{type(error).__name__}: {error}"[:500]) from error
         return _Compiled(compiled, self.size)

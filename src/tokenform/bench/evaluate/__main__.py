@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 
 from tokenform.bench.engines import missing
 from tokenform.bench.evaluate.job import Limits, judge, run
-from tokenform.bench.evaluate.plan import GENERATED, Options, source
+from tokenform.bench.evaluate.plan import GENERATED, PROMPTS, SCOREBOARD, Options, source
 from tokenform.bench.evaluate.report import write_report
 from tokenform.bench.evaluate.store import Store
 from tokenform.bench.maskcheck import OPTIONS
@@ -19,6 +19,9 @@ from tokenform.errors import TokenformError
 
 _INTERRUPTED = 130
 MASK_ENGINES = ("tokenform", "llguidance", "xgrammar")
+BOARD_ENGINES = ("tokenform", "llguidance", "xgrammar", "outlines_core", "none")
+BOARD_TASKS = ("extraction:40", "extraction_aside:200")
+BOARD_TOKENS = 160
 OUT = Path("evaluation")
 
 
@@ -49,13 +52,22 @@ def parser() -> argparse.ArgumentParser:
         "jsonschemabench", help="a model writes documents under each engine; they are judged"
     )
     masks = jobs.add_parser("masks", help="walk given documents through each engine's masks, without a model")
-    for sub, engines, order in ((bench, default.engines, default.order), (masks, MASK_ENGINES, "any")):
-        sub.add_argument(
-            "--out", type=Path, default=OUT, help="folder of the run: its database and its report"
-        )
-        sub.add_argument(
-            "--engines", type=_names, help=f"comma-separated; default: of {','.join(engines)} those installed"
-        )
+    board = jobs.add_parser(
+        "scoreboard", help="a model answers tasks under each engine's own defaults; right, wrong, valid, cost"
+    )
+    _add_common(bench, default.engines)
+    _add_common(masks, MASK_ENGINES)
+    _add_common(board, BOARD_ENGINES)
+    _add_writing(bench, default.tasks, default.max_tokens)
+    _add_writing(board, BOARD_TASKS, BOARD_TOKENS)
+    board.add_argument(
+        "--prompt",
+        choices=PROMPTS,
+        default="library",
+        help="the text as a string, as a Generator reads it; text and instruction as a user's message; the "
+        "same with the JSON Schema shown",
+    )
+    for sub, order in ((bench, default.order), (masks, "any")):
         sub.add_argument(
             "--data",
             help="folder of schemas, .jsonl(.xz) file in MaskBench's format, hub[:NAME] for a data set of "
@@ -64,9 +76,6 @@ def parser() -> argparse.ArgumentParser:
         )
         sub.add_argument("--split", default=default.split, help="of the hub's data set")
         sub.add_argument("--limit", type=_limit, default=default.limit, help='schemas ("all": all of them)')
-        sub.add_argument(
-            "--seed", type=int, default=default.seed, help="of the choice of schemas and the draws"
-        )
         sub.add_argument("--order", choices=("declared", "any"), default=order, help="of an object's keys")
         sub.add_argument(
             "--whitespace",
@@ -74,29 +83,40 @@ def parser() -> argparse.ArgumentParser:
             default=default.whitespace,
             help="between a document's tokens",
         )
-        sub.add_argument("--workers", type=int, default=Limits.workers, help="processes, or Ray actors")
-        sub.add_argument(
-            "--timeout", type=float, default=Limits.timeout, help="seconds for one schema on one engine"
-        )
-        sub.add_argument(
-            "--judge-timeout", type=float, default=Limits.judge_timeout, help="seconds for one verdict"
-        )
-        sub.add_argument("--memory", type=int, default=Limits.memory_mib, help="MiB for one worker")
-        sub.add_argument("--ray", metavar="auto|ADDRESS", help="run on a Ray cluster; else in processes here")
-        sub.add_argument("--quiet", action="store_true", help="no progress")
-    bench.add_argument("--model", help="a Hugging Face model by path or name; default: the built-in one")
-    bench.add_argument(
-        "--tasks",
-        type=_names,
-        default=",".join(default.tasks),
-        help='task families or .jsonl files; "" for none',
-    )
-    bench.add_argument("--task-count", type=int, help="tasks of each family; default: 50, at most --limit")
-    bench.add_argument("--max-tokens", type=int, default=default.max_tokens, help="most tokens of a text")
-    bench.add_argument("--temperature", type=float, default=default.temperature, help="0 is greedy")
     again = jobs.add_parser("report", help="write the report of a run again, finished or not")
     again.add_argument("--out", type=Path, default=OUT, help="folder of the run")
     return top
+
+
+def _add_common(sub: argparse.ArgumentParser, engines: tuple[str, ...]) -> None:
+    sub.add_argument("--out", type=Path, default=OUT, help="folder of the run: its database and its report")
+    sub.add_argument(
+        "--engines", type=_names, help=f"comma-separated; default: of {','.join(engines)} those installed"
+    )
+    sub.add_argument("--seed", type=int, default=Options.seed, help="of the choice of cases and the draws")
+    sub.add_argument("--workers", type=int, default=Limits.workers, help="processes, or Ray actors")
+    sub.add_argument(
+        "--timeout", type=float, default=Limits.timeout, help="seconds for one schema on one engine"
+    )
+    sub.add_argument(
+        "--judge-timeout", type=float, default=Limits.judge_timeout, help="seconds for one verdict"
+    )
+    sub.add_argument("--memory", type=int, default=Limits.memory_mib, help="MiB for one worker")
+    sub.add_argument("--ray", metavar="auto|ADDRESS", help="run on a Ray cluster; else in processes here")
+    sub.add_argument("--quiet", action="store_true", help="no progress")
+
+
+def _add_writing(sub: argparse.ArgumentParser, tasks: tuple[str, ...], max_tokens: int) -> None:
+    sub.add_argument("--model", help="a Hugging Face model by path or name; default: the built-in one")
+    sub.add_argument(
+        "--tasks",
+        type=_names,
+        default=",".join(tasks),
+        help='task families, with a number of their own as "family:12", or .jsonl files; "" for none',
+    )
+    sub.add_argument("--task-count", type=int, help="tasks of each family; default: 50, at most --limit")
+    sub.add_argument("--max-tokens", type=int, default=max_tokens, help="most tokens of a text")
+    sub.add_argument("--temperature", type=float, default=Options.temperature, help="0 is greedy")
 
 
 def _names(text: str) -> tuple[str, ...]:
@@ -115,7 +135,7 @@ def _options(arguments: argparse.Namespace) -> Options:
     known = set(Options.__dataclass_fields__)
     values: dict[str, Any] = {name: value for name, value in vars(arguments).items() if name in known}
     if arguments.engines is None:
-        usual = MASK_ENGINES if arguments.job == "masks" else Options.engines
+        usual = {"masks": MASK_ENGINES, SCOREBOARD: BOARD_ENGINES}.get(arguments.job, Options.engines)
         absent = missing(usual)
         values["engines"] = tuple(name for name in usual if name not in absent)
         if absent:
@@ -124,6 +144,8 @@ def _options(arguments: argparse.Namespace) -> Options:
                 arguments,
             )
     options = Options(**values)
+    if options.job == SCOREBOARD:
+        return options
     if source(options) == GENERATED and arguments.data is None:
         _note(
             "no benchmark's data is here: the schemas are generated; --data hub downloads JSONSchemaBench "

@@ -2,8 +2,8 @@
 
 Purpose: `run(options, path)` brings the database to the state in which every unit has a result and every text
 a verdict.
-Invariant: a unit with a result is never run again; a unit without one is run by the next start, however this
-one ended.
+Invariant: a unit with a result is never run again, but for one that failed: every start tries it once more.
+A unit without one is run by the next start, however this one ended.
 Complexity: units in parallel in `workers` processes (or on a Ray cluster); one database writer, this process.
 Rejected: writers in the workers (locks, and a killed worker in the middle of a transaction).
 """
@@ -23,6 +23,8 @@ from tokenform.bench.evaluate.store import Store, Unit, UnitResult, Verdict
 from tokenform.bench.evaluate.units import JudgeTask, judge_runner, unit_runner
 from tokenform.bench.measure import environment
 from tokenform.errors import DataError, OptionError
+
+_RETRIED = ("error", "crash")  # a limit of time or memory that was passed would be passed again
 
 
 @dataclass(frozen=True)
@@ -106,6 +108,14 @@ def _outcomes(
 
 
 def _write_all(store: Store, options: Options, limits: Limits, session: float, quiet: bool) -> None:
+    """Run what has no result; what failed, now or in an earlier start, is tried once more."""
+    again = store.forget(_RETRIED)
+    _write_left(store, options, limits, session, quiet)
+    if not again and store.forget(_RETRIED):
+        _write_left(store, options, limits, session, quiet)
+
+
+def _write_left(store: Store, options: Options, limits: Limits, session: float, quiet: bool) -> None:
     units = units_left(store, options)
     total = store.case_count() * len(options.engines)
     log = store.path.with_name("workers.log")

@@ -24,13 +24,15 @@ from tokenform.bench.data import (
 from tokenform.bench.engines import ENGINES, missing
 from tokenform.bench.evaluate.generated import generated_cases
 from tokenform.bench.evaluate.store import Store, StoredCase, Unit
-from tokenform.bench.evaluate.tasks import make_tasks, read_tasks
+from tokenform.bench.evaluate.tasks import Task, make_tasks, read_tasks
 from tokenform.bench.keywords import KEYWORDS
 from tokenform.errors import DataError, OptionError, extras
 
 HUB = "epfl-dlab/JSONSchemaBench"
 GENERATED = "generated"
 TASKS = 50
+SCOREBOARD, BOARD = "scoreboard", "board"  # the job, and the kind of its cases
+PROMPTS = ("library", "chat", "schema")
 QUALITY = ("last_letters", "shuffled_objects", "arithmetic", "extraction")
 
 
@@ -39,15 +41,18 @@ class Options:
     """What a run is; changing any of it makes it another run.
 
     Attributes:
-        job: "jsonschemabench" (a model writes) or "masks" (no model).
+        job: "jsonschemabench" (a model writes), "masks" (no model) or "scoreboard" (tasks with right answers
+            alone, every engine at its own defaults).
         data: a folder of schemas or MaskBench-format cases, a `.jsonl(.xz)` file, "hub" for the benchmark's
             data set, "hub:NAME" for another one of the same form (a name on the hub, or a local folder that
             `datasets` reads), "generated", or None for the shared MaskBench file, and where that is not
             there, generated schemas.
         split: of the hub's data set.
         limit: schemas for coverage, chosen by `seed` (None: all; 0: none).
-        tasks: families of quality tasks, or task files.
+        tasks: families of tasks, or task files; "family:12" for so many of one.
         task_count: tasks of each family; None: 50, or `limit` where that is less.
+        prompt: how a task is put. "library": its text as a string, as `Generator` reads it; "chat": text and
+            instruction as a user's message; "schema": the same with the schema shown.
         model: None for the built-in model, a path or a hub name otherwise.
         max_tokens: limit of each text.
         temperature: 0 is greedy.
@@ -61,6 +66,7 @@ class Options:
     seed: int = 0
     tasks: tuple[str, ...] = QUALITY
     task_count: int | None = None
+    prompt: str = "schema"
     model: str | None = None
     max_tokens: int = 200
     temperature: float = 0.0
@@ -73,8 +79,10 @@ class Options:
             raise OptionError(f"no engine {', '.join(unknown) or 'given'}: choose of {', '.join(ENGINES)}")
         if len(set(self.engines)) < len(self.engines):
             raise OptionError(f"an engine is named twice in {', '.join(self.engines)}")
-        if self.job not in ("jsonschemabench", "masks"):
-            raise OptionError(f"no evaluation {self.job!r}: choose jsonschemabench or masks")
+        if self.job not in ("jsonschemabench", "masks", SCOREBOARD):
+            raise OptionError(f"no evaluation {self.job!r}: choose jsonschemabench, masks or scoreboard")
+        if self.prompt not in PROMPTS:
+            raise OptionError(f"no prompt {self.prompt!r}: choose of {', '.join(PROMPTS)}")
         if self.max_tokens < 1 or self.temperature < 0 or (self.limit is not None and self.limit < 0):
             raise OptionError("max_tokens must be at least 1; temperature and limit at least 0")
 
@@ -98,22 +106,28 @@ class Options:
 
 
 def cases_of(options: Options) -> Iterator[StoredCase]:
-    """All cases of a run: coverage (or masks) first, then quality."""
-    if options.limit != 0:
+    """All cases of a run: coverage (or masks) first, then tasks."""
+    if options.job != SCOREBOARD and options.limit != 0:
         for case in sample(schemas_of(options), options.limit, options.seed):
             yield _stored(case, "masks" if options.job == "masks" else "coverage")
     if options.job == "masks":
         return
+    kind = BOARD if options.job == SCOREBOARD else "quality"
     for name in options.tasks:
-        path = Path(name)
-        made = (
-            read_tasks(path)
-            if path.suffix == ".jsonl"
-            else make_tasks(name, options.tasks_of_a_family, options.seed)
-        )
-        for task in made:
-            details = {name: getattr(task, name) for name in ("prompt", "text", "answer", "family")}
-            yield StoredCase("quality", task.id, task.family, task.schema, _keywords(task.schema), details)
+        for task in _tasks(name, options):
+            details = {"answer": task.answer, "family": task.family, "max_tokens": task.max_tokens}
+            details |= {"prompt": task.prompt, "text": task.text}
+            yield StoredCase(kind, task.id, task.family, task.schema, _keywords(task.schema), details)
+
+
+def _tasks(name: str, options: Options) -> Iterator[Task]:
+    path = Path(name)
+    if path.suffix == ".jsonl":
+        return read_tasks(path)
+    family, _, count = name.partition(":")
+    if count and not count.isdecimal():
+        raise OptionError(f"{name!r}: a family, or family:NUMBER")
+    return make_tasks(family, int(count) if count else options.tasks_of_a_family, options.seed)
 
 
 def schemas_of(options: Options) -> Iterator[Case]:

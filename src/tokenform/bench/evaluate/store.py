@@ -31,7 +31,8 @@ CREATE TABLE IF NOT EXISTS cases (
 CREATE TABLE IF NOT EXISTS results (
     engine TEXT, kind TEXT, case_id TEXT, status TEXT NOT NULL, detail TEXT, compile_s REAL, first_token_s
     REAL, model_s REAL, mask_s REAL, total_s REAL, prompt_tokens INTEGER, tokens INTEGER, forwards INTEGER,
-    finished INTEGER, text TEXT, mask_us TEXT, peak_mib REAL, worker TEXT,
+    finished INTEGER, text TEXT, mask_us TEXT, peak_mib REAL, worker TEXT, nats REAL,
+    mass REAL, draws INTEGER, cpu_s REAL,
     PRIMARY KEY (engine, kind, case_id));
 CREATE TABLE IF NOT EXISTS verdicts (
     engine TEXT, kind TEXT, case_id TEXT, parses INTEGER, valid INTEGER, disputed INTEGER, judges TEXT,
@@ -44,9 +45,9 @@ class StoredCase:
     """One schema of the run.
 
     Attributes:
-        kind: "coverage", "quality" or "masks".
+        kind: "coverage", "quality", "board" or "masks".
         keywords: the schema's keywords, sorted.
-        task: for quality: {"prompt", "answer", "family"}.
+        task: for quality and board: {"prompt", "text", "answer", "family", "max_tokens"}.
         documents: for masks: [[data, valid], ...].
     """
 
@@ -83,6 +84,10 @@ class UnitResult:
         model_s, mask_s: seconds in the model, and in masks and advancing, in total.
         finished: whether the text was ended by the model or the grammar, not cut by the limit.
         mask_us: microseconds of mask + advance for each token.
+        nats: minus the text's log-probability under the model without a constraint, EOS included.
+        mass: log of the probability that the masks allowed, summed over the steps.
+        draws: the steps of these two sums.
+        cpu_s: the processor's seconds, compiling included.
     """
 
     status: str
@@ -100,6 +105,10 @@ class UnitResult:
     mask_us: list[float] | None = None
     peak_mib: float | None = None
     worker: str = ""
+    nats: float | None = None
+    mass: float | None = None
+    draws: int | None = None
+    cpu_s: float | None = None
 
 
 @dataclass(frozen=True)
@@ -243,6 +252,12 @@ class Store:
         self._db.execute("COMMIT")
         return bool(added)
 
+    def forget(self, statuses: Iterable[str]) -> int:
+        """Take back the results that ended so; how many there were."""
+        marks = list(statuses)
+        query = f"DELETE FROM results WHERE status IN ({', '.join('?' * len(marks))})"
+        return self._db.execute(query, marks).rowcount
+
     def unjudged(self) -> list[tuple[tuple[str, str, str], str]]:
         """(key, text) of results with a text and no verdict."""
         query = (
@@ -270,7 +285,8 @@ class Store:
         """Every result with its case and verdict; the JSON columns parsed."""
         query = (
             "SELECT results.*, cases.subset, cases.keywords, cases.task, verdicts.parses, verdicts.valid, "
-            "verdicts.disputed, verdicts.judges, verdicts.correct FROM results "
+            "verdicts.disputed, verdicts.judges, verdicts.correct, verdicts.fields_right, verdicts.fields "
+            "FROM results "
             "JOIN cases USING (kind, case_id) LEFT JOIN verdicts USING (engine, kind, case_id) "
             "ORDER BY cases.place, engine"
         )

@@ -8,13 +8,14 @@ Rejected: judging here (a validator's slow regular expression would be charged t
 
 from __future__ import annotations
 
+import contextlib
 import os
 import platform
 import time
+import warnings
 import zlib
 from collections.abc import Callable
 from dataclasses import replace
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -22,28 +23,38 @@ import numpy as np
 from tokenform.batch.workers import note, untimed
 from tokenform.bench.data import Case, Document
 from tokenform.bench.documents import write as write_document
-from tokenform.bench.engines import Engine, EngineOptions, EngineRefused, load
-from tokenform.bench.evaluate.plan import Options
+from tokenform.bench.engines import OWN, Engine, EngineOptions, EngineRefused, load
+from tokenform.bench.evaluate.plan import BOARD, SCOREBOARD, Options
 from tokenform.bench.evaluate.store import Unit, UnitResult, Verdict
 from tokenform.bench.evaluate.tasks import Marks, judge_of
+from tokenform.bench.evaluate.tasks.grading import first_object
 from tokenform.bench.measure import measure_case
 from tokenform.bench.suites.judges import Judges
 from tokenform.bench.vocabulary import BenchVocabulary, tekken
+from tokenform.errors import SchemaWarning, TokenformError
+from tokenform.frontends import json_schema
 
 _SCHEMA_CHARACTERS = 4000
 _COVERAGE_PROMPT = "Write one JSON document that is valid under this JSON Schema, and nothing else."
 
 
 class ModelRunner:
-    """A model, its vocabulary for the engines, and its prompts."""
+    """A model, its vocabulary for the engines, and its prompts.
 
-    def __init__(self, name: str | None) -> None:
+    Args:
+        name: of the model; None for the built-in one.
+        asked: how a task is put; see `plan.PROMPTS`.
+        shared: whether engines that write on one prompt share its passes.
+    """
+
+    def __init__(self, name: str | None, asked: str = "schema", *, shared: bool = False) -> None:
         import torch
 
+        from tokenform.bench.evaluate.passes import Passes
         from tokenform.decoding.configuration import context_length, read_vocabulary
-        from tokenform.decoding.prompts import PromptReader
         from tokenform.decoding.speculative.backbone import Backbone
         from tokenform.engine import tokenizers
+        from tokenform.integrations.generation import Generator
         from tokenform.integrations.models import open_model
 
         torch.set_num_threads(1)
@@ -59,25 +70,37 @@ class ModelRunner:
             hidden,
             lambda text: tokenizers.encode(opened.tokenizer, text, specials=False),
         )
-        self.backbone = Backbone(opened.model, size=vocabulary.size)
-        self._reader = PromptReader(
-            opened.tokenizer, vocabulary, context_length(opened.model), opened.format_prompt
-        )
+        self.passes = Passes(Backbone(opened.model, size=vocabulary.size), shared=shared)
+        self._generator = Generator(name)
+        self._context = context_length(opened.model)
         self._own_format = opened.format_prompt is not None
         self._chat = bool(getattr(opened.tokenizer, "chat_template", None))
+        self._asked = asked
 
-    def prompt(self, text: str, schema: Any) -> list[int]:
-        """The ids of a prompt; the schema is shown as the model's own format does, or as (shortened) text."""
-        prompt: Any = text
-        if not self._own_format:
+    def prompt(self, task: dict[str, Any] | None, schema: Any) -> list[int]:
+        """The ids of a prompt, the same for all engines; a model with a format of its own has it always."""
+        text = _COVERAGE_PROMPT if task is None else str(task["prompt"])
+        if self._asked == "library" and task is not None:
+            return self._read(task["text"] or text, schema)
+        if self._own_format:
+            return self._read(text, schema)
+        if self._asked == "schema":
             shown = str(write_document(schema, "compact"))[:_SCHEMA_CHARACTERS]
-            prompt = f"{text}\n\n{shown}\n\nDocument:"
-            if self._chat:
-                prompt = [{"role": "user", "content": prompt}]
-        return self._reader.read(prompt, SimpleNamespace(schema=schema, tools=()))  # type: ignore[arg-type]
+            text = f"{text}\n\n{shown}\n\nDocument:"
+        return self._read([{"role": "user", "content": text}] if self._chat else text, schema)
+
+    def _read(self, prompt: Any, schema: Any) -> list[int]:
+        grammar = None
+        with (
+            warnings.catch_warnings(),
+            contextlib.suppress(TokenformError),
+        ):  # refused: no engine is told of it
+            warnings.simplefilter("ignore", SchemaWarning)
+            grammar = json_schema(schema)
+        return self._generator.prompt_ids(prompt, grammar)
 
     def room(self, ids: list[int], max_tokens: int) -> int:
-        return self._reader.room(ids, max_tokens)
+        return max_tokens if self._context is None else min(max_tokens, self._context - len(ids))
 
     def text(self, tokens: list[int]) -> str:
         return b"".join(self.vocabulary.tokens[token] for token in tokens).decode("utf-8", "replace")
@@ -105,8 +128,9 @@ def unit_runner(options: Options, log: str | None = None) -> Callable[[Unit], Un
         os.dup2(os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644), 2)
     os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
     worker = f"{platform.node()}:{os.getpid()}"
-    shared = EngineOptions(options.order, options.whitespace)
-    runner = None if options.job == "masks" else ModelRunner(options.model)
+    board = options.job == SCOREBOARD
+    shared = OWN if board else EngineOptions(options.order, options.whitespace)
+    runner = None if options.job == "masks" else ModelRunner(options.model, options.prompt, shared=board)
     vocabulary = tekken() if runner is None else runner.vocabulary
     engines = Engines(vocabulary, shared)
 
@@ -137,20 +161,20 @@ def _model_unit(unit: Unit, engine: Engine, runner: ModelRunner, options: Option
     from tokenform.bench.evaluate.write import write
 
     case = unit.case
-    prompt = _COVERAGE_PROMPT if case.task is None else str(case.task["prompt"])
-    ids = runner.prompt(prompt, case.schema)  # the same for all engines: only the constraint differs
-    begun = time.perf_counter()
+    ids = runner.prompt(case.task, case.schema)  # the same for all engines: only the constraint differs
+    most = options.max_tokens if case.task is None else case.task.get("max_tokens") or options.max_tokens
+    begun, cpu = time.perf_counter(), time.process_time()
     session = engine.json_schema(case.schema).session()
-    compiled = time.perf_counter() - begun
+    compiled, compiled_cpu = time.perf_counter() - begun, time.process_time() - cpu
     note(compiled)
     try:
         written = write(
-            runner.backbone,
+            runner.passes,
             ids,
             session,
             runner.vocabulary.eos,
             len(runner.vocabulary.tokens),
-            max_tokens=runner.room(ids, options.max_tokens),
+            max_tokens=runner.room(ids, most),
             temperature=options.temperature,
             seed=zlib.crc32(f"{options.seed}:{case.kind}:{case.case_id}".encode()),
         )
@@ -168,6 +192,10 @@ def _model_unit(unit: Unit, engine: Engine, runner: ModelRunner, options: Option
         finished=written.finished,
         text=runner.text(written.tokens),
         mask_us=[round(ns / 1e3, 2) for ns in written.step_ns],
+        nats=written.nats,
+        mass=written.mass,
+        draws=written.draws,
+        cpu_s=compiled_cpu + written.cpu_s,
     )
 
 
@@ -201,8 +229,9 @@ def judge_runner() -> Callable[[JudgeTask], Verdict]:
     """Build, in a worker, the function that judges a text."""
 
     def run(task: JudgeTask) -> Verdict:
-        _, schema, text, asked = task
-        judgement = Judges(schema).judge(text)
+        (engine, kind, _), schema, text, asked = task
+        read = first_object(text)[1] if kind == BOARD and engine == "none" else text  # free text is parsed
+        judgement = Judges(schema).judge(read)
         marks = None if asked is None else judge_of(asked["family"])(asked["answer"], text)
         verdict = Verdict(judgement.parses, judgement.valid, judgement.disputed, judgement.verdicts)
         return verdict if marks is None else replace(verdict, **graded(marks))

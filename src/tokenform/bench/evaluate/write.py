@@ -4,6 +4,7 @@ Purpose: one decoding loop for all engines, so that what differs between them is
 Invariant: a token is drawn from the model's logits under the engine's mask; the text ends at an EOS token, or
 is cut at `max_tokens` where the engine keeps no budget. An engine whose mask is empty, or that refuses a
 token of its own mask, has failed.
+The processor's seconds are those of the passes, as `passes` charges them, and of the engine's own calls.
 Complexity: one forward pass a token, through the key-value cache.
 Rejected: each engine's own generation loop (their overheads beside the masks would be compared instead).
 """
@@ -11,14 +12,14 @@ Rejected: each engine's own generation loop (their overheads beside the masks wo
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import torch
 
 from tokenform.bench.engines import Session
-from tokenform.decoding.speculative.backbone import Backbone
-from tokenform.decoding.speculative.tree import DraftTree
+from tokenform.bench.evaluate.passes import Passes
 from tokenform.masking import apply_mask_
 
 _EVERYTHING = 0xFFFFFFFF  # a word of the mask of no constraint: at the limit such a text is cut
@@ -37,6 +38,10 @@ class Written:
         model_s: seconds in forward passes.
         step_ns: nanoseconds of mask + advance for each token.
         finished: ended by an EOS token.
+        nats: minus the log-probability of the text under the model without a constraint, its EOS included.
+        mass: log of the probability that the masks allowed, summed over the steps.
+        draws: how many steps these are.
+        cpu_s: the processor's seconds.
     """
 
     tokens: list[int] = field(default_factory=list)
@@ -45,11 +50,15 @@ class Written:
     step_ns: list[int] = field(default_factory=list)
     forwards: int = 0
     finished: bool = False
+    nats: float = 0.0
+    mass: float = 0.0
+    draws: int = 0
+    cpu_s: float = 0.0
 
 
 @torch.inference_mode()
 def write(
-    backbone: Backbone,
+    passes: Passes,
     prompt: Sequence[int],
     session: Session,
     eos: int,
@@ -64,67 +73,89 @@ def write(
     Raises:
         EngineFailed: the engine got stuck.
     """
-    seq = backbone.open(prompt)
-    try:
-        draw = torch.Generator().manual_seed(seed)
-        return _write(backbone, seq, session, eos, size, max_tokens, temperature, draw)
-    finally:
-        backbone.drop(seq)
+    passes.begin(prompt)
+    draw = torch.Generator().manual_seed(seed)
+    return _Writer(passes, session, eos, size, temperature, draw).run(max_tokens)
 
 
-def _write(
-    backbone: Backbone,
-    seq: int,
-    session: Session,
-    eos: int,
-    size: int,
-    max_tokens: int,
-    temperature: float,
-    draw: torch.Generator,
-) -> Written:
-    written, begun = Written(), time.perf_counter()
-    clock = time.perf_counter_ns
-    mask = torch.from_numpy(session.row.view("int32"))
-    budgeted = _fits_at_all(session, max_tokens)
-    logits = backbone.score({seq: DraftTree()})[seq]
-    written.model_s, written.forwards = time.perf_counter() - begun, 1
-    for left in range(max_tokens, -1, -1):
-        started = clock()
-        session.fill()
-        spent = clock() - started
-        if left == 0:
-            written.step_ns.append(spent)
-            written.finished = session.allows(eos) and bool((session.row != _EVERYTHING).any())
-            return written
-        token = _draw(logits[:, :size], mask, temperature, draw)
-        if token != eos and budgeted:
-            started = clock()
-            fits = session.fits(token, left)  # type: ignore[misc]
-            if not fits:
-                session.fill_within(left)  # type: ignore[misc]
-            spent += clock() - started
-            if not fits:
-                token = _draw(logits[:, :size], mask, temperature, draw)
-        if not written.tokens:
-            written.first_token_s = time.perf_counter() - begun
-        if token == eos:
-            written.step_ns.append(spent)
-            written.finished = True
-            return written
-        started = clock()
-        if session.advance(token) is False:
-            raise EngineFailed(
-                f"advance refuses token {token}, which the mask has, after {len(written.tokens)} tokens"
-            )
-        written.step_ns.append(spent + clock() - started)
-        written.tokens.append(token)
-        if left > 1:  # the last token's successor is not asked for
-            before = time.perf_counter()
-            backbone.commit(seq, [token])
-            logits = backbone.score({seq: DraftTree()})[seq]
-            written.model_s += time.perf_counter() - before
-            written.forwards += 1
-    return written
+@dataclass
+class _Writer:
+    """One text on its way."""
+
+    passes: Passes
+    session: Session
+    eos: int
+    size: int
+    temperature: float
+    draw: torch.Generator
+    written: Written = field(default_factory=Written)
+    spent: int = 0
+
+    def run(self, max_tokens: int) -> Written:
+        written, session, begun = self.written, self.session, time.perf_counter()
+        mask = torch.from_numpy(session.row.view("int32"))
+        budgeted = _fits_at_all(session, max_tokens)
+        for left in range(max_tokens, -1, -1):
+            self.spent = 0
+            if left == 0:
+                self._timed(session.fill)
+                written.step_ns.append(self.spent)
+                written.finished = session.allows(self.eos) and bool((session.row != _EVERYTHING).any())
+                return written
+            logits = self._pass()
+            self._timed(session.fill)
+            token = self._chosen(logits, mask, left if budgeted else None)
+            if not written.tokens:
+                written.first_token_s = time.perf_counter() - begun
+            if token == self.eos:
+                written.step_ns.append(self.spent)
+                written.finished = True
+                return written
+            if self._timed(session.advance, token) is False:
+                raise EngineFailed(
+                    f"advance refuses token {token}, which the mask has, after {len(written.tokens)} tokens"
+                )
+            written.step_ns.append(self.spent)
+            written.tokens.append(token)
+        return written
+
+    def _pass(self) -> torch.Tensor:
+        made = self.passes.after(self.written.tokens)
+        self.written.model_s += made.seconds
+        self.written.cpu_s += made.cpu_seconds
+        self.written.forwards += 1
+        return made.logits[:, : self.size].double().cpu()
+
+    def _timed(self, call: Callable[..., Any], *given: Any) -> Any:
+        """One call of the engine, on its account."""
+        started, cpu = time.perf_counter_ns(), time.process_time()
+        answer = call(*given)
+        self.spent += time.perf_counter_ns() - started
+        self.written.cpu_s += time.process_time() - cpu
+        return answer
+
+    def _chosen(self, logits: torch.Tensor, mask: torch.Tensor, left: int | None) -> int:
+        """The next token: that of the mask, or of the mask within the budget where it would burst it."""
+        session = self.session
+        masked = apply_mask_(logits.clone(), mask.unsqueeze(0))
+        token = self._drawn(masked)
+        if token != self.eos and left is not None and not self._timed(session.fits, token, left):  # type: ignore[arg-type]
+            self._timed(session.fill_within, left)  # type: ignore[arg-type]
+            masked = apply_mask_(logits.clone(), mask.unsqueeze(0))
+            token = self._drawn(masked)
+        free = torch.logsumexp(logits, -1)
+        self.written.nats += float(free - logits[0, token])
+        self.written.mass += float(torch.logsumexp(masked, -1) - free)
+        self.written.draws += 1
+        return token
+
+    def _drawn(self, masked: torch.Tensor) -> int:
+        """A token of the masked distribution at the temperature; greedy at 0."""
+        if masked.max() == -torch.inf:
+            raise EngineFailed("the mask is empty")
+        if self.temperature == 0:
+            return int(masked.argmax())
+        return int(torch.multinomial(torch.softmax(masked[0] / self.temperature, -1), 1, generator=self.draw))
 
 
 def _fits_at_all(session: Session, max_tokens: int) -> bool:
@@ -133,14 +164,3 @@ def _fits_at_all(session: Session, max_tokens: int) -> bool:
         return False
     session.fill_within(max_tokens)
     return bool(session.row.any())
-
-
-def _draw(logits: torch.Tensor, mask: torch.Tensor, temperature: float, draw: torch.Generator) -> int:
-    """A token of the masked distribution at the temperature; greedy at 0."""
-    masked = apply_mask_(logits.double().cpu(), mask.unsqueeze(0))
-    best = masked.max()
-    if best == -torch.inf:
-        raise EngineFailed("the mask is empty")
-    if temperature == 0:
-        return int(masked.argmax())
-    return int(torch.multinomial(torch.softmax(masked[0] / temperature, -1), 1, generator=draw))

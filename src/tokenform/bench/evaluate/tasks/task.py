@@ -22,6 +22,7 @@ class Task:
         answer: what the family's judge compares with: the right document, the right value of its field
             `answer`, or what else the family keeps.
         text: what a newcomer gives as the prompt: the text alone; "" where that is the prompt itself.
+        max_tokens: most tokens of the text; None for the run's.
     """
 
     id: str
@@ -30,6 +31,7 @@ class Task:
     schema: Any
     answer: Any
     text: str = ""
+    max_tokens: int | None = None
 
 
 def read_tasks(path: Path) -> Iterator[Task]:
