@@ -20,7 +20,14 @@ from tokenform.errors import TokenformError
 _INTERRUPTED = 130
 MASK_ENGINES = ("tokenform", "llguidance", "xgrammar")
 BOARD_ENGINES = ("tokenform", "llguidance", "xgrammar", "outlines_core", "none")
-BOARD_TASKS = ("extraction:40", "extraction_aside:200")
+BOARD_TASKS = (
+    "extraction:40",
+    "extraction_aside:200",
+    "bfcl:200",
+    "gsm8k:50",
+    "human_eval:40",
+    "maskbench:50",
+)
 BOARD_TOKENS = 160
 OUT = Path("evaluation")
 
@@ -162,7 +169,8 @@ def _note(text: str, arguments: argparse.Namespace) -> None:
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Run the command; 0: done, 2: bad input, 130: stopped by Ctrl-C (the same command goes on)."""
+    """Run the command; 0: done, 1: units failed (the same command tries them again), 2: bad input, 130:
+    stopped by Ctrl-C (the same command goes on)."""
     arguments = parser().parse_args(argv)
     database = arguments.out / "results.sqlite"
     signal.signal(signal.SIGTERM, signal.default_int_handler)
@@ -178,6 +186,7 @@ def main(argv: list[str] | None = None) -> int:
             )
             run(_options(arguments), database, limits, quiet=arguments.quiet)
         page, text = write_report(database)
+        failed = _failed(database)
     except TokenformError as error:
         print(f"tokenform: {error}", file=sys.stderr)
         return 2
@@ -186,8 +195,24 @@ def main(argv: list[str] | None = None) -> int:
             done = len(store.done())
         print(f"\nstopped after {done} answers; the same command goes on from here", file=sys.stderr)
         return _INTERRUPTED
+    if arguments.job == SCOREBOARD:
+        print(text.read_text("utf-8"))
     print(f"{page}\n{text}")
-    return 0
+    if failed:
+        print(f"tokenform: {failed}; the same command tries again", file=sys.stderr)
+    return 1 if failed else 0
+
+
+def _failed(database: Path) -> str:
+    """How many units failed, and how the first did; "" where none did."""
+    with Store(database) as store:
+        found = [row for row in store.rows() if row["status"] not in ("ok", "refused")]
+        done = len(store.done())
+    if not found:
+        return ""
+    first = found[0]
+    why = f"{first['case_id']} on {first['engine']}: {first['status']} {first['detail'] or ''}".rstrip()
+    return f"{len(found)} of {done} units failed ({why})"
 
 
 if __name__ == "__main__":

@@ -1,58 +1,49 @@
-"""The report of an evaluation: one HTML file that stands alone, and Markdown for a README.
+"""The report of an evaluation: its sections, and its files.
 
 Purpose: show the figures, with what they mean and how they were got.
-Invariant: both forms show the same tables, built once; nothing is fetched, no script runs.
+Invariant: everything comes out of the database; `page` builds both forms of it.
 """
 
 from __future__ import annotations
 
-import html
+import json
 import math
-import shlex
-import time
-from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from tokenform.bench.evaluate import svg
+from tokenform.bench.evaluate import scoreboard, svg
 from tokenform.bench.evaluate.figures import Coverage, Figures, compute, spread
+from tokenform.bench.evaluate.page import Page, Section, facts, to_html, to_markdown
+from tokenform.bench.evaluate.plan import SCOREBOARD
 from tokenform.bench.evaluate.store import Store
-from tokenform.bench.tables import markdown_table, number
-
-_FAILURES = 12
-_STYLE = """
-body { font: 15px/1.5 system-ui, sans-serif; max-width: 72rem; margin: 2rem auto; padding: 0 1rem; color:
-#222; } table { border-collapse: collapse; margin: 1rem 0; display: block; overflow-x: auto; }
-th, td { padding: .25rem .5rem; text-align: right; border-bottom: 1px solid #ddd; white-space: nowrap; }
-th:first-child, td:first-child { text-align: left; }
-thead th { border-bottom: 2px solid #888; } h2 { margin-top: 2.5rem; } svg { max-width: 100%; height: auto; }
-.note { color: #555; } details { margin: .5rem 0; } code { background: #f3f3f3; padding: 0 .25rem; }
-""".strip()
-
-
-@dataclass(frozen=True)
-class Section:
-    """A heading, what the figures mean, a table, and plots (HTML only)."""
-
-    title: str
-    note: str
-    header: Sequence[str]
-    rows: Sequence[Sequence[str]]
-    plots: Sequence[str] = ()
+from tokenform.bench.tables import number
 
 
 def write_report(database: str | Path, folder: str | Path | None = None) -> tuple[Path, Path]:
-    """Write `report.html` and `report.md` beside the database, or into a folder; returns their paths."""
+    """Write `report.html` and `report.md` beside the database, or into a folder; returns their paths. A
+    scoreboard's figures are written as `scoreboard.json` too."""
     database = Path(database)
     target = Path(folder) if folder is not None else database.parent
     target.mkdir(parents=True, exist_ok=True)
     with Store(database) as store:
-        figures = compute(store)
+        if store.options().get("job") == SCOREBOARD:
+            board = scoreboard.compute(store)
+            (target / "scoreboard.json").write_text(json.dumps(board.as_dict(), indent=1), "utf-8")
+            made = scoreboard.page(board)
+        else:
+            made = _page(compute(store))
     page, text = target / "report.html", target / "report.md"
-    page.write_text(to_html(figures), "utf-8")
-    text.write_text(to_markdown(figures), "utf-8")
+    page.write_text(to_html(made), "utf-8")
+    text.write_text(to_markdown(made), "utf-8")
     return page, text
+
+
+def _page(figures: Figures) -> Page:
+    hidden, masks = {"job", "engines"}, figures.options.get("job") == "masks"
+    if masks:
+        hidden |= {"tasks", "task_count", "max_tokens", "temperature", "model", "prompt"}
+    known = facts(figures.options, figures.done, figures.planned, figures.sessions, hidden)
+    title = "Masks without a model" if masks else "JSONSchemaBench"
+    return Page(title, known, figures.engines, sections(figures), figures.failures)
 
 
 def sections(figures: Figures) -> list[Section]:
@@ -205,80 +196,3 @@ def _statuses(figures: Figures) -> Section:
     rows = [[engine, *(str(figures.statuses[engine][kind]) for kind in kinds)] for engine in figures.engines]
     note = "How the units ended. A unit over its limits, or whose process died, costs itself alone."
     return Section("Units", note, ["engine", *kinds], rows if kinds else [])
-
-
-def _facts(figures: Figures) -> list[tuple[str, str]]:
-    options = figures.options
-    seconds = sum(s["last"] - s["started"] for s in figures.sessions)
-    machine: dict[str, Any] = figures.sessions[-1]["environment"] if figures.sessions else {}
-    hidden = {"job", "engines"}
-    if options.get("job") == "masks":
-        hidden |= {"tasks", "task_count", "max_tokens", "temperature", "model"}
-    settings = " ".join(
-        f"{k}={shlex.quote(_shown(v))}" for k, v in options.items() if k not in hidden and v is not None
-    )
-    return [
-        ("Units", f"{figures.done} of {figures.planned}"),
-        ("Time", f"{seconds / 60:.1f} minutes in {len(figures.sessions)} starts"),
-        (
-            "Machine (CPU, cores, Python)",
-            ", ".join(str(machine.get(k, "?")) for k in ("cpu", "cores", "python")),
-        ),
-        ("Commit", f"{machine.get('commit', '?')}{' with changes' if machine.get('dirty') else ''}"),
-        ("Options", settings),
-    ]
-
-
-def _shown(value: Any) -> str:
-    return ",".join(map(str, value)) if isinstance(value, list) else str(value)
-
-
-def _title(figures: Figures) -> str:
-    return "Masks without a model" if figures.options.get("job") == "masks" else "JSONSchemaBench"
-
-
-def to_markdown(figures: Figures) -> str:
-    """The report as Markdown."""
-    parts = [f"# {_title(figures)}", "\n".join(f"- {name}: {value}" for name, value in _facts(figures))]
-    for section in sections(figures):
-        parts += [f"## {section.title}", section.note, markdown_table(section.header, section.rows)]
-    return "\n\n".join(parts) + "\n"
-
-
-def to_html(figures: Figures) -> str:
-    """The report as one HTML page."""
-    title = _title(figures)
-    facts = "".join(f"<li>{html.escape(n)}: <code>{html.escape(v)}</code></li>" for n, v in _facts(figures))
-    body = [f"<h1>{title}</h1><ul>{facts}</ul>"]
-    for section in sections(figures):
-        body.append(f"<h2>{html.escape(section.title)}</h2><p class='note'>{html.escape(section.note)}</p>")
-        key = svg.legend(figures.engines) if section.plots else ""
-        body += [key, *section.plots, _table(section.header, section.rows)]
-    body.append(_failures(figures))
-    when = time.strftime("%Y-%m-%d %H:%M")
-    head = f"<meta charset='utf-8'><meta name='viewport' content='width=device-width'><title>{title}</title>"
-    return (
-        f"<!doctype html>\n<html lang='en'><head>{head}<style>{_STYLE}</style></head>\n"
-        f"<body>{''.join(body)}<p class='note'>Written {when}.</p></body></html>\n"
-    )
-
-
-def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    head = "".join(f"<th>{html.escape(cell)}</th>" for cell in header)
-    lines = ("".join(f"<td>{html.escape(cell)}</td>" for cell in row) for row in rows)
-    body = "".join(f"<tr>{line}</tr>" for line in lines)
-    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
-
-
-def _failures(figures: Figures) -> str:
-    parts = []
-    for engine, found in figures.failures.items():
-        if found:
-            shown = "".join(
-                f"<li><code>{html.escape(name)}</code> {html.escape(why[:240])}</li>"
-                for name, why in found[:_FAILURES]
-            )
-            more = f"<li>and {len(found) - _FAILURES} more</li>" if len(found) > _FAILURES else ""
-            summary = f"{html.escape(engine)}: {len(found)} units failed or invalid, though not cut"
-            parts.append(f"<details><summary>{summary}</summary><ul>{shown}{more}</ul></details>")
-    return f"<h2>Failures</h2>{''.join(parts)}" if parts else ""

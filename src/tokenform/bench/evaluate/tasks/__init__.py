@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from tokenform.bench.evaluate.tasks import extraction, puzzles
+from tokenform.bench.evaluate.tasks import bfcl, extraction, gsm8k, human_eval, maskbench, puzzles
 from tokenform.bench.evaluate.tasks.grading import Marks, mark_text
 from tokenform.bench.evaluate.tasks.task import Task, read_tasks
 from tokenform.errors import OptionError
@@ -32,6 +32,10 @@ FAMILIES: dict[str, Family] = {
     "arithmetic": Family(partial(puzzles.make, "arithmetic")),
     "extraction": Family(extraction.make),
     "extraction_aside": Family(partial(extraction.make, aside=True)),
+    "bfcl": Family(bfcl.make, bfcl.judge),
+    "gsm8k": Family(gsm8k.make),
+    "human_eval": Family(human_eval.make, human_eval.judge),
+    "maskbench": Family(maskbench.make),
 }
 
 
