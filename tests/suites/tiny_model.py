@@ -5,8 +5,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+TEMPLATE = "{% for m in messages %}<{{ m.role }}>{{ m.content }}{% endfor %}<assistant>"
 
-def save_tiny_model(folder: Path) -> None:
+
+def save_tiny_model(folder: Path, template: str | None = None) -> None:
     import torch
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
     from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
@@ -19,7 +21,8 @@ def save_tiny_model(folder: Path) -> None:
         vocab_size=300, special_tokens=["<eos>"], initial_alphabet=alphabet, show_progress=False
     )
     tokenizer.train_from_iterator(['{"name": "Ada", "age": 12}'] * 3, trainer)
-    PreTrainedTokenizerFast(tokenizer_object=tokenizer, eos_token="<eos>").save_pretrained(folder)
+    kept = PreTrainedTokenizerFast(tokenizer_object=tokenizer, eos_token="<eos>", chat_template=template)
+    kept.save_pretrained(folder)
     torch.manual_seed(0)
     config = LlamaConfig(
         vocab_size=tokenizer.get_vocab_size(),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from tokenform.batch.workers import note, untimed
@@ -43,12 +44,17 @@ def broken() -> Callable[[Any], Any]:
     raise RuntimeError("no engine here")
 
 
-def run_unit(*_: Any) -> Callable[[Unit], UnitResult]:
-    """In place of `unit_runner`: cases named for it hang, die or eat memory; the others write `1`."""
+def run_unit(_: Any = None, log: str = "") -> Callable[[Unit], UnitResult]:
+    """In place of `unit_runner`: cases named for it hang, die, eat memory, fail, or fail the first time; the
+    others write `1`."""
     behaviour = behave(1)
 
     def handle(unit: Unit) -> UnitResult:
         what = unit.case.case_id.partition("-")[0]
+        tried = Path(log).with_name("-".join(unit.key))
+        if what == "fail" or (what == "flaky" and not tried.exists()):
+            tried.touch()
+            return UnitResult("error", "no luck")
         if what in ("sleep", "die", "eat"):
             behaviour((what, {"sleep": 60, "die": 3, "eat": 400}[what]))
         times: dict[str, Any] = {"compile_s": 0.1, "first_token_s": 0.2, "model_s": 0.1, "mask_s": 0.1}

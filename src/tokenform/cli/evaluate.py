@@ -39,6 +39,7 @@ def _job(name: str, summary: str) -> None:
 
 _job("jsonschemabench", "A model writes documents for many schemas under several engines; they are judged.")
 _job("masks", "Given documents are walked through each engine's masks, without a model.")
+_job("scoreboard", "A model answers tasks with known answers under each engine: right, valid, and the price.")
 _job("report", "Write the report of a run again.")
 
 

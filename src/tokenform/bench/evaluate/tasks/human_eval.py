@@ -11,6 +11,7 @@ import gzip
 import json
 import random
 import re
+import secrets
 import subprocess
 import sys
 import tempfile
@@ -30,7 +31,6 @@ SCHEMA = {
 }
 TOKENS = 256
 SECONDS, MEMORY = 5, 1 << 30
-_PASSED = "every test passed"
 _LIMITS = f"""
 import resource
 for what, most in (("CPU", {SECONDS}), ("AS", {MEMORY}), ("FSIZE", 0), ("NPROC", 0), ("CORE", 0)):
@@ -55,7 +55,8 @@ def read(row: dict[str, Any]) -> Task:
 
 def judge(answer: dict[str, Any], text: str) -> Marks:
     """Whether the code in a text passes the tests."""
-    right = _passes(program(answer, code_in(text)))
+    sign = secrets.token_hex(16)  # the code must not end before the tests have, and say that it passed
+    right = _passes(program(answer, code_in(text), sign), sign)
     return Marks(right, int(right), 1)
 
 
@@ -68,15 +69,15 @@ def code_in(text: str) -> str:
     return block[1] if block else text
 
 
-def program(answer: dict[str, Any], code: str) -> str:
-    """The whole function, or the body after the row's own beginning, and then the tests."""
+def program(answer: dict[str, Any], code: str, sign: str) -> str:
+    """The whole function, or the body after the row's beginning; the tests; the sign of their end."""
     name, begun = answer["entry_point"], answer["prompt"]
     whole = re.search(rf"^\s*(?:async )?def {re.escape(name)}\b", code, re.MULTILINE) is not None
     function = f"{begun[: begun.index(f'def {name}')]}\n{code}" if whole else f"{begun}{code}"
-    return f"{_LIMITS}\n{function}\n{answer['test']}\ncheck({name})\nprint({_PASSED!r})\n"
+    return f"{_LIMITS}\n{function}\n{answer['test']}\ncheck({name})\nprint({sign!r})\n"
 
 
-def _passes(source: str) -> bool:
+def _passes(source: str, sign: str) -> bool:
     with tempfile.TemporaryDirectory() as folder:
         try:
             done = subprocess.run(
@@ -89,4 +90,4 @@ def _passes(source: str) -> bool:
             )
         except (OSError, ValueError, subprocess.TimeoutExpired):  # ValueError: a null byte in the code
             return False
-    return done.returncode == 0 and done.stdout.decode("utf-8", "replace").rstrip().endswith(_PASSED)
+    return done.returncode == 0 and done.stdout.decode("utf-8", "replace").rstrip().endswith(sign)
