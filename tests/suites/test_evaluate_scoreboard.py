@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from tokenform.bench.evaluate import job, scoreboard
-from tokenform.bench.evaluate.__main__ import main
+from tokenform.bench.evaluate.__main__ import _options, main, parser
 from tokenform.bench.evaluate.passes import Passes
 from tokenform.bench.evaluate.plan import BOARD, SCOREBOARD, Options
 from tokenform.bench.evaluate.scoreboard import ALL, bootstrap
@@ -116,7 +116,7 @@ def test_the_page_and_the_json_say_the_same(tmp_path: Path) -> None:
 
 
 def command(model: Path | str, out: Path, *more: str) -> list[str]:
-    given = ["scoreboard", "--out", str(out), "--engines", "tokenform,none", "--max-tokens", "250", "--quiet"]
+    given = ["scoreboard", "--out", str(out), "--engines", "tokenform,none", "--max-tokens", "40", "--quiet"]
     return [*given, "--workers", "1", "--model", str(model), *more]
 
 
@@ -127,11 +127,18 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("prompt", ["library", "chat", "schema"])
+@pytest.mark.parametrize("prompt", ["library", "schema"])
 def test_a_run_with_a_chat_model(
     model: Path, tmp_path: Path, prompt: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    asked = command(model, tmp_path, "--tasks", "extraction:2", "--prompt", prompt)
+    schema = {"type": "object", "properties": {"answer": {"type": "boolean"}}, "required": ["answer"]}
+    asked = [
+        {"id": n, "prompt": f"Is {n} odd?", "schema": {**schema, "maxProperties": 1}, "answer": True}
+        for n in "13"
+    ]
+    tasks = tmp_path / "odd.jsonl"
+    tasks.write_text("\n".join(map(json.dumps, asked)))
+    asked = command(model, tmp_path, "--tasks", str(tasks), "--prompt", prompt)
     assert main(asked) == 0
     assert "| tokenform | 2 | 100.0 % |" in capsys.readouterr().out
     database = sqlite3.connect(tmp_path / "results.sqlite")
@@ -199,3 +206,20 @@ def test_tasks_may_have_a_number_of_their_own(tmp_path: Path, capsys: pytest.Cap
     assert main(command("unused", tmp_path, "--tasks", "riddles")) == 2
     assert main(command("unused", tmp_path, "--engines", "gpt")) == 2
     assert capsys.readouterr().err.count("tokenform: ") == 3
+
+
+def test_without_a_network_the_tasks_at_hand_are_taken(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("TOKENFORM_TASKS", str(tmp_path / "none"))
+    monkeypatch.setenv("TOKENFORM_SHARED", str(tmp_path / "none"))
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    options = _options(parser().parse_args(["scoreboard"]))
+    assert options.tasks == ("extraction:40", "extraction_aside:200")
+    said = capsys.readouterr().err
+    assert all(
+        f"{name} is left out: " in said for name in ("bfcl:200", "gsm8k:50", "human_eval:40", "maskbench:50")
+    )
+    assert _options(parser().parse_args(["scoreboard", "--tasks", "gsm8k:2", "--quiet"])).tasks == (
+        "gsm8k:2",
+    )

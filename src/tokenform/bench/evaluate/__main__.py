@@ -14,8 +14,9 @@ from tokenform.bench.evaluate.job import Limits, judge, run
 from tokenform.bench.evaluate.plan import GENERATED, PROMPTS, SCOREBOARD, Options, source
 from tokenform.bench.evaluate.report import write_report
 from tokenform.bench.evaluate.store import Store
+from tokenform.bench.evaluate.tasks import make_tasks
 from tokenform.bench.maskcheck import OPTIONS
-from tokenform.errors import TokenformError
+from tokenform.errors import DataError, TokenformError
 
 _INTERRUPTED = 130
 MASK_ENGINES = ("tokenform", "llguidance", "xgrammar")
@@ -65,8 +66,8 @@ def parser() -> argparse.ArgumentParser:
     _add_common(bench, default.engines)
     _add_common(masks, MASK_ENGINES)
     _add_common(board, BOARD_ENGINES)
-    _add_writing(bench, default.tasks, default.max_tokens)
-    _add_writing(board, BOARD_TASKS, BOARD_TOKENS)
+    _add_writing(bench, ",".join(default.tasks), default.max_tokens)
+    _add_writing(board, None, BOARD_TOKENS)
     board.add_argument(
         "--prompt",
         choices=PROMPTS,
@@ -113,13 +114,14 @@ def _add_common(sub: argparse.ArgumentParser, engines: tuple[str, ...]) -> None:
     sub.add_argument("--quiet", action="store_true", help="no progress")
 
 
-def _add_writing(sub: argparse.ArgumentParser, tasks: tuple[str, ...], max_tokens: int) -> None:
+def _add_writing(sub: argparse.ArgumentParser, tasks: str | None, max_tokens: int) -> None:
     sub.add_argument("--model", help="a Hugging Face model by path or name; default: the built-in one")
     sub.add_argument(
         "--tasks",
         type=_names,
-        default=",".join(tasks),
-        help='task families, with a number of their own as "family:12", or .jsonl files; "" for none',
+        default=tasks,
+        help='task families, with a number of their own as "family:12", or .jsonl files; "" for none; of a '
+        f"scoreboard, without it: of {','.join(BOARD_TASKS)} those whose data is here or can be fetched",
     )
     sub.add_argument("--task-count", type=int, help="tasks of each family; default: 50, at most --limit")
     sub.add_argument("--max-tokens", type=int, default=max_tokens, help="most tokens of a text")
@@ -150,9 +152,9 @@ def _options(arguments: argparse.Namespace) -> Options:
                 f"{', '.join(absent)}: not installed, left out; to compare, pip install 'tokenform[peers]'",
                 arguments,
             )
+    if arguments.job == SCOREBOARD:
+        return Options(**{**values, "tasks": arguments.tasks or _at_hand(arguments)})
     options = Options(**values)
-    if options.job == SCOREBOARD:
-        return options
     if source(options) == GENERATED and arguments.data is None:
         _note(
             "no benchmark's data is here: the schemas are generated; --data hub downloads JSONSchemaBench "
@@ -161,6 +163,18 @@ def _options(arguments: argparse.Namespace) -> Options:
         )
         options = replace(options, data=GENERATED)  # so that the report says it
     return options
+
+
+def _at_hand(arguments: argparse.Namespace) -> tuple[str, ...]:
+    """The scoreboard's families whose data is here, or was fetched."""
+    found = []
+    for name in BOARD_TASKS:
+        try:
+            next(make_tasks(name.partition(":")[0], 1, arguments.seed))
+            found.append(name)
+        except DataError as error:
+            _note(f"{name} is left out: {error}", arguments)
+    return tuple(found)
 
 
 def _note(text: str, arguments: argparse.Namespace) -> None:
