@@ -67,7 +67,9 @@ class Score:
 
     def as_dict(self) -> dict[str, Any]:
         """The figures: shares, means over tasks, means over steps."""
-        each = {name: _ratio(getattr(self, name), self.tasks) for name in ("tokens", "passes", "cpu_s")}
+        each = {
+            name: _ratio(getattr(self, name), self.tasks) for name in ("tokens", "passes", "cpu_s", "nats")
+        }
         return {
             "tasks": self.tasks,
             "failed": self.failed,
@@ -216,7 +218,7 @@ def page(board: Board) -> Page:
 
 def _table(board: Board, family: str) -> Section:
     header = ["engine", "tasks", "valid", "all right", "wrong but valid", "fields right", "tokens", "passes"]
-    header += ["nats a token", "log mass a token", "CPU s", "refused", "failed"]
+    header += ["nats", "nats a token", "log mass a token", "CPU s", "refused", "failed"]
     rows = []
     for engine in board.engines:
         score = board.scores[family, engine]
@@ -224,15 +226,15 @@ def _table(board: Board, family: str) -> Section:
             continue
         f = score.as_dict()
         shares = [_percent(f[k]) for k in ("valid", "right", "wrong_but_valid", "fields_right")]
-        costs = [number(f[k]) for k in ("tokens", "passes")]
+        costs = [number(f[k]) for k in ("tokens", "passes", "nats")]
         costs += [_signed(f[k]) for k in ("nats_a_token", "log_mass_a_token")]
         counts = [str(score.refused), str(score.failed)]
         rows.append(
             [_NAMES.get(engine, engine), str(score.tasks), *shares, *costs, number(f["cpu_s"]), *counts]
         )
     note = (
-        "Tokens, passes and CPU seconds are means over tasks; nats (of the text) and log mass (that the "
-        "masks allowed) are the model's own, without a constraint. Failed units stand in no mean."
+        "Tokens, passes, nats and CPU seconds are means over tasks; nats (of what was written) and log mass "
+        "(that the masks allowed) are the model's own, without a constraint. Failed units stand in no mean."
     )
     names = ("valid", "right", "fields_right")
     labels = ["valid", "all right", "fields right"]
