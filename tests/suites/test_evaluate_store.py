@@ -280,3 +280,20 @@ def test_a_hub_that_can_not_be_reached_is_an_error(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(datasets, "get_dataset_config_names", fail)
     with pytest.raises(DataError, match="no route"):
         list(cases_of(Options(data="hub")))
+
+
+def test_databases_of_the_first_form_are_read(tmp_path: Path) -> None:
+    path = tmp_path / "old.sqlite"
+    filled(path).__exit__()
+    old = sqlite3.connect(path)
+    for table, column in (
+        ("results", "nats"),
+        ("results", "cpu_s"),
+        ("verdicts", "fields"),
+        ("verdicts", "fields_right"),
+    ):
+        old.execute(f"ALTER TABLE {table} DROP COLUMN {column}")
+    old.close()
+    with Store(path) as store:
+        rows = list(store.rows())
+    assert len(rows) == 60 and {row["fields"] for row in rows} == {row["nats"] for row in rows} == {None}

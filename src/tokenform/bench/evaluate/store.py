@@ -39,6 +39,11 @@ CREATE TABLE IF NOT EXISTS verdicts (
     correct INTEGER, fields_right INTEGER, fields INTEGER, PRIMARY KEY (engine, kind, case_id));
 """
 
+_ADDED = {  # since the first databases; those are read as well
+    "results": ("nats REAL", "mass REAL", "draws INTEGER", "cpu_s REAL"),
+    "verdicts": ("fields_right INTEGER", "fields INTEGER"),
+}
+
 
 @dataclass(frozen=True)
 class StoredCase:
@@ -143,6 +148,11 @@ class Store:
             self._db.execute("PRAGMA journal_mode=WAL")
             self._db.execute("PRAGMA synchronous=NORMAL")
             self._db.executescript(_TABLES)
+            for table, columns in _ADDED.items():
+                held = {row["name"] for row in self._db.execute(f"PRAGMA table_info({table})")}
+                for column in columns:
+                    if column.split()[0] not in held:
+                        self._db.execute(f"ALTER TABLE {table} ADD COLUMN {column}")
         except sqlite3.DatabaseError as error:
             raise DataError(f"{self.path} is not a database of an evaluation: {error}") from error
 
