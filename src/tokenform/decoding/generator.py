@@ -290,8 +290,8 @@ class Generator:
                 for result in results:
                     if isinstance(result, Result):
                         result.prompt = read
-            written = iter(drawn)
-            every = [[made] * n if isinstance(made, TokenformError) else next(written) for made in grammars]
+            going = iter(drawn)
+            every = [[made] * n if isinstance(made, TokenformError) else next(going) for made in grammars]
             return given_back(every, batched, on_error, on_length)
         rows: list[Row | TokenformError] = []
         for one, constraint, key, other in zip(
