@@ -100,6 +100,8 @@ _LATER = {
     "AsyncGenerator": "tokenform.integrations.async_generation",
     "agenerate": "tokenform.integrations.async_generation",
     "Generator": "tokenform.integrations.generation",
+    "feasible_mass": "tokenform.decoding.likelihood",
+    "logprob": "tokenform.decoding.likelihood",
     "generate": "tokenform.integrations.generation",
     "Local": "tokenform.decoding",
     "Result": "tokenform.decoding",

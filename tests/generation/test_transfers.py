@@ -98,10 +98,23 @@ def watch(net: Any, passes: list[int]) -> Any:
 
 
 SAMPLERS = {
-    "greedy": tf.Local(0.0),
-    "warm": tf.Local(0.8),
-    "truncated": tf.Local(1.2, top_k=50, top_p=0.9, min_p=0.01),
+    "greedy": tf.Local(0.0, values="token"),
+    "warm": tf.Local(0.8, values="token"),
+    "truncated": tf.Local(1.2, top_k=50, top_p=0.9, min_p=0.01, values="token"),
 }
+
+
+@pytest.mark.parametrize("drafter", [None, "auto"])
+def test_a_step_that_decides_values_brings_their_probabilities_home_at_once(watched, tokenizer, drafter):
+    net, passes = watched
+    writer = tf.Generator(net, tokenizer, drafter=drafter, sampler=tf.Local(0.8), batch_size=4)
+    writer.sample("warm", tf.json_schema(SCHEMA), seed=0)
+    Watched.reads.clear()
+    passes.clear()
+    results = writer.sample([f"Ada {i}" for i in range(4)], tf.json_schema(SCHEMA), seed=1)
+    names = [name for name, _, _ in Watched.reads]
+    assert sum(len(one[0].decided) for one in results) == 4
+    assert names == ["tolist"] * (len(passes) + 4)
 
 
 @pytest.mark.parametrize("batch", [1, 16])

@@ -337,6 +337,22 @@ impl TokenAutomaton {
         unlocked(py, || self.core.describe(s)).map_err(raise)
     }
 
+    /// All that may be left of the value that stands or begins at a state, where it is one of at most `most`:
+    /// (bytes, whether the last of them ends it), spelled as writers do; whitespace before it is not counted.
+    /// None: there are more, or nobody knows.
+    fn left(
+        &self,
+        py: Python<'_>,
+        s: &Bound<'_, State>,
+        most: Whole<usize>,
+    ) -> PyResult<Option<Vec<(Py<PyBytes>, bool)>>> {
+        let (s, most) = (&s.get().inner, most.named("most")?);
+        let found = unlocked(py, || self.core.left(s, most)).map_err(raise)?;
+        let bytes =
+            |one: &tokenform_core::automaton::Left| (PyBytes::new(py, &one.bytes).unbind(), one.closed);
+        Ok(found.map(|all| all.iter().map(bytes).collect()))
+    }
+
     /// A state in words, for people who look inside.
     fn describe(&self, py: Python<'_>, s: &Bound<'_, State>) -> PyResult<String> {
         let s = &s.get().inner;

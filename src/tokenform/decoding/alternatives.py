@@ -23,12 +23,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from tokenform.decoding.speculative.choices import Places
+from tokenform.decoding.speculative.drafters.spelling import Spelling
+from tokenform.decoding.speculative.tree import ROOT
 from tokenform.engine import State, TokenAutomaton
 from tokenform.errors import InvalidSchema, ModelError, OptionError
 from tokenform.frontends.json_reader import JsonReader
 
 if TYPE_CHECKING:
     from tokenform.decoding.generator import Generator
+    from tokenform.decoding.results import Result
 
 Ask = Callable[[Sequence[tuple[int, ...]]], np.ndarray]
 """Tokens after the prompt -> log-probabilities [len, V] of the next token."""
@@ -57,11 +61,7 @@ class Origin:
         Raises:
             ModelError: the generator is gone.
         """
-        generator = self._generator()
-        if generator is None:
-            raise ModelError(
-                "the generator that wrote this is gone; hold it for as long as you ask about it."
-            )
+        generator = self._known()
         state = automaton.start
         for token in written:
             state = automaton.advance(state, token)
@@ -74,6 +74,75 @@ class Origin:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(None), ()
+
+    def weighed(
+        self, automaton: TokenAutomaton, written: Sequence[int], tokens: range
+    ) -> tuple[int, dict[bytes, float]]:
+        """The first of these places of a text at which one of few values stands, and the log-probability of
+        each, by one pass.
+
+        Raises:
+            ModelError: the generator is gone.
+            OptionError: there is none.
+        """
+        generator, vocabulary = self._known(), automaton.vocabulary
+        spelling = Spelling(vocabulary.tokens, generator.spell, vocabulary.special)
+        state = automaton.start
+        for token in written[: tokens.start]:
+            state = automaton.advance(state, token)
+        for place in tokens:
+            choices = Places().at(automaton, state, spelling, frozenset(vocabulary.eos))
+            if choices is not None:
+                break
+            state = automaton.advance(state, written[place])
+        else:
+            raise OptionError(
+                "the constraint leaves many values here, or one; probabilities are for enums and the like."
+            )
+        nodes = [node for node in range(ROOT, len(choices.tree)) if choices.state(node) is not None]
+        before = self._prompt + tuple(written[:place])
+        paths = [tuple(choices.tree.path(node)) if node != ROOT else () for node in nodes]
+        rows = generator.language_model().logprobs([before + path for path in paths])
+        return place, choices.weighed(dict(zip(nodes, rows, strict=True)))
+
+    def _known(self) -> Generator:
+        generator = self._generator()
+        if generator is None:
+            raise ModelError(
+                "the generator that wrote this is gone; hold it for as long as you ask about it."
+            )
+        return generator
+
+
+def probabilities(result: Result[Any], tokens: range, start: int) -> dict[Any, float]:
+    """The probability of each value that could have stood in a place of a text, likeliest first; JSON's
+    values, or texts where the constraint is of texts.
+
+    Args:
+        tokens: those that hold a part of the value, places in `result.tokens`.
+        start: the byte at which the value begins.
+    """
+    if result.origin is None or result.automaton is None:
+        raise OptionError("probabilities are those of a text that Local drew; this one keeps no tokens.")
+    vocabulary, data = result.automaton.vocabulary, result.text.encode()
+    place, known = next(
+        ((one.place, one.logprobs) for one in result.decided if one.place in tokens), (-1, None)
+    )
+    if known is None:
+        place, known = result.origin.weighed(result.automaton, result.tokens, tokens)
+    begun = sum(len(vocabulary.token(token)) for token in result.tokens[:place])
+    held = data[start:begun]  # a quote that the token before has
+    top = max(known.values(), default=-math.inf)
+    if top == -math.inf:
+        raise OptionError("the model gives none of the values a probability.")
+    weights = {text: math.exp(score - top) for text, score in known.items()}
+    total, found = math.fsum(weights.values()), dict[Any, float]()
+    for text, weight in sorted(weights.items(), key=lambda one: -one[1]):
+        value: Any = (held + text).decode()
+        if result.value != result.text:
+            value = json.loads(value)
+        found[value] = found.get(value, 0.0) + weight / total
+    return found
 
 
 class Alternative(NamedTuple):

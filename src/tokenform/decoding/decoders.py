@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from tokenform.decoding.decoder import Decoder, pays, speller
 from tokenform.decoding.samplers.local import Local
 from tokenform.decoding.speculative.backbone import Backbone, Compiled, PromptCache, device_of
+from tokenform.decoding.speculative.choices import Places
 from tokenform.decoding.speculative.drafters import auto as auto_drafter
 from tokenform.decoding.speculative.matching import DeviceDraws
 from tokenform.decoding.speculative.policies import Controller
@@ -70,7 +71,10 @@ class Decoders:
     def _matcher(self, rows: int) -> DeviceDraws:
         """Draws where this thread's calls left masks on the model's device."""
         device = device_of(self._model)
-        return DeviceDraws(device, None if device.type == "cpu" else self._table(rows, device))
+        places: Places | None = getattr(self._of_thread, "places", None)
+        if places is None:
+            places = self._of_thread.places = Places()
+        return DeviceDraws(device, None if device.type == "cpu" else self._table(rows, device), places)
 
     def _table(self, rows: int, device: Any) -> MaskTable:
         """The masks that this thread's calls left on the model's device."""

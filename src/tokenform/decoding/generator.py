@@ -581,6 +581,7 @@ class Generator:
             token_logprobs=output.token_logprobs,
             guessed=output.guessed,
             likeliest=output.likeliest,
+            decided=output.decided,
             reason=output.reason,
             automaton=row.automaton,
             origin=Origin(self, row.prompt),

@@ -53,6 +53,27 @@ class Field:
         """e to the power of `logprob`."""
         return None if self.logprob is None else math.exp(self.logprob)
 
+    @property
+    def probabilities(self) -> dict[Any, float]:
+        """`Result.probabilities` of this field's value, after the text before it.
+
+        Where the field was decided as a whole that costs no pass; a value counts as its tokenizer writes it,
+        where `alternatives` counts all ways to cut it.
+
+        Raises:
+            OptionError: the field is not one of few values; or a weighted sampler drew the text.
+            ModelError: a pass is needed, and the generator is gone.
+
+        >>> import tokenform as tf
+        >>> schema = {"properties": {"color": {"enum": ["red", "blue"]}}, "required": ["color"]}
+        >>> result = tf.generate("The parcel is red.", schema=schema)
+        >>> list(result.field("/color").probabilities)
+        ['red', 'blue']
+        """
+        from tokenform.decoding.alternatives import probabilities
+
+        return probabilities(self._result, self.tokens, len(self._result.text[: self.start].encode()))
+
     def alternatives(self) -> list[Alternative]:
         """Every value that the constraint left here, with its probability, likeliest first; one forward pass.
 

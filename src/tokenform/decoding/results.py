@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from tokenform.decoding.alternatives import Origin
     from tokenform.decoding.prompts import ReadPrompt
     from tokenform.decoding.result_field import Field
+    from tokenform.decoding.speculative.deciding import Decision
     from tokenform.decoding.speculative.request import Output
 
 
@@ -105,6 +106,7 @@ class Result(Generic[T]):
         guessed: bool [len(tokens)], whether each token is an accepted draft; empty for weighted samplers.
         likeliest: at each token (id, log-probability) of the model's likeliest ones, best first; empty unless
             they were asked for (`Scheduler.submit`).
+        decided: the values that were decided as wholes (`Local.values`), in order.
         reason: "end", or "length" where the budget cut in: at some token it refused what would have been
             drawn under the constraint alone, so that the text could still be completed.  Samplers of whole
             texts draw from texts that fit; theirs is "length" only where the last token allowed was used.
@@ -131,6 +133,7 @@ class Result(Generic[T]):
     token_logprobs: list[float] = field(default_factory=list)
     guessed: list[bool] = field(default_factory=list)
     likeliest: list[list[tuple[int, float]]] = field(default_factory=list)
+    decided: list[Decision] = field(default_factory=list, repr=False, compare=False)
     reason: str = "end"
     cut_at: int | None = None
     cut: list[str] = field(default_factory=list)
@@ -146,6 +149,27 @@ class Result(Generic[T]):
         """
         known = self.estimates
         return None if known is None or known.log_z is None else math.exp(known.log_z)
+
+    @property
+    def probabilities(self) -> dict[Any, float]:
+        """Of a text that is one of few (`choices=`, an enum or Literal by itself), each value's probability,
+        likeliest
+        first: under the model's own distribution, as a whole with its end, given that one of them follows.
+
+        It costs no pass where the text was decided as a whole, and one where it was not.
+
+        Raises:
+            OptionError: texts that are not one of few; or a weighted sampler drew the text.
+            ModelError: a pass is needed, and the generator is gone.
+
+        >>> import tokenform as tf
+        >>> result = tf.generate("The parcel is red.", choices=["red", "blue"])
+        >>> list(result.probabilities), round(sum(result.probabilities.values()), 6)
+        (['red', 'blue'], 1.0)
+        """
+        from tokenform.decoding.alternatives import probabilities
+
+        return probabilities(self, range(1), 0)
 
     def field(self, pointer: str) -> Field:
         """One value of a document: where it stands, its tokens, and how sure the model was of it.

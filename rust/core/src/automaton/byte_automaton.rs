@@ -28,6 +28,14 @@ pub enum Piece {
     Token(TokenId),
 }
 
+/// What may be left of a value of which there are few.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Left {
+    pub bytes: Box<[u8]>,
+    /// Whether the last byte ends the value; else what follows it does.
+    pub closed: bool,
+}
+
 /// The structure layer of one constraint.
 ///
 /// Contract (the laws that every frontend is tested by): from every position that a step leads to, some bytes
@@ -127,6 +135,12 @@ pub trait ByteAutomaton: Send {
     /// A position that allows the same as this one among the tokens that a JSON string spells as they are; the
     /// others are to be walked.
     fn unquoted(&mut self, _pos: Pos) -> Option<Pos> {
+        None
+    }
+
+    /// All that may be left of the value that stands or begins here, spelled as writers do, where it is one of at
+    /// most so many; whitespace before it is not counted. `None`: it is not, or nobody knows.
+    fn left(&mut self, _pos: Pos, _most: usize) -> Option<Vec<Left>> {
         None
     }
 

@@ -6,4 +6,4 @@
 pub mod byte_automaton;
 pub mod pattern;
 
-pub use byte_automaton::{ByteAutomaton, CtxId, Piece, Pos};
+pub use byte_automaton::{ByteAutomaton, CtxId, Left, Piece, Pos};

@@ -1,8 +1,11 @@
 //! A constraint that is one regular language: a single lexeme, spelled as it is.
 
-use super::byte_automaton::{ByteAutomaton, CtxId, Pos, Seen};
+use super::byte_automaton::{ByteAutomaton, CtxId, Left, Pos, Seen};
 use crate::lexical::spell::{ByteSet, OutcomeId};
 use crate::lexical::{shortest_lexeme, Lexicon, Spelling, TermId};
+
+/// Texts that no form lists up to which they are few.
+const FEW: usize = 64;
 
 /// One term over the whole text.
 pub struct Pattern {
@@ -54,6 +57,19 @@ impl ByteAutomaton for Pattern {
 
     fn completion(&mut self, pos: Pos, _: &[u8], most: usize) -> Option<Vec<u8>> {
         shortest_lexeme(&mut self.lexicon, pos.lex, most).map(|(bytes, _)| bytes)
+    }
+
+    fn left(&mut self, pos: Pos, most: usize) -> Option<Vec<Left>> {
+        // a text is decided as a whole or not at all
+        if Some(pos) != self.start() {
+            return None;
+        }
+        let terms = &mut self.lexicon.terms;
+        let words = match terms.words_of(self.term, most) {
+            Some(words) => words,
+            None => terms.words_up_to(self.term, FEW)?,
+        };
+        Some(words.iter().map(|word| Left { bytes: word.as_bytes().into(), closed: false }).collect())
     }
 
     fn describe(&mut self, pos: Pos, _: Seen) -> (Vec<String>, Option<String>) {

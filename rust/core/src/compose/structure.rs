@@ -3,7 +3,7 @@
 use super::{BackId, CompositeAutomaton, Ctx, OuterGrammar, Part, Run, Thread, END};
 use crate::automaton::byte_automaton::Piece;
 use crate::automaton::byte_automaton::Seen;
-use crate::automaton::{ByteAutomaton, CtxId, Pos};
+use crate::automaton::{ByteAutomaton, CtxId, Left, Pos};
 use crate::held;
 use crate::lexical::spell::{ByteSet, OutcomeId};
 use crate::lexical::Lexicon;
@@ -289,6 +289,15 @@ impl ByteAutomaton for CompositeAutomaton {
         let next = self.settle(&backs);
         let next = self.pos_of(next.to_vec())?;
         (!self.eos.contains(&token) || self.accepting(next, &[])).then_some(next)
+    }
+
+    fn left(&mut self, pos: Pos, most: usize) -> Option<Vec<Left>> {
+        match self.ctxs[pos.ctx.0 as usize] {
+            Ctx::One(Thread { run: Run::Json { machine, pos: inner, .. }, .. }) => {
+                self.with_json(machine, |m| m.left(Pos { ctx: inner.ctx, lex: pos.lex }, most))
+            }
+            _ => None,
+        }
     }
 
     fn describe(&mut self, pos: Pos, seen: Seen) -> (Vec<String>, Option<String>) {

@@ -17,6 +17,7 @@ mod describe;
 mod finish;
 mod frames;
 mod generic;
+mod left;
 mod object;
 mod place;
 mod remains;

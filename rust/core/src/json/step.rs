@@ -8,7 +8,7 @@ use super::repeated::UNLIKE;
 use super::{JsonMachine, Kind, Node, ParserPhase};
 use crate::automaton::byte_automaton::step;
 use crate::automaton::byte_automaton::Seen;
-use crate::automaton::{ByteAutomaton, CtxId, Pos};
+use crate::automaton::{ByteAutomaton, CtxId, Left, Pos};
 use crate::lexical::spell::{ByteSet, OutcomeId};
 use crate::lexical::{LexId, Lexicon, Step};
 use crate::vocab::Openings;
@@ -337,6 +337,10 @@ impl ByteAutomaton for JsonMachine {
 
     fn remains(&mut self, pos: Pos, opens: Openings) -> Option<usize> {
         self.most_remaining(pos, opens)
+    }
+
+    fn left(&mut self, pos: Pos, most: usize) -> Option<Vec<Left>> {
+        self.left_of_value(pos, most)
     }
 
     fn describe(&mut self, pos: Pos, seen: Seen) -> (Vec<String>, Option<String>) {

@@ -153,6 +153,30 @@ impl Terms {
         }
     }
 
+    /// The words of a term, or of all languages of several, where its form lists at most so many; sorted.
+    pub fn words_of(&self, t: TermId, most: usize) -> Option<Vec<Box<str>>> {
+        let parts = match self.get(t) {
+            Term::Tuple(parts) => parts,
+            _ => &[t][..],
+        };
+        let mut all = Vec::new();
+        for &part in parts {
+            let listed = match self.get(part) {
+                Term::Or(xs) => xs,
+                _ => &[part][..],
+            };
+            for &one in listed {
+                if self.finite_count(one).is_none_or(|count| count > most as u64) {
+                    return None;
+                }
+                all.extend(self.finite_words(one)?);
+            }
+        }
+        all.sort();
+        all.dedup();
+        (all.len() <= most).then_some(all)
+    }
+
     /// Whether a term is a finite set of words by its form.
     pub fn lists_words(&self, t: TermId) -> bool {
         match self.get(t) {

@@ -20,7 +20,7 @@ use super::reclaim;
 use super::row::Mask;
 use super::state::{Record, State};
 pub use super::ways::FAR;
-use crate::automaton::byte_automaton::{ByteAutomaton, Seen};
+use crate::automaton::byte_automaton::{ByteAutomaton, Left, Seen};
 use crate::error::{Error, Kind, Result};
 use crate::limits::Limits;
 use crate::vocab::{TokenId, Vocabulary};
@@ -459,6 +459,19 @@ impl TokenAutomaton {
             let (expected, pointer) =
                 builder.engine.describe(id, Seen { read: &text[..read], refused: text.get(read).copied() });
             Ok(Some((read, expected, pointer)))
+        })
+    }
+
+    /// All that may be left of the value that stands or begins here ([`Left`]), whitespace before it not counted,
+    /// where it is one of at most `most`; `None`: it is not, or nobody knows.
+    pub fn left(&self, s: &State, most: usize) -> Result<Option<Vec<Left>>> {
+        self.check_state(s)?;
+        if self.is_finished(s) {
+            return Ok(None);
+        }
+        self.with(Some(s), |builder| {
+            let here = builder.here(s)?;
+            Ok(builder.engine.left(here.0.id, most))
         })
     }
 

@@ -20,7 +20,7 @@ use super::lexemes::LexerMaskBuilder;
 use super::lexmask::LexMask;
 use super::row::Mask;
 use super::within::Within;
-use crate::automaton::byte_automaton::{step, ByteAutomaton, CtxId, Piece, Pos, Seen};
+use crate::automaton::byte_automaton::{step, ByteAutomaton, CtxId, Left, Piece, Pos, Seen};
 use crate::error::{Error, Kind, Result};
 use crate::hash::Keyed;
 use crate::held;
@@ -71,6 +71,8 @@ pub trait Engine: Send {
     fn take_special(&mut self, s: StateId, token: TokenId) -> Option<StateId>;
     fn forced(&mut self, s: StateId, limit: usize) -> Vec<u8>;
     fn describe(&mut self, s: StateId, seen: Seen) -> (Vec<String>, Option<String>);
+    /// What may be left of a value that is one of at most so many ([`ByteAutomaton::left`]).
+    fn left(&mut self, s: StateId, most: usize) -> Option<Vec<Left>>;
     /// Offset of the first byte that can't be, and the state before it; `None` when all can.
     fn walk(&mut self, s: StateId, bytes: &[u8]) -> (usize, StateId);
     /// Shows the number of bytes read and the class of the position after each byte of a text, as long as the visitor
@@ -417,6 +419,11 @@ impl<S: ByteAutomaton> Engine for Core<S> {
     fn describe(&mut self, s: StateId, seen: Seen) -> (Vec<String>, Option<String>) {
         let stand = self.stand(s);
         self.structure.describe(stand.pos, seen)
+    }
+
+    fn left(&mut self, s: StateId, most: usize) -> Option<Vec<Left>> {
+        let stand = self.stand(s);
+        self.structure.left(stand.pos, most)
     }
 
     fn walk(&mut self, s: StateId, bytes: &[u8]) -> (usize, StateId) {

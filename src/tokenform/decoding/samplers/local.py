@@ -15,6 +15,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Literal
 
 import numpy as np
 import torch
@@ -34,16 +35,23 @@ class Local:
         top_k: keep the k likeliest tokens; None keeps all.
         top_p: keep the likeliest tokens until their mass reaches top_p; 1 keeps all.
         min_p: drop tokens below min_p times the largest probability; 0 keeps all.
+        values: how a value of which few are possible (a choice, an enum, a constant, a boolean) is drawn:
+            "whole"
+            as if it were one token, of the probability that the model gives the whole value and its end; or
+            "token", token by token, where a likely beginning may lead to an unlikely value.
     """
 
     temperature: float = 1.0
     top_k: int | None = None
     top_p: float = 1.0
     min_p: float = 0.0
+    values: Literal["whole", "token"] = "whole"
 
     def __post_init__(self) -> None:
         if not (math.isfinite(self.temperature) and self.temperature >= 0):
             raise OptionError(f"temperature={self.temperature} is not possible; give a number of at least 0.")
+        if self.values not in ("whole", "token"):
+            raise OptionError(f'values={self.values!r} is not known; choose "whole" or "token".')
         assert self.truncation  # refuses what is not possible
 
     @cached_property

@@ -14,6 +14,8 @@ from tokenform.engine import State
 from tokenform.engine.packed import mask_of
 
 from .backbone import Backbone
+from .choosing import Choosing
+from .deciding import Told
 from .drafters.base import Budget, Context
 from .drafters.merge import Merge
 from .drafting import Draft, Drafting
@@ -58,6 +60,10 @@ class Live:
         )
         self.session = drafter.session(self.context)
         self.tree = DraftTree()
+        self.choosing: Choosing | None = None
+        self.decided: Told | None = None
+        self.weighs = False
+        """Whether the next pass is to tell the probabilities of whole values."""
 
     def drop(self) -> None:
         """Frees its places in the caches."""
@@ -69,6 +75,12 @@ class Live:
     def remaining(self) -> int:
         """Tokens that may still be written."""
         return self.request.max_tokens - len(self.output.tokens)
+
+    @property
+    def room(self) -> int:
+        """Levels that the text's and the model's limits leave a tree."""
+        room, limit = self.remaining - 1, self.seqs[0][0].max_length
+        return room if limit is None else min(room, limit - len(self.text) - 1)
 
     def ended(self) -> str:
         """Why nothing more can be written, or ""."""
@@ -90,9 +102,7 @@ class Live:
 
     def drafting(self, budget: Budget) -> Drafting[DraftTree]:
         """A draft that fits the text's and the model's limits, in the making."""
-        backbone, room = self.seqs[0][0], self.remaining - 1
-        if backbone.max_length is not None:
-            room = min(room, backbone.max_length - len(self.text) - 1)
+        backbone, room = self.seqs[0][0], self.room
         if backbone.deepest is not None:
             room = min(room, backbone.deepest)
         budget.depth = min(budget.depth, room)

@@ -10,6 +10,7 @@ worth its time there.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import NamedTuple, cast
 
@@ -21,14 +22,17 @@ from tokenform.decoding.draws.base import FAILED
 from tokenform.decoding.keyed_random import KeyedChoice, race_key
 from tokenform.decoding.samplers.local import hopeless
 from tokenform.errors import OptionError, TokenformError, own_error
+from tokenform.masking import MaskTable
 
+from .choices import Places
+from .deciding import Deciding
 from .grammar import goes_on
 from .live import Live
 from .node import Node
 from .node_draws import NodeDraws
 from .request import UNKNOWN
 from .scores import Columns, Scores
-from .tree import ROOT
+from .tree import ROOT, VALUES
 from .verifiers import Coins, DrawnRule, Forest, SampleAndMatch
 
 Logits = list[torch.Tensor | Scores]
@@ -59,7 +63,21 @@ Verdicts = dict[int, "Verdict | TokenformError"]
 
 
 class DeviceDraws(NodeDraws):
-    """Draws of the model's own step, which decide what is committed."""
+    """Draws of the model's own step, which decide what is committed.
+
+    Args:
+        places: what is known of states at which values begin.
+    """
+
+    def __init__(
+        self,
+        device: torch.device,
+        table: MaskTable | None = None,
+        places: Places | None = None,
+        whole: bool | None = None,
+    ) -> None:
+        super().__init__(device, table, whole)
+        self.deciding = Deciding(places)
 
     def columns(self, live: Live) -> Columns | None:
         """At each row of a sequence's tree the tokens at whose logits alone `match` looks; None for all.
@@ -70,7 +88,7 @@ class DeviceDraws(NodeDraws):
         request = live.request
         if request.logprobs or request.alternatives or request.companions:
             return None
-        if live.session.wish != NO_WISH or request.automaton is None:
+        if live.session.wish != NO_WISH or request.automaton is None or live.weighs:
             return None
         found: list[np.ndarray | None] = [None] * (len(live.tree) + 1)
         asked = [ROOT]
@@ -94,17 +112,41 @@ class DeviceDraws(NodeDraws):
                 )
                 drawn[live.number, ROOT] = Drawn(-1, 0.0, refusal)
                 continue
-            nodes = [n for n in range(len(live.tree)) if _goes_on(live, n)] if whole else []
+            sources = live.tree.sources if whole else ()  # nobody draws on the way through a value
+            nodes = [n for n, source in enumerate(sources) if source != VALUES and _goes_on(live, n)]
             waiting += [(live, logits, node) for node in (ROOT, *nodes)]
         while waiting:
             self._draw(waiting, drawn)
-            below = []
-            for live, logits, node in waiting if not whole else ():
-                child = live.tree.child(node, drawn[live.number, node].token)
-                if child is not None and _goes_on(live, child):
-                    below.append((live, logits, child))
-            waiting = below
+            waiting = [
+                (live, logits, child)
+                for live, logits, node in waiting
+                if not whole and (child := self._below(live, logits, node, drawn)) is not None
+            ]
+        for live, logits in scored if whole else ():
+            node: int | None = ROOT
+            while node is not None and (live.number, node) in drawn:
+                node = self._below(live, logits, node, drawn)
         return {live.number: _walk(live, drawn, rule, whole) for live, _ in scored}
+
+    def _below(
+        self, live: Live, logits: Logits, node: int, drawn: dict[tuple[int, int], Drawn]
+    ) -> int | None:
+        """The drafted node to which the draw at a node leads, values that begin there decided as wholes."""
+        told = self.deciding.tell(
+            live, logits, node, drawn[live.number, node], functools.partial(_node, live)
+        )
+        if told is not None:
+            if told.nodes is None or not told.tokens:
+                drawn.pop((live.number, node))
+                live.decided = told  # which ends the walk
+                return None
+            for token, logprob, refused, node in zip(*told[:3], told.nodes, strict=True):
+                there = drawn.get(
+                    (live.number, node), Drawn(token, logprob)
+                )  # with what was wished for there
+                drawn[live.number, node] = there._replace(token=token, logprob=logprob, refused=refused)
+        child = live.tree.child(node, drawn[live.number, node].token)
+        return child if child is not None and _goes_on(live, child) else None
 
     def judge(self, scored: Sequence[Scored], rule: DrawnRule) -> Verdicts:
         """The same by a rule for drawn drafts."""
@@ -253,6 +295,9 @@ def _walk(
         return one.token if one.error is None else None
 
     tokens = rule.follow(live.tree, token)
+    if not passed:  # the value that begins here is not decided yet, or an earlier pass has scored it
+        assert live.decided is not None
+        return Verdict(live.decided.tokens, live.decided.logprobs, live.decided.refused)
     if passed[-1].error is not None:
         return passed[-1].error
     rows = [drawn.get((live.number, n)) for n in range(ROOT, len(live.tree))] if whole else None

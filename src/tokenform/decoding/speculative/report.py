@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from .tree import DraftTree
+from .tree import VALUES, DraftTree
 
 _Key = TypeVar("_Key")
 _SECONDS = ("seconds_draft", "seconds_model", "seconds_mask")
@@ -24,7 +24,8 @@ class Report:
     Attributes:
         forwards: target passes; of a sequence, those that it took part in.
         tokens: committed tokens, the one that ends the text included.
-        drafted, accepted: nodes that were scored, and those that were committed.
+        drafted, accepted: guessed nodes that were scored, and those that were committed; paths of values
+            that are decided as wholes are no guesses.
         evaluations: masks that were asked for.
         depths: depth -> [times that the walk could go so deep, times that it did].
         sources: source -> [nodes scored, nodes committed].
@@ -53,12 +54,14 @@ class Report:
     def count(self, tree: DraftTree, visited: list[int], committed: int) -> None:
         """One step: `committed` tokens, of which the tree had the `visited` nodes."""
         self.tokens += committed
-        self.drafted += len(tree)
-        self.accepted += len(visited)
-        for source in tree.sources:
-            self.sources.setdefault(source, [0, 0])[0] += 1
-        for node in visited:
-            self.sources[tree.sources[node]][1] += 1
+        for nodes, place in ((range(len(tree)), 0), (visited, 1)):
+            guessed = [tree.sources[node] for node in nodes if tree.sources[node] != VALUES]
+            for source in guessed:
+                self.sources.setdefault(source, [0, 0])[place] += 1
+            if place:
+                self.accepted += len(guessed)
+            else:
+                self.drafted += len(guessed)
         reached = len(visited) + (1 if tree.children(visited[-1] if visited else -1) else 0)
         for depth in range(1, reached + 1):
             cell = self.depths.setdefault(depth, [0, 0])

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from tokenform.decoding.draws import MaskedSampler
 
     from .backbone import Backbone
+    from .deciding import Decision
     from .drafters.hints import Hints
 
 
@@ -81,6 +82,7 @@ class Output:
         token_logprobs: the same for each token; empty if they were not asked for.
         guessed: whether each token is an accepted draft.
         likeliest: at each token (id, log-probability) of the model's likeliest ones, best first.
+        decided: the values that were decided as wholes, in order.
         done: whether it has ended.
         cut: where the budget first refused what would have been drawn; None: nowhere.
         reason: "end" (an EOS token, or the constraint allows nothing more), "length" (the same, but the
@@ -95,6 +97,7 @@ class Output:
     token_logprobs: list[float] = field(default_factory=list)
     guessed: list[bool] = field(default_factory=list)
     likeliest: list[list[tuple[int, float]]] = field(default_factory=list)
+    decided: list[Decision] = field(default_factory=list)
     cut: Cut | None = None
     done: bool = False
     reason: str = ""

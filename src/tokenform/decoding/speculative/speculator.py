@@ -33,6 +33,7 @@ from .passes import Passes
 from .policies import Fixed, Policy
 from .report import Report
 from .request import UNKNOWN, Cut, Output, Request
+from .tree import VALUES
 from .verifiers import DrawnRule, SampleAndMatch, Verifier
 
 Likely = list[tuple[int, float]]
@@ -166,7 +167,18 @@ class Speculator:
     def _verdicts(self, scored: list[Scored]) -> Verdicts:
         """The committed tokens of each sequence, an end-of-text included, and the log-probability of each."""
         began, rule, draws = time.perf_counter(), self.verifier, self._draws
-        found = draws.judge(scored, rule) if isinstance(rule, DrawnRule) else draws.match(scored, rule)
+        if isinstance(rule, DrawnRule):
+            found = draws.match([one for one in scored if one[0].weighs], SampleAndMatch())
+            judged = draws.judge([one for one in scored if not one[0].weighs], rule)
+            for live, _ in scored:
+                verdict = judged.get(live.number)
+                if verdict is not None:
+                    failed = isinstance(verdict, TokenformError)
+                    found[live.number] = (
+                        verdict if failed else draws.deciding.cut(live, cast(Verdict, verdict))
+                    )
+        else:
+            found = draws.match(scored, rule)
         seconds = time.perf_counter() - began
         for live, _ in scored:
             live.output.report.seconds_mask += seconds / len(scored)
@@ -182,12 +194,15 @@ class Speculator:
             keep = self.policy.shape([draft.tree for draft in drafts], self._passes.padding)
         for live, draft, kept in zip(batch, drafts, keep, strict=True):
             live.take(draft, kept)
+            self._draws.deciding.prepare(live, alone=self.verifier.drawn)
         span.end()
         return span
 
     def _commit(self, live: Live, verdict: Verdict, logits: Logits, likely: list[Likely]) -> list[int]:
         """Moves a sequence on; returns the new tokens, end-of-text excluded."""
         tokens, logprobs = verdict.tokens, verdict.logprobs
+        if not tokens:  # a value that begins here is not decided yet
+            return []
         request, output, tree, states = live.request, live.output, live.tree, live.session.states
         ended = next((i for i, t in enumerate(tokens) if t in request.eos), None)
         if ended is not None:
@@ -203,7 +218,8 @@ class Speculator:
         if request.logprobs:
             output.logprob += math.fsum(logprobs[: len(text)])
             output.token_logprobs.extend(logprobs[: len(text)])
-        output.guessed.extend(place < len(visited) for place in range(len(text)))
+        guessed = [tree.sources[node] != VALUES for node in visited]
+        output.guessed.extend([*guessed, *[False] * len(text)][: len(text)])
         output.likeliest.extend(likely[: len(text)])
         state = output.state
         if request.automaton is not None:

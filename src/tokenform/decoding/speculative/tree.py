@@ -18,6 +18,8 @@ from collections.abc import Container, Iterable, Sequence
 import numpy as np
 
 ROOT = -1
+VALUES = "values"
+"""Source of nodes that nobody guessed: paths of values that are decided as wholes."""
 
 
 class DraftTree:

@@ -21,11 +21,12 @@ from tokenform.errors import DrafterError
 
 from ..drafting import Drafting
 from ..grammar import allowed_states
-from ..tree import ROOT, DraftTree
+from ..tree import ROOT, VALUES, DraftTree
 from .base import Asking, Budget, Context, Drafter, Seen, Session
 from .tally import Rates, Tally
 
 _SURE = 0.6  # probability of a path beside which no drafter is asked that pays for its tokens
+_UNSURE = 0.5  # confidence of a node that nobody guessed
 _WORTH = 0.15  # probability of a path below which it is not made longer
 
 
@@ -113,6 +114,14 @@ class MergeSession(Asking):
         self._states = {place: self._states[node] for node, place in new.items()}
         self.stated = [self.stated[node] for node in new if node != ROOT]
         return shaped
+
+    def add(self, tree: DraftTree, parent: int, token: int, state: State) -> int:
+        """Adds a node that nobody guessed to the last tree; returns its number."""
+        node = tree.add(parent, token, VALUES, _UNSURE)
+        if node not in self._states:
+            self._states[node] = state
+            self.stated.append(_UNSURE)
+        return node
 
     def reset(self, state: State | None) -> None:
         """Nothing is drafted in this step."""

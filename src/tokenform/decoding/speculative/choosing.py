@@ -1,0 +1,244 @@
+"""One value being decided: which of all that may stand here, by their probabilities as wholes.
+
+Purpose: a value of a choice, an enum or a boolean is drawn as if it were one token.
+Distribution: a value's probability is the model's own (after mixture, penalties and transforms), the sum
+over its
+paths (`choices.py`), its end included, given that one of the values follows.  Temperature, top-k, top-p and
+min-p
+apply to these probabilities as they do to those of tokens; a temperature of 0 takes the likeliest value.
+Then its path is drawn by the same rule, and the token that completes it among those that do.
+Invariant: what is decided is what all paths scored at once would decide.
+Complexity: one pass scores `WIDTH` nodes.  Beyond, best first: a value has at most the probability of what is
+known of its path, so most are never scored.  A draw with a temperature adds each value's own number of a
+race, which is known beforehand.  Truncation needs all values' probabilities.
+Source: A* sampling over a prefix tree with fixed perturbations (Maddison, Tarlow, Minka 2014; Kool et al.
+2019).
+Rejected: the probability of the tempered tokens (in the limit of temperature 0 that is not the likeliest
+value).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from tokenform.decoding.keyed_random import keyed, uniform
+from tokenform.decoding.samplers.local import Local
+
+from .choices import Choices
+from .tree import ROOT
+
+WIDTH = 64
+"""Nodes that one pass scores for one value."""
+
+_NEVER = -math.inf
+_VALUE, _PATH = 1 << 40, 1 << 41  # streams of numbers apart from tokens' and verifiers'
+
+
+class Learnt(NamedTuple):
+    """What is known at a scored node.
+
+    Attributes:
+        children: log-probability of each child's token.
+        ends: of the tokens that complete each option here, in the order of `Choices.ends`.
+        own_children, own_ends: the same under the model alone, before mixture, penalties and transforms.
+    """
+
+    children: Sequence[float]
+    ends: Sequence[np.ndarray]
+    own_children: Sequence[float]
+    own_ends: Sequence[np.ndarray]
+
+
+class Chosen(NamedTuple):
+    """What is to be written.
+
+    Attributes:
+        option: the value, a place in `Choices.options`.
+        leaf: where its path ends.
+        ends, scores: the tokens that may complete it, and their log-probabilities.
+        refused: whether a value that the budget has no room for might have been chosen.
+    """
+
+    option: int
+    leaf: int
+    ends: np.ndarray
+    scores: np.ndarray
+    refused: bool
+
+
+class Choosing:
+    """Args:
+    choices: the values.
+    local: how they are drawn.
+    seed, number, position: key of the draw.
+    remaining: tokens that may still be written.
+    deepest: most tokens of a path.
+    """
+
+    def __init__(
+        self,
+        choices: Choices,
+        local: Local,
+        key: tuple[int, int, int],
+        remaining: int,
+        deepest: int,
+    ) -> None:
+        self.choices, self.position, self._local, self._key = choices, key[2], local, key
+        self.learnt: dict[int, Learnt] = {}
+        self.settled = False
+        """Whether a value begins here, and nothing else that may stand here."""
+        self._reach: dict[int, float] = {ROOT: 0.0}
+        self._paths: dict[int, list[int]] = {}
+        self._refused: dict[int, list[int]] = {}
+        fits, tree = choices.fits, choices.tree
+        for option, leaves in enumerate(choices.leaves):
+            kept = [n for n in leaves if n == ROOT or tree.depths[n] <= deepest]
+            kept = [n for n in kept if fits(n, remaining - (0 if n == ROOT else tree.depths[n]))]
+            if kept:
+                self._paths[option] = kept
+            elif leaves:
+                self._refused[option] = leaves
+        self._races = {option: self._race(option) for option in (*self._paths, *self._refused)}
+
+    @property
+    def possible(self) -> bool:
+        """Whether any value fits."""
+        return bool(self._paths)
+
+    @property
+    def logprobs(self) -> dict[bytes, float] | None:
+        """The log-probability of each value that fits; None where some are not known."""
+        found = {}
+        for option, paths in self._paths.items():
+            if any(leaf not in self.learnt for leaf in paths):
+                return None
+            found[self.choices.options[option]] = self._known(option)[0]
+        return found
+
+    def learn(self, node: int, learnt: Learnt) -> None:
+        """Takes what a pass said at a node."""
+        if node in self.learnt:
+            return
+        self.learnt[node] = learnt
+        for child, logprob in zip(self.choices.tree.children(node), learnt.children, strict=True):
+            self._reach[child] = self._reach[node] + logprob
+
+    def settle(self) -> Chosen | None:
+        """The decision; None while too little is known."""
+        known = {option: self._known(option) for option in self._paths}
+        truncation, hot = self._local.truncation, self._local.temperature
+        greedy = hot == 0 or truncation.top_k == 1
+        if not greedy and not truncation.off:
+            if not all(exact for _, exact in known.values()):
+                return None
+            scores = np.array([score for score, _ in known.values()]) / hot
+            least = truncation.row_threshold(scores)
+            known = {o: one for (o, one), score in zip(known.items(), scores, strict=True) if score >= least}
+        best, bound = -1, _NEVER
+        top = _NEVER
+        for option, (score, exact) in known.items():
+            key = score if greedy else score / hot + self._races[option]
+            if not exact:
+                bound = max(bound, key)
+            elif key > top:
+                best, top = option, key
+        if best < 0 or bound >= top:
+            return None
+        return self._chosen(best, greedy)._replace(refused=self._outdone(top, greedy))
+
+    def _outdone(self, top: float, greedy: bool) -> bool:
+        """Whether a value without room may have more than what was chosen."""
+        for option, leaves in self._refused.items():
+            bound = _logsum(np.array([self._bound(leaf) for leaf in leaves]))
+            if (bound if greedy else bound / self._local.temperature + self._races[option]) >= top:
+                return True
+        return False
+
+    def wanted(self, most: int, chain: bool) -> list[int]:
+        """Nodes to be scored in the next pass, each after the one that it stands below.
+
+        Args:
+            chain: one path alone.
+        """
+        tree = self.choices.tree
+        hot = 1.0 if self._local.temperature == 0 else self._local.temperature
+        race = self._local.temperature != 0
+        order: list[tuple[float, int, int, int]] = []
+        for option, paths in self._paths.items():
+            for leaf in paths:
+                if leaf in self.learnt:
+                    continue
+                bound = self._bound(leaf) / hot + (self._races[option] if race else 0.0)
+                order.append((-bound, 0 if leaf == ROOT else tree.depths[leaf], option, leaf))
+        order.sort()
+        taken: dict[int, None] = {}
+        for _, _, _, leaf in order:
+            path = self._way(leaf)
+            new = [node for node in path if node not in taken]
+            room = most - len(taken)
+            taken.update(dict.fromkeys(new[:room]))
+            if chain or len(taken) >= most:
+                break
+        return list(taken)
+
+    def _way(self, leaf: int) -> list[int]:
+        path = []
+        while leaf != ROOT:
+            path.append(leaf)
+            leaf = self.choices.tree.parents[leaf]
+        return path[::-1]
+
+    def _known(self, option: int) -> tuple[float, bool]:
+        """What a value's log-probability is, or cannot exceed; and whether it is that."""
+        parts, exact = [], True
+        for leaf in self._paths[option]:
+            if leaf in self.learnt:
+                parts.append(self._reach[leaf] + _logsum(self._ends(option, leaf)[1]))
+            else:
+                parts.append(self._bound(leaf))
+                exact = False
+        return _logsum(np.array(parts)), exact
+
+    def _bound(self, node: int) -> float:
+        while node not in self._reach:
+            node = self.choices.tree.parents[node]
+        return self._reach[node]
+
+    def _ends(self, option: int, leaf: int) -> tuple[np.ndarray, np.ndarray]:
+        for end, scores in zip(self.choices.ends(leaf), self.learnt[leaf].ends, strict=True):
+            if end.option == option:
+                return end.tokens, scores
+        raise AssertionError("an option's leaf knows its ends")
+
+    def _chosen(self, option: int, greedy: bool) -> Chosen:
+        paths = self._paths[option]
+        totals = [self._reach[leaf] + _logsum(self._ends(option, leaf)[1]) for leaf in paths]
+        keys = list(totals)
+        if not greedy and len(paths) > 1:
+            hot = self._local.temperature
+            least = self._local.truncation.row_threshold(np.array(totals) / hot)
+            numbers = [_gumbel(uniform(*self._key, stream=_PATH + place)) for place in range(len(paths))]
+            keys = [t / hot + g if t / hot >= least else _NEVER for t, g in zip(totals, numbers, strict=True)]
+        leaf = paths[max(range(len(paths)), key=keys.__getitem__)]
+        return Chosen(option, leaf, *self._ends(option, leaf), refused=False)
+
+    def _race(self, option: int) -> float:
+        if self._local.temperature == 0:
+            return 0.0
+        digest = hashlib.blake2b(self.choices.options[option], digest_size=8).digest()
+        return _gumbel((keyed(*self._key, _VALUE, int.from_bytes(digest, "little")) >> 11) / (1 << 53))
+
+
+def _gumbel(u: float) -> float:
+    """-log of an exponential number."""
+    return -math.log(-math.log(u + 2.0**-54))
+
+
+def _logsum(parts: np.ndarray) -> float:
+    top = float(parts.max(initial=_NEVER))
+    return top if top == _NEVER else top + math.log(float(np.exp(parts - top).sum()))
