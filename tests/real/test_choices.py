@@ -1,4 +1,4 @@
-"""Choices of a real model: the greedy one is the likeliest whole option, on questions whose wrong options begin well."""
+"""Choices of a real model: the greedy one is the likeliest whole option, where wrong options begin well."""
 
 from __future__ import annotations
 
