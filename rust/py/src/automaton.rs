@@ -21,6 +21,9 @@ use crate::limits::Limits;
 use crate::state::State;
 use crate::vocabulary::Vocabulary;
 
+/// What may be left of a value, and whether its last byte ends it.
+type LeftBytes = (Py<PyBytes>, bool);
+
 type Edge = (usize, String, isize);
 
 /// Steps of work that masks ahead may take: some milliseconds.
@@ -345,7 +348,7 @@ impl TokenAutomaton {
         py: Python<'_>,
         s: &Bound<'_, State>,
         most: Whole<usize>,
-    ) -> PyResult<Option<Vec<(Py<PyBytes>, bool)>>> {
+    ) -> PyResult<Option<Vec<LeftBytes>>> {
         let (s, most) = (&s.get().inner, most.named("most")?);
         let found = unlocked(py, || self.core.left(s, most)).map_err(raise)?;
         let bytes =
