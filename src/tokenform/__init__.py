@@ -50,6 +50,7 @@ if TYPE_CHECKING:
         save_trie,
     )
     from tokenform.decoding.debug import debug
+    from tokenform.decoding.likelihood import feasible_mass, logprob
     from tokenform.decoding.speculative import drafters, targets
     from tokenform.frontends import grammars
     from tokenform.frontends.captures import capture
@@ -156,6 +157,7 @@ __all__ = [
     "detect_format",
     "drafters",
     "errors",
+    "feasible_mass",
     "fill_draft_masks",
     "fill_masks",
     "from_type",
@@ -167,6 +169,7 @@ __all__ = [
     "lark",
     "literal",
     "load_trie",
+    "logprob",
     "memory_held",
     "parse_tool_calls",
     "predicate",
