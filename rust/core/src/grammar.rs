@@ -27,7 +27,7 @@ use crate::limits::Limits;
 use crate::mask::automaton::{engine, First};
 use crate::mask::core::Engine;
 use crate::mask::TokenAutomaton;
-use crate::regex::{parse, Dialect};
+use crate::regex::{parse_with, Dialect};
 use crate::schema::options::Options;
 use crate::schema::Schema;
 pub use crate::source::Source;
@@ -59,10 +59,14 @@ impl Source {
                 Ok((Built::Json(Box::new(machine)), report))
             }
             Source::Regex { pattern, dialect } => {
-                let lang = parse(pattern, *dialect).map_err(|e| e.of_pattern(pattern))?;
+                let anchored = *dialect == Dialect::Python;
+                let read = parse_with(pattern, *dialect, anchored);
+                let (lang, notes) = read.map_err(|e| e.of_pattern(pattern))?;
                 let mut lexicon = Lexicon::default();
                 let term = lexicon.terms.lower(&lang);
-                built_pattern(lexicon, term, format!("the pattern {pattern:?}"))
+                let (built, _) = built_pattern(lexicon, term, format!("the pattern {pattern:?}"))?;
+                let told = notes.into_iter().map(|n| format!("read: column {}: {}", n.column, n.message));
+                Ok((built, told.collect()))
             }
             Source::ContextFree(text) => Ok((Built::ContextFree(cfg::machine_of_text(text)?), Vec::new())),
             Source::Gbnf(text, start) => {

@@ -33,8 +33,7 @@ impl Source {
     pub fn kind(&self) -> &'static str {
         match self {
             Source::Schema { .. } => "schema",
-            Source::Regex { dialect: Dialect::Ecma, .. } => "ecma",
-            Source::Regex { dialect: Dialect::Python, .. } => "python",
+            Source::Regex { dialect, .. } => dialect.name(),
             Source::Choice(_) => "choice",
             Source::ContextFree(_) => "context_free",
             Source::Gbnf(..) => "gbnf",
@@ -77,11 +76,13 @@ impl Source {
                 pairs(names).iter().try_for_each(|(name, value)| options.set(name, value))?;
                 Ok(Source::Schema { text: first, options })
             }
-            ("ecma", None) => Ok(Source::Regex { pattern: first, dialect: Dialect::Ecma }),
-            ("python", None) => Ok(Source::Regex { pattern: first, dialect: Dialect::Python }),
             ("context_free", None) => Ok(Source::ContextFree(first)),
             ("gbnf", Some(start)) => Ok(Source::Gbnf(first, start)),
             ("composite", Some(name)) => Ok(Source::Composite(first, name)),
+            (name, None) => match Dialect::named(name) {
+                Some(dialect) => Ok(Source::Regex { pattern: first, dialect }),
+                None => Err(damaged("the kind of grammar is not known")),
+            },
             _ => Err(damaged("the kind of grammar is not known")),
         }
     }

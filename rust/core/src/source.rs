@@ -34,8 +34,7 @@ impl Source {
                 json!({"schema": text, "options": form})
             }
             Source::Regex { pattern, dialect } => {
-                let dialect = if *dialect == Dialect::Ecma { "ecma" } else { "python" };
-                json!({"language": {"regex": pattern, "dialect": dialect}})
+                json!({"language": {"regex": pattern, "dialect": dialect.name()}})
             }
             Source::Choice(words) => json!({"language": {"words": words}}),
             Source::ContextFree(text) => {

@@ -5,7 +5,7 @@ use pyo3::types::{PyBytes, PyDict, PyList, PyString};
 use tokenform_core::cache::Patience;
 use tokenform_core::cfg::productive;
 use tokenform_core::grammar::Source;
-use tokenform_core::regex::Dialect;
+use tokenform_core::regex::DIALECTS;
 use tokenform_core::schema::official;
 use tokenform_core::schema::options::{Options, CHOICES};
 use tokenform_core::{gbnf, Error, Grammar as Core, Kind, Limits};
@@ -163,7 +163,7 @@ pub fn json_options() -> Vec<(&'static str, Vec<&'static str>)> {
 #[pyfunction]
 #[pyo3(signature = (pattern, *, dialect = "python"))]
 pub fn regex(py: Python<'_>, pattern: String, dialect: &str) -> PyResult<Grammar> {
-    let dialect = option("dialect", dialect, &[("python", Dialect::Python), ("ecma", Dialect::Ecma)])?;
+    let dialect = option("dialect", dialect, &DIALECTS)?;
     grammar(py, Source::Regex { pattern, dialect })
 }
 

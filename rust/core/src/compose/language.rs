@@ -25,7 +25,7 @@ fn read_here(lexicon: &mut Box<Lexicon>, value: &Value) -> Result<Language> {
     let text = operand.as_str();
     Ok(match (operator.as_str(), text) {
         ("literal", Some(text)) => (lexicon.terms.literal(text), true),
-        ("regex", Some(pattern)) => (regex(lexicon, pattern, value["dialect"] == "ecma")?, false),
+        ("regex", Some(pattern)) => (regex(lexicon, pattern, &value["dialect"])?, false),
         ("string", Some(schema)) => (strings_of(lexicon, schema)?, false),
         ("any", _) => (Terms::ALL, false),
         ("words", _) => {
@@ -86,8 +86,8 @@ fn until(lexicon: &mut Lexicon, terms: &[TermId]) -> Option<TermId> {
     Some(terms.and(&[whole, first]))
 }
 
-fn regex(lexicon: &mut Lexicon, pattern: &str, ecma: bool) -> Result<TermId> {
-    let dialect = if ecma { Dialect::Ecma } else { Dialect::Python };
+fn regex(lexicon: &mut Lexicon, pattern: &str, dialect: &Value) -> Result<TermId> {
+    let dialect = dialect.as_str().and_then(Dialect::named).unwrap_or(Dialect::Python);
     let lang = parse(pattern, dialect).map_err(|e| e.of_pattern(pattern))?;
     Ok(lexicon.terms.lower(&lang))
 }

@@ -33,7 +33,7 @@ pub struct Looks {
 impl Pattern {
     /// A pattern of Python's; `ordered`: its lazy quantifiers say where a match ends.
     pub fn parse(pattern: &str, ordered: bool) -> Result<Self, RegexError> {
-        Ok(Self { node: lazy::resolve(read(pattern, Dialect::Python, ordered)?)? })
+        Ok(Self { node: lazy::resolve(read(pattern, Dialect::Python, ordered)?.0)? })
     }
 
     /// The words that match where nothing stands around them.

@@ -149,7 +149,7 @@ impl CharSet {
         }
     }
 
-    fn from_class(class: &ClassUnicode) -> Self {
+    pub(super) fn from_class(class: &ClassUnicode) -> Self {
         Self::from_ranges(&class.iter().map(|r| (r.start() as u32, r.end() as u32)).collect::<Vec<_>>())
     }
 }

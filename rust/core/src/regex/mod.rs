@@ -24,34 +24,28 @@ pub use lang::Lang;
 
 use crate::work;
 use syntax::Node;
+pub use syntax::{Dialect, Note, DIALECTS};
 
-/// How a pattern is written and what it means by default.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Dialect {
-    /// ECMA-262 as JSON Schema's `pattern` uses it: the pattern is found somewhere in the string.
-    Ecma,
-    /// Python's `re`: the pattern matches the whole string (`re.fullmatch`).
-    Python,
-}
-
-/// The language of a pattern: for [`Dialect::Ecma`] the strings in which it is found, for [`Dialect::Python`]
-/// the strings that it matches as a whole.
+/// The language of a pattern: for [`Dialect::Python`] the strings that it matches as a whole, for the others those in
+/// which it is found.
 pub fn parse(pattern: &str, dialect: Dialect) -> Result<Lang, RegexError> {
-    parse_with(pattern, dialect, dialect == Dialect::Python)
+    Ok(parse_with(pattern, dialect, dialect == Dialect::Python)?.0)
 }
 
-/// The language of a pattern: the strings that match as a whole if `anchored`, else those that hold a match.
-pub fn parse_with(pattern: &str, dialect: Dialect, anchored: bool) -> Result<Lang, RegexError> {
-    let node = read(pattern, dialect, false)?;
+/// The language of a pattern: the strings that match as a whole if `anchored`, else those that hold a match; and what
+/// was read otherwise than the dialect says.
+pub fn parse_with(
+    pattern: &str,
+    dialect: Dialect,
+    anchored: bool,
+) -> Result<(Lang, Vec<Note>), RegexError> {
+    let (node, notes) = read(pattern, dialect, false)?;
     let whole = if anchored { node } else { Node::concat(vec![Node::any(), node, Node::any()]) };
-    lower::lower(&whole)
+    Ok((lower::lower(&whole)?, notes))
 }
 
 /// The tree of a pattern; `ordered`: with lazy quantifiers, which say where a match in a text ends.
-fn read(pattern: &str, dialect: Dialect, ordered: bool) -> Result<Node, RegexError> {
+fn read(pattern: &str, dialect: Dialect, ordered: bool) -> Result<(Node, Vec<Note>), RegexError> {
     work::spend(pattern.len() as u64);
-    match dialect {
-        Dialect::Ecma => syntax::ecma::parse(pattern),
-        Dialect::Python => syntax::python::parse(pattern, ordered),
-    }
+    syntax::parse(pattern, dialect, ordered)
 }

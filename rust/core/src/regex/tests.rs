@@ -63,7 +63,7 @@ fn dialects_differ_in_their_classes() {
     check(Dialect::Ecma, r"^\uD83D\uDE00\u{1F600}\cJ\/[^][\b]$", &["😀😀\n/x\u{8}"], &[""]);
     check(Dialect::Ecma, r"^[]$", &[], &["", "]"]);
     check(Dialect::Python, r"[]a]+", &["]a"], &[""]);
-    check(Dialect::Ecma, r"^\_\Z{x}$", &["_Z{x}"], &["_"]);
+    check(Dialect::Auto, r"^\_\{x}\Z", &["_{x}"], &["_", "_{x}Z"]);
     check(Dialect::Ecma, r"^\p{Lu}\P{L}$", &["A1"], &["aa", "AA"]);
 }
 
@@ -78,6 +78,48 @@ fn flags_of_python() {
     check(Python, "(?P<n>a){2,}?", &["aa", "aaaa"], &["a"]);
 }
 
+/// What ECMA-262 refuses and others read in one way is read so, and each construct for itself.
+#[test]
+fn other_readers_are_heard_where_ecma_has_no_reading() {
+    use Dialect::Auto;
+    let cases: &[(&str, &[&str], &[&str])] = &[
+        (r"^[\p{L}\_ ]+$", &["José", "Jo_se"], &["p{L}", "a1"]),
+        (r"^\p{Lu}\-\d+$", &["É-1"], &["p{Lu}-1", "e-1"]),
+        (r"^[-a-z0-9_]+\Z", &["red-shoes"], &["red-shoesZ", "red-shoes\n"]),
+        (r"\A[a-z]{3}\z", &["abc"], &["Aabcz"]),
+        (r"^\pL\pN$", &["é1"], &["pLpN"]),
+        (r"^\x{41}\U00000042\U{43}\a$", &["ABC\u{7}"], &["xABC"]),
+        (r"(?i)^(yes|no)$", &["YES", "nO"], &["maybe"]),
+        (r"^(?i:k)(?s:.).$", &["\u{212A}\na"], &["ka\n"]),
+        (r"^(?P<y>\d{4})-(?P<m>\d\d)$", &["2024-05"], &["2024", "٢٠٢٤-05"]),
+        (r"^/{env}/a{,b}{c$", &["/{env}/a{,b}{c"], &["/env"]),
+        (r"^(?#x)a\é\07\101[\1]$", &["aé\u{7}A\u{1}"], &[]),
+        (r"^a(?i)b|c$", &["aB", "xC"], &["AB"]),
+        (r"^(?:a**){2}$", &["aaa", ""], &["b"]),
+    ];
+    for (pattern, yes, no) in cases {
+        check(Auto, pattern, yes, no);
+        let (_, notes) = super::parse_with(pattern, Auto, false).expect("read before");
+        assert_eq!(notes.is_empty(), pattern.starts_with("^(?i:"), "{pattern}: {notes:?}");
+        let strict = parse(pattern, Dialect::Ecma);
+        assert_eq!(strict.is_ok(), notes.is_empty(), "{pattern}");
+    }
+}
+
+#[test]
+fn rust_has_its_own_parser() {
+    use Dialect::Rust;
+    check(Rust, r"^[[:alpha:]&&[^x]]+\z", &["ab"], &["ax", ":]", "é"]);
+    check(Rust, r"^\w+$", &["José", "e\u{301}"], &["a b", "a\n"]);
+    check(Rust, r"\<a\>", &["a", "-a-"], &["ab", "ba"]);
+    check(Rust, "(?Rm)^a$", &["a\r\nb", "b\ra"], &["ab"]);
+    check(Rust, "(?x) a [ b c ] # d", &["ab"], &["a b"]);
+    check(Rust, "(?U)^a+$", &["aa"], &[""]);
+    check(Rust, "^a{ 2 }++$", &["aa", "aaaa"], &["a"]);
+    check(Rust, r"(?i)^\P{Lu}$", &["1"], &["A", "a"]);
+    check(Rust, r"(?-u)^\w$", &["a"], &["é"]);
+}
+
 #[test]
 fn what_is_refused_says_where() {
     use RegexErrorKind::{Invalid, Limit, Unsupported};
@@ -88,6 +130,16 @@ fn what_is_refused_says_where() {
         (Dialect::Ecma, "a**", Invalid, 3),
         (Dialect::Ecma, "[b-a]", Invalid, 2),
         (Dialect::Ecma, "x(?i)", Invalid, 2),
+        (Dialect::Ecma, r"[\p{L}\_]", Invalid, 7),
+        (Dialect::Auto, r"a\q", Invalid, 2),
+        (Dialect::Auto, r"\d{,3}", Invalid, 3),
+        (Dialect::Auto, r"a\<b", Invalid, 2),
+        (Dialect::Auto, r"[[:alpha:]]", Invalid, 11),
+        (Dialect::Auto, r"[\w-.]", Invalid, 2),
+        (Dialect::Auto, "a++", Invalid, 3),
+        (Dialect::Auto, "(?x)a b", Invalid, 3),
+        (Dialect::Rust, "é(?=a)", Invalid, 2),
+        (Dialect::Rust, r"\Z", Invalid, 1),
         (Dialect::Ecma, r"(a)\1", Unsupported, 4),
         (Dialect::Ecma, r"(?<n>a)\k<n>", Unsupported, 8),
         (Dialect::Ecma, "a{2000000}", Limit, 2),
@@ -128,7 +180,7 @@ fn the_structural_way_agrees_with_the_automaton() {
         ["^a|b$", r"\ba+\b", "(^|b)a", "((?!ab).)*$", "(?:(?=a)..)+", "^((^|b)a)*$", "a(?!b)", "(?=.b)a*b*"];
     let texts = texts_over("ab-", 5);
     for pattern in patterns {
-        let inner = super::syntax::ecma::parse(pattern).expect("a valid pattern");
+        let inner = super::syntax::parse(pattern, Dialect::Ecma, false).expect("a valid pattern").0;
         let node = Node::concat(vec![Node::any(), inner, Node::any()]);
         let structural = lower::lower(&node).expect("a lowering");
         let general = lower::by_automaton(&node).expect("an automaton");

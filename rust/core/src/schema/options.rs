@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use crate::error::{Error, Kind, Result};
 pub use crate::lexical::number::Numbers;
+use crate::regex::Dialect;
 
 /// In which order the keys of an object may come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -59,6 +60,8 @@ pub struct Options {
     pub report_unsupported: bool,
     /// Keys that look like a keyword and are none are refused instead of being reported.
     pub strict: bool,
+    /// How patterns are written where their subschema does not say it.
+    pub pattern_dialect: Dialect,
     /// Other documents, by their URI, as JSON texts.
     pub registry: Vec<(String, String)>,
     /// Texts that may not occur in the document as it is written; each holds a character that only strings do.
@@ -66,7 +69,7 @@ pub struct Options {
 }
 
 /// The options that have names and the names of their values, the default first.
-pub const CHOICES: [(&str, &[&str]); 7] = [
+pub const CHOICES: [(&str, &[&str]); 8] = [
     ("order", &["declared", "any"]),
     ("whitespace", &["natural", "compact", "spaced", "indent", "any"]),
     ("numbers", &["natural", "canonical", "any"]),
@@ -74,6 +77,7 @@ pub const CHOICES: [(&str, &[&str]); 7] = [
     ("formats", &["assert", "annotate"]),
     ("additional", &["schema", "forbid"]),
     ("unsupported", &["refuse", "report"]),
+    ("pattern_dialect", &["auto", "ecma", "python", "rust"]),
 ];
 
 impl Default for Options {
@@ -87,6 +91,7 @@ impl Default for Options {
             forbid_additional: false,
             report_unsupported: false,
             strict: false,
+            pattern_dialect: Dialect::Auto,
             registry: Vec::new(),
             without: Vec::new(),
         }
@@ -97,6 +102,9 @@ impl Options {
     /// Chooses by the names of an option and of its value.
     pub fn set(&mut self, name: &str, value: &str) -> Result<()> {
         match (name, value) {
+            ("pattern_dialect", _) => {
+                self.pattern_dialect = Dialect::named(value).ok_or_else(|| unknown(name, value))?;
+            }
             ("order", "declared") => self.order = Order::Declared,
             ("order", "any") => self.order = Order::Any,
             ("whitespace", "natural") => self.whitespace = Whitespace::Natural,

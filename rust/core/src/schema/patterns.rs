@@ -12,11 +12,24 @@ use super::{NameId, Schema};
 use crate::hash::KeyedMap;
 use crate::held;
 use crate::lexical::{TermId, Terms};
-use crate::regex::Lang;
+use crate::error::{Error, Kind, Result};
+use crate::regex::{self, Dialect, Lang, Note, RegexErrorKind, DIALECTS};
+use crate::schema::document::JsonNodeId;
+
+/// Beside `pattern` and `patternProperties`: the dialect that they are written in.  Types say so of their fields' patterns.
+pub(super) const DIALECT: &str = "x-pattern-dialect";
+
+/// A pattern that was read.
+pub(crate) struct Pattern {
+    lang: Lang,
+    notes: Vec<Note>,
+    /// What it is to the lexicon, once a value has needed it.
+    term: Option<TermId>,
+}
 
 pub(crate) struct Patterns {
-    pub parsed: KeyedMap<Box<str>, Lang>,
-    pub terms: KeyedMap<Box<str>, TermId>,
+    /// Patterns by their dialect.
+    read: [KeyedMap<Box<str>, Pattern>; DIALECTS.len()],
     pub formats: KeyedMap<Box<str>, Option<TermId>>,
     pub matches: FxHashMap<(TermId, NameId), bool>,
     /// Combinations of key patterns, by the patterns.
@@ -30,8 +43,7 @@ pub(crate) struct Patterns {
 impl Default for Patterns {
     fn default() -> Self {
         Patterns {
-            parsed: KeyedMap::default(),
-            terms: KeyedMap::default(),
+            read: Default::default(),
             formats: KeyedMap::default(),
             matches: FxHashMap::default(),
             cells: FxHashMap::default(),
@@ -43,8 +55,7 @@ impl Default for Patterns {
 
 impl Patterns {
     pub fn bytes(&self) -> usize {
-        held::map(&self.parsed)
-            + held::map(&self.terms)
+        self.read.iter().map(held::map).sum::<usize>()
             + held::map(&self.formats)
             + held::map(&self.matches)
             + held::map(&self.cells)
@@ -52,7 +63,71 @@ impl Patterns {
     }
 }
 
+impl Patterns {
+    fn get(&self, pattern: &str, dialect: Dialect) -> Option<&Pattern> {
+        self.read[dialect as usize].get(pattern)
+    }
+}
+
 impl Schema {
+    /// The dialect of the patterns in a subschema.
+    fn dialect(&self, node: JsonNodeId) -> Result<Dialect> {
+        let Some(named) = self.doc.key(node, DIALECT) else { return Ok(self.options.pattern_dialect) };
+        self.doc.str(named).and_then(Dialect::named).ok_or_else(|| {
+            let names = DIALECTS.map(|d| format!("{:?}", d.0)).join(", ");
+            let message = format!("{DIALECT:?} must be one of {names}");
+            Error::new(Kind::InvalidSchema, message).at(&self.doc.pointer(named)).keyword(DIALECT)
+        })
+    }
+
+    /// The texts in which a pattern of a subschema is found; `None` when it is not supported and only reported.
+    pub(crate) fn pattern(&mut self, node: JsonNodeId, pattern: &str) -> Result<Option<TermId>> {
+        let dialect = self.dialect(node)?;
+        let Some(read) = self.patterns.read[dialect as usize].get_mut(pattern) else { return Ok(None) };
+        let terms = &mut self.lexicon.terms;
+        Ok(Some(*read.term.get_or_insert_with(|| terms.lower(&read.lang))))
+    }
+
+    /// Reads a pattern of a subschema that stands at `at`; what it means to the lexicon is found when a value is compiled.
+    pub(crate) fn check_pattern(&mut self, node: JsonNodeId, pattern: &str, at: JsonNodeId) -> Result<()> {
+        let dialect = self.dialect(node)?;
+        if self.patterns.get(pattern, dialect).is_none() {
+            match regex::parse_with(pattern, dialect, false) {
+                Ok((lang, notes)) => {
+                    let read = Pattern { lang, notes, term: None };
+                    self.patterns.read[dialect as usize].insert(pattern.into(), read);
+                }
+                Err(error) => return self.refuse_pattern(pattern, at, &error),
+            }
+        }
+        let notes = self.patterns.get(pattern, dialect).map_or(Vec::new(), |read| read.notes.clone());
+        for Note { column, message } in notes {
+            let place = self.doc.pointer(at);
+            self.note(format!("read: pattern {} at {place}, column {column}: {message}", quoted(pattern)));
+        }
+        Ok(())
+    }
+
+    fn refuse_pattern(&mut self, pattern: &str, at: JsonNodeId, error: &regex::RegexError) -> Result<()> {
+        let kind = match error.kind {
+            RegexErrorKind::Invalid => Kind::InvalidSchema,
+            RegexErrorKind::Unsupported => Kind::UnsupportedSchema,
+            RegexErrorKind::Limit => Kind::LimitExceeded,
+        };
+        let message = format!("the pattern {}: {}", quoted(pattern), error.message);
+        if kind == Kind::UnsupportedSchema && self.options.report_unsupported {
+            self.note(format!("ignored: {message}"));
+            return Ok(());
+        }
+        Err(Error::new(kind, message).column(error.column).at(&self.doc.pointer(at)))
+    }
+
+    /// Whether some text is plainly in the language of a subschema's pattern.
+    pub(crate) fn pattern_has_words(&self, node: JsonNodeId, value: JsonNodeId) -> bool {
+        let (Some(pattern), Ok(dialect)) = (self.doc.str(value), self.dialect(node)) else { return false };
+        self.patterns.get(pattern, dialect).is_some_and(|read| read.lang.plainly_has_words())
+    }
+
     /// Whether a key is in the language of a pattern.
     pub(crate) fn key_matches(&mut self, pattern: TermId, name: NameId) -> bool {
         if let Some(&known) = self.patterns.matches.get(&(pattern, name)) {
@@ -62,5 +137,12 @@ impl Schema {
         let answer = self.lexicon.terms.accepts(pattern, &text);
         self.patterns.matches.insert((pattern, name), answer);
         answer
+    }
+}
+
+fn quoted(pattern: &str) -> String {
+    match pattern.char_indices().nth(80) {
+        Some((end, _)) => format!("{:?}...", &pattern[..end]),
+        None => format!("{pattern:?}"),
     }
 }

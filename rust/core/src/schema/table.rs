@@ -156,7 +156,7 @@ pub fn check(schema: &mut Schema, root: JsonNodeId) -> Result<()> {
             {
                 schema.compiled.eager.push(node);
             }
-            check_keyword(schema, draft, keyword, what, value)
+            check_keyword(schema, node, draft, keyword, what, value)
                 .map_err(|e| e.at(&schema.doc.pointer(value)).keyword(keyword))?;
             let mut next = subschemas(schema, what, value);
             if what == Reference {
@@ -187,6 +187,7 @@ fn looks_around(pattern: &str) -> bool {
 
 fn check_keyword(
     schema: &mut Schema,
+    node: JsonNodeId,
     draft: Draft,
     keyword: &str,
     what: Holds,
@@ -214,8 +215,7 @@ fn check_keyword(
             Json::Object(entries) if entries.iter().all(|e| is_schema(e.1)) => {
                 if what == PatternMap {
                     for (pattern, at) in entries.iter() {
-                        let place = schema.doc.pointer(*at);
-                        schema.check_pattern(pattern).map_err(|e| e.at(&place))?;
+                        schema.check_pattern(node, pattern, *at)?;
                     }
                 }
                 Ok(())
@@ -255,7 +255,7 @@ fn check_keyword(
         Text | Reference if doc.str(value).is_none() => wrong("a string"),
         Text => schema.check_format(value),
         Pattern => match json {
-            Json::String(pattern) => schema.check_pattern(&pattern).map(|_| ()),
+            Json::String(pattern) => schema.check_pattern(node, &pattern, value),
             _ => wrong("a regular expression"),
         },
         Type => check_type(schema, value),

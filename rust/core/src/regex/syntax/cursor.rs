@@ -1,19 +1,11 @@
-//! Reading a pattern character by character, with columns; what both dialects share.
+//! A pattern character by character, with columns.
 
-use super::assemble::Assembler;
 use super::{MAX_COUNT, MAX_LENGTH};
-use crate::regex::charset::CharSet;
 use crate::regex::error::RegexError;
 
 pub(super) struct Cursor {
     chars: Vec<char>,
     at: usize,
-}
-
-/// One member of a bracketed class, or the meaning of an escape that stands for characters.
-pub(super) enum Member {
-    Char(u32),
-    Set(CharSet),
 }
 
 impl Cursor {
@@ -34,6 +26,16 @@ impl Cursor {
 
     pub fn peek(&self) -> Option<char> {
         self.chars.get(self.at).copied()
+    }
+
+    /// The character `places` behind the next one.
+    pub fn ahead(&self, places: usize) -> Option<char> {
+        self.chars.get(self.at + places).copied()
+    }
+
+    /// The character that was read last.
+    pub fn before(&self) -> Option<char> {
+        self.chars.get(self.at.checked_sub(1)?).copied()
     }
 
     pub fn next(&mut self) -> Option<char> {
@@ -65,6 +67,17 @@ impl Cursor {
         let value = slice.iter().try_fold(0, |value, c| Some(value * 16 + c.to_digit(16)?))?;
         self.at += digits;
         Some(value)
+    }
+
+    /// `{`, hexadecimal digits, `}`.
+    pub fn hex_in_braces(&mut self) -> Option<u32> {
+        let mut value: Option<u32> = None;
+        self.eat("{");
+        while let Some(digit) = self.peek().and_then(|c| c.to_digit(16)) {
+            value = Some(value.unwrap_or(0).saturating_mul(16).saturating_add(digit));
+            self.at += 1;
+        }
+        value.filter(|_| self.eat("}"))
     }
 
     /// A run of decimal digits, saturating; `None` if there is none.
@@ -115,55 +128,6 @@ impl Cursor {
         }
     }
 
-    /// Everything after an opening bracket `[`, members read by `member`; `]` is stepped over.
-    /// `strict`: a range with a set as one end is an error (else the `-` is a character).
-    pub fn class_ranges(
-        &mut self,
-        strict: bool,
-        leading_bracket: bool,
-        mut member: impl FnMut(&mut Cursor) -> Result<Member, RegexError>,
-    ) -> Result<CharSet, RegexError> {
-        let negative = self.at > 0 && self.chars[self.at - 1] == '^';
-        let open = self.column() - 1 - usize::from(negative);
-        let mut ranges: Vec<(u32, u32)> = Vec::new();
-        let mut first = leading_bracket;
-        loop {
-            let column = self.column();
-            match self.peek() {
-                None => return Err(RegexError::invalid(open, "the class `[` is not closed by `]`")),
-                Some(']') if !first => break,
-                Some(_) => {}
-            }
-            first = false;
-            let low = member(self)?;
-            let dash = self.peek() == Some('-') && self.chars.get(self.at + 1).is_some_and(|c| *c != ']');
-            if !dash {
-                push_member(&mut ranges, low);
-                continue;
-            }
-            self.next();
-            match (low, member(self)?) {
-                (Member::Char(low), Member::Char(high)) if low <= high => ranges.push((low, high)),
-                (Member::Char(_), Member::Char(_)) => {
-                    return Err(RegexError::invalid(column, "the range in the class runs backwards"));
-                }
-                _ if strict => {
-                    return Err(RegexError::invalid(
-                        column,
-                        "a range in a class needs characters at both ends",
-                    ))
-                }
-                (low, high) => {
-                    push_member(&mut ranges, low);
-                    ranges.push((u32::from('-'), u32::from('-')));
-                    push_member(&mut ranges, high);
-                }
-            }
-        }
-        self.next();
-        Ok(CharSet::from_ranges(&ranges))
-    }
-
     /// `{m}`, `{m,}`, `{m,n}` and, where `open_low`, `{,n}`; `None` (and no step) if it is no quantifier.
     fn counts(&mut self, open_low: bool) -> Option<(u32, Option<u32>)> {
         let column = self.column();
@@ -211,14 +175,20 @@ impl Cursor {
         Ok(Some((low, high)))
     }
 
-    pub fn finish(&self, tree: Assembler) -> Result<super::Node, RegexError> {
-        tree.finish(self.column())
+    /// What stands in braces here.
+    pub fn braced(&self) -> String {
+        let end = self.chars[self.at..].iter().position(|&c| c == '}').map_or(1, |end| end + 1);
+        self.chars[self.at..self.at + end].iter().collect()
     }
-}
 
-fn push_member(ranges: &mut Vec<(u32, u32)>, member: Member) {
-    match member {
-        Member::Char(c) => ranges.push((c, c)),
-        Member::Set(set) => ranges.extend(set.0),
+    /// Whether the braces here hold what is a count for one reader alone: `{,3}` for Python's, `{ 3 }` for Rust's.
+    pub fn counts_otherwise(&self) -> bool {
+        let text = self.braced();
+        let Some(inner) = text.strip_prefix('{').and_then(|text| text.strip_suffix('}')) else {
+            return false;
+        };
+        let of_a_count = |c: char| c.is_ascii_digit() || c == ',' || c.is_whitespace();
+        let some = inner.contains(|c: char| c.is_ascii_digit() || c == ',');
+        some && inner.chars().all(of_a_count) && inner.matches(',').count() <= 1
     }
 }

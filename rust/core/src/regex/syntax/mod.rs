@@ -1,16 +1,23 @@
-//! Pattern text -> [`Node`], for two dialects.
+//! Pattern text -> [`Node`], for each dialect.
 //!
-//! [`ecma`] and [`python`] read what differs between the dialects (escapes, classes, flags) and reduce the
-//! text to atoms, groups, bars and quantifiers; [`assemble`] hands that skeleton to the parser of
-//! `fancy-regex`, which knows lookarounds; sets, Unicode tables and folding are `regex-syntax`'s.
+//! [`dialect`] has what the dialects mean and who reads a construct; [`reader`] reads groups and quantifiers, [`escape`] what
+//! follows a backslash, [`property`] `\p{..}`, [`class`] brackets, and [`tree`] puts the nodes together.  Rust's own dialect is
+//! read by `regex-syntax`, which is that dialect ([`rust`]); the Unicode tables are that crate's too.
 
-mod assemble;
+mod class;
 mod cursor;
-pub(super) mod ecma;
+pub(super) mod dialect;
+mod escape;
 pub(super) mod node;
-pub(super) mod python;
+mod property;
+mod reader;
+mod rust;
+mod tree;
 
+pub use dialect::{Dialect, Note, DIALECTS};
 pub use node::Node;
+
+use super::error::RegexError;
 
 /// The longest pattern that is read, in bytes.
 pub const MAX_LENGTH: usize = 1 << 20;
@@ -18,3 +25,11 @@ pub const MAX_LENGTH: usize = 1 << 20;
 pub const MAX_NESTING: usize = 250;
 /// The greatest count of a `{m,n}`.
 pub const MAX_COUNT: u32 = 1_000_000;
+
+/// The tree of a pattern, and what was read otherwise than its dialect says; `ordered`: with lazy quantifiers.
+pub fn parse(pattern: &str, dialect: Dialect, ordered: bool) -> Result<(Node, Vec<Note>), RegexError> {
+    match dialect {
+        Dialect::Rust => Ok((rust::parse(pattern, ordered)?, Vec::new())),
+        _ => reader::Reader::new(pattern, dialect, ordered)?.read(),
+    }
+}

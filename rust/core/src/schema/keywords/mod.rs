@@ -109,7 +109,7 @@ pub(super) fn compile(schema: &mut Schema, node: JsonNodeId) -> Result<ValId> {
                 number::apply(schema, &site, &mut parts, keyword, at)
             }
             ("minLength" | "maxLength" | "pattern" | "format", _) => {
-                string::apply(schema, &mut parts, keyword, at)?
+                string::apply(schema, &site, &mut parts, keyword, at)?
             }
             ("items" | "prefixItems" | "additionalItems", _) if !std::mem::replace(&mut listed, true) => {
                 array::items(schema, &site, &mut parts);

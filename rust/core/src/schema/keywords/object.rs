@@ -29,7 +29,7 @@ pub(super) fn layout(schema: &mut Schema, node: JsonNodeId) -> Result<Layout> {
     }
     let mut patterns = Vec::new();
     for (pattern, at) in entries(schema, "patternProperties") {
-        if let Some(term) = schema.pattern(&pattern)? {
+        if let Some(term) = schema.pattern(node, &pattern)? {
             patterns.push((term, schema.node_sub(at)));
         }
     }

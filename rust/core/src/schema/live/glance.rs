@@ -67,7 +67,7 @@ impl Schema {
                     (&mut cuts, true)
                 }
                 "format" => (&mut cuts, free),
-                "pattern" => (&mut cuts, free && self.pattern_has_words(value)),
+                "pattern" => (&mut cuts, free && self.pattern_has_words(node, value)),
                 "enum" => (&mut cuts, free && self.texts_are_of_type(node, self.doc.items(value), looks)),
                 "const" => (&mut cuts, free && self.texts_are_of_type(node, &[value], looks)),
                 "required" => (&mut cuts, self.required_are_live(node, value, looks)),
@@ -88,11 +88,6 @@ impl Schema {
             // told when it is compiled
             Err(_) => false,
         }
-    }
-
-    fn pattern_has_words(&self, value: JsonNodeId) -> bool {
-        let parsed = self.doc.str(value).and_then(|pattern| self.patterns.parsed.get(pattern));
-        parsed.is_some_and(|lang| lang.plainly_has_words())
     }
 
     /// Some text, and texts alone: what another value is takes arithmetic.
