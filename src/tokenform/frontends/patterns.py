@@ -1,7 +1,8 @@
 """Regular expressions, lists of choices and free text as grammars.
 
 Purpose: the constraints that are plain regular languages.
-Invariant: a pattern describes the whole text, as `re.fullmatch` reads it, unless ECMA-262 is asked for.
+Invariant: a pattern describes the whole text, as `re.fullmatch` reads it, unless another dialect is asked
+for.
 """
 
 from __future__ import annotations
@@ -18,7 +19,9 @@ from tokenform.frontends.unicode import check_text
 _FLAGS = ((re.IGNORECASE, "i"), (re.MULTILINE, "m"), (re.DOTALL, "s"), (re.VERBOSE, "x"))
 
 
-def regex(pattern: str | re.Pattern[str], *, dialect: Literal["python", "ecma"] = "python") -> Grammar:
+def regex(
+    pattern: str | re.Pattern[str], *, dialect: Literal["python", "ecma", "rust", "auto"] = "python"
+) -> Grammar:
     r"""The texts that match a pattern.
 
     Classes are those of the dialect: in "python", `\d`, `\w` and `\s` are Unicode's (`\d` takes "٣" too); in
@@ -32,8 +35,9 @@ def regex(pattern: str | re.Pattern[str], *, dialect: Literal["python", "ecma"] 
 
     Args:
         pattern: text, or a compiled pattern, whose flags count.
-        dialect: "python", as `re.fullmatch` reads it; or "ecma", as JSON Schema's `pattern` does (a text
-            that has a match anywhere).
+        dialect: "python", as `re.fullmatch` reads it; or, for texts that have a match anywhere, "ecma"
+            (ECMA-262 with the `u` flag), "rust" (Rust's `regex`) or "auto", as JSON Schema's `pattern` is
+            read: ECMA-262, and what that refuses as others read it, which `Grammar.report` then says.
     Raises:
         InvalidRegex: `column` is the place of the mistake.
         UnsupportedRegex: backreferences and whatever else is not regular.
@@ -48,8 +52,8 @@ def regex(pattern: str | re.Pattern[str], *, dialect: Literal["python", "ecma"] 
         pattern = f"(?{flags}){pattern.pattern}" if flags else pattern.pattern
     if not isinstance(pattern, str):
         raise InvalidRegex(f"a pattern is a str or a compiled pattern, not {type(pattern).__name__}.")
-    if dialect not in ("python", "ecma"):
-        raise OptionError(f"dialect={dialect!r} is not known; choose 'python' or 'ecma'.")
+    if dialect not in ("python", "ecma", "rust", "auto"):
+        raise OptionError(f"dialect={dialect!r} is not known; choose 'python', 'ecma', 'rust' or 'auto'.")
     check_text(pattern, InvalidRegex)
     form = {"language": {"regex": pattern, "dialect": dialect}}
     return Grammar(_core.regex(pattern, dialect=dialect), form=form, source=pattern)

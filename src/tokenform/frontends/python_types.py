@@ -23,6 +23,7 @@ from tokenform.frontends.grammar import Grammar
 from tokenform.frontends.json_text import read_json
 from tokenform.frontends.meanings import meant, told, within_floats
 from tokenform.frontends.nested_json import with_nested
+from tokenform.frontends.pattern_dialects import without_dialects
 from tokenform.frontends.portable_types import portable
 from tokenform.frontends.readable import Readable
 from tokenform.frontends.structs import StructReader, holds_struct
@@ -59,7 +60,8 @@ def from_type(tp: Any, *, name: str | None = None, **options: Any) -> Grammar:
         enforced = within_floats(enforced)
     read.in_order = options.get("order", "declared") == "declared"
     inner = with_nested(enforced, options)
-    return Grammar(inner.core, form=inner.form, read=read, source=inner.source, schema=told(schema))
+    shown = without_dialects(told(schema))
+    return Grammar(inner.core, form=inner.form, read=read, source=inner.source, schema=shown)
 
 
 def is_type(value: Any) -> bool:

@@ -18,12 +18,12 @@ from fractions import Fraction
 from typing import Any
 
 from pydantic.errors import PydanticInvalidForJsonSchema
-from pydantic.json_schema import GenerateJsonSchema
 
 from tokenform.frontends.json_names import names_read
 from tokenform.frontends.meanings import MEANING, exactly
 from tokenform.frontends.network_patterns import url_lists, urls
 from tokenform.frontends.number_patterns import base64_texts, decimals, hex_texts
+from tokenform.frontends.pattern_dialects import WithDialects
 from tokenform.frontends.text_ranges import NEVER
 from tokenform.frontends.time_patterns import dates, datetimes, durations, times
 from tokenform.frontends.type_rules import BOUNDS, members_read, same_day, spaces
@@ -36,7 +36,7 @@ _ROUNDED = 4_000_000
 _DAY = datetime.timedelta(days=1)
 
 
-class Readable(GenerateJsonSchema):
+class Readable(WithDialects):
     """pydantic's export, with meanings."""
 
     def __init__(self, *args: Any, **keywords: Any) -> None:

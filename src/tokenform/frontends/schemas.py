@@ -38,6 +38,7 @@ def json_schema(
     formats: Literal["assert", "annotate"] = "assert",
     additional: Literal["schema", "forbid"] = "schema",
     unsupported: Literal["refuse", "report"] = "refuse",
+    pattern_dialect: Literal["auto", "ecma", "python", "rust"] = "auto",
     strict: bool = False,
     registry: Mapping[str, Schema] | None = None,
     strings_in: Mapping[str, Grammar] | None = None,
@@ -61,6 +62,10 @@ def json_schema(
         formats: `format` is enforced, or only annotates.
         additional: undeclared properties as the schema says, or never.
         unsupported: a keyword that can't be enforced is refused, or ignored and reported.
+        pattern_dialect: whose reader `pattern` and `patternProperties` are written for: "ecma" (ECMA-262 with
+            the `u` flag), "python" (`re`), "rust" (`regex`), or "auto": ECMA-262's, and what that refuses as
+            the others read it, where they agree; `Grammar.report` says so.  A subschema with
+            `x-pattern-dialect` says it for itself.
         strict: keys of the schema that look like a keyword and are none (`propertys`, `requird`), and
             those of other engines (`x-guidance`), are refused; else they are named in `Grammar.report` and in
             a `SchemaWarning`.
@@ -79,6 +84,7 @@ def json_schema(
         "formats": formats,
         "additional": additional,
         "unsupported": unsupported,
+        "pattern_dialect": pattern_dialect,
     }
     text = schema_text(schema)
     known = _known_schemas(text, registry)

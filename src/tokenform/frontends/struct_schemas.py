@@ -15,6 +15,7 @@ from typing import Any, Literal
 from tokenform.frontends.json_names import INTEGER
 from tokenform.frontends.meanings import MEANING, exactly
 from tokenform.frontends.number_patterns import base64_texts
+from tokenform.frontends.pattern_dialects import in_python
 from tokenform.frontends.text_ranges import signed_integers
 from tokenform.frontends.time_patterns import dates, plain_durations, written_moments
 
@@ -32,7 +33,7 @@ def read_schema(tp: Any) -> dict[str, Any]:
     """The schema of a type's documents, with meanings (`meanings.meant`)."""
     import msgspec
 
-    made: dict[str, Any] = msgspec.json.schema(tp)
+    made: dict[str, Any] = in_python(msgspec.json.schema(tp))
     _Walk(made).narrow(made, msgspec.inspect.type_info(tp))
     return made
 

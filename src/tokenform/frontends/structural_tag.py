@@ -235,9 +235,9 @@ class _Reader:
 
     def regex(self, spec: Any, place: str, after: tuple[str, ...], depth: int) -> Node:
         pattern = _str(spec, "pattern", place)
-        self._parts.append((f"{place}/pattern", lambda: regex(pattern, dialect="ecma")))
+        self._parts.append((f"{place}/pattern", lambda: regex(pattern, dialect="auto")))
         # `\d` is a digit of ASCII, as those who write tags and read calls take it
-        return Given({"language": {"regex": f"^(?:{pattern})$", "dialect": "ecma"}})
+        return Given({"language": {"regex": f"^(?:{pattern})$", "dialect": "auto"}})
 
     def grammar(self, spec: Any, place: str, after: tuple[str, ...], depth: int) -> Node:
         text = _str(spec, "grammar", place)

@@ -34,11 +34,7 @@ pub fn parse(pattern: &str, dialect: Dialect) -> Result<Lang, RegexError> {
 
 /// The language of a pattern: the strings that match as a whole if `anchored`, else those that hold a match; and what
 /// was read otherwise than the dialect says.
-pub fn parse_with(
-    pattern: &str,
-    dialect: Dialect,
-    anchored: bool,
-) -> Result<(Lang, Vec<Note>), RegexError> {
+pub fn parse_with(pattern: &str, dialect: Dialect, anchored: bool) -> Result<(Lang, Vec<Note>), RegexError> {
     let (node, notes) = read(pattern, dialect, false)?;
     let whole = if anchored { node } else { Node::concat(vec![Node::any(), node, Node::any()]) };
     Ok((lower::lower(&whole)?, notes))

@@ -9,15 +9,18 @@ use rustc_hash::FxHashMap;
 
 use super::live::object::Cell;
 use super::{NameId, Schema};
+use crate::error::{Error, Kind, Result};
 use crate::hash::KeyedMap;
 use crate::held;
 use crate::lexical::{TermId, Terms};
-use crate::error::{Error, Kind, Result};
 use crate::regex::{self, Dialect, Lang, Note, RegexErrorKind, DIALECTS};
 use crate::schema::document::JsonNodeId;
 
 /// Beside `pattern` and `patternProperties`: the dialect that they are written in.  Types say so of their fields' patterns.
 pub(super) const DIALECT: &str = "x-pattern-dialect";
+
+/// Lines of a report from which on patterns are not told one by one.
+const MOST: usize = 100;
 
 /// A pattern that was read.
 pub(crate) struct Pattern {
@@ -103,7 +106,14 @@ impl Schema {
         let notes = self.patterns.get(pattern, dialect).map_or(Vec::new(), |read| read.notes.clone());
         for Note { column, message } in notes {
             let place = self.doc.pointer(at);
-            self.note(format!("read: pattern {} at {place}, column {column}: {message}", quoted(pattern)));
+            if self.report.len() < MOST {
+                self.note(format!(
+                    "read: pattern {} at {place}, column {column}: {message}",
+                    quoted(pattern)
+                ));
+            } else if self.report.len() == MOST {
+                self.report.push(format!("read: more patterns from {place} on, as the dialects of others"));
+            }
         }
         Ok(())
     }

@@ -12,7 +12,16 @@ from typing import Any
 from tokenform.batch.workers import run_tasks
 from tokenform.bench.data import DRAFTS
 from tokenform.bench.maskcheck import add_data_arguments, add_option_arguments, chosen_options, select
-from tokenform.bench.suites import differential, fuzz_corpus, hostile, mutations, official, walks, writers
+from tokenform.bench.suites import (
+    differential,
+    fuzz_corpus,
+    hostile,
+    mutations,
+    official,
+    patterns,
+    walks,
+    writers,
+)
 from tokenform.bench.tables import text_table
 
 BASELINE = Path(__file__).resolve().parents[4] / "tests" / "suites" / "baseline.json"
@@ -122,6 +131,15 @@ def run_writers(arguments: argparse.Namespace) -> int:
     return 0 if taken.share >= arguments.least else 1
 
 
+def run_patterns(arguments: argparse.Namespace) -> int:
+    given = patterns.patterns_of_data(arguments.data) if arguments.data else []
+    findings, read = patterns.run(arguments.count, arguments.seed, given)
+    for one in findings:
+        print(f"{one.dialect}  {one.pattern!r}  {one.detail}"[: arguments.width])
+    print(f"{len(findings)} findings; read: {dict(read)}")
+    return 1 if findings else 0
+
+
 def run_corpus(arguments: argparse.Namespace) -> int:
     print(f"{fuzz_corpus.make(arguments.folder)} seeds in {arguments.folder}")
     return 0
@@ -172,6 +190,10 @@ def parser() -> argparse.ArgumentParser:
     sub.add_argument("--seconds", type=float, default=60.0, help="for each frontend")
     sub.add_argument("--seed", type=int, default=0)
     sub.add_argument("--timeout", type=float, default=60.0, help="seconds for a batch of examples")
+    sub = command("patterns", run_patterns, "patterns against the readers of their dialects")
+    sub.add_argument("--count", type=int, default=1000, help="random patterns")
+    sub.add_argument("--seed", type=int, default=0)
+    sub.add_argument("--data", type=Path, help="a folder of data, whose patterns are judged too")
     sub = command("corpus", run_corpus, "seeds for the fuzz targets")
     sub.add_argument("folder", type=Path)
     return top

@@ -26,6 +26,7 @@ from tokenform.errors import InvalidSchema, InvalidType, ToolError
 from tokenform.frontends import forms
 from tokenform.frontends.grammar import Grammar
 from tokenform.frontends.json_text import loads
+from tokenform.frontends.pattern_dialects import WithDialects, without_dialects
 from tokenform.frontends.tools.judge import fault, is_schema, report
 
 # Most levels of a schema of arguments; what is made of it goes through them one inside the other.
@@ -107,7 +108,8 @@ class Tool:
 
     def to_openai(self) -> dict[str, Any]:
         """The definition as chat templates take it."""
-        function = {"name": self.name, "description": self.description, "parameters": dict(self.parameters)}
+        parameters = without_dialects(self.parameters)
+        function = {"name": self.name, "description": self.description, "parameters": parameters}
         return {"type": "function", "function": function}
 
 
@@ -309,7 +311,7 @@ def _adapter(model: Any, name: str) -> tuple[Any, dict[str, Any]]:
 
     try:
         adapter = pydantic.TypeAdapter(model)
-        schema = adapter.json_schema(by_alias=True, mode="validation")
+        schema = adapter.json_schema(by_alias=True, mode="validation", schema_generator=WithDialects)
     except (
         PydanticInvalidForJsonSchema,
         PydanticSchemaGenerationError,

@@ -1,7 +1,8 @@
 //! Characters in brackets.
 //!
 //! ECMA-262 and Python's `re` read the same members; they differ on a `]` that stands first.  Rust's sets inside of sets,
-//! `[:alpha:]`, `&&`, `--` and `~~` are characters to both, but a `]` behind them closes another set there than here.
+//! `[:alpha:]`, `&&`, `--` and `~~` are characters to both.  Where a reader sees another end of the class than ECMA-262
+//! does, a `]` that follows, which is nothing in ECMA-262, is refused.
 
 use super::escape::Escape;
 use super::reader::Reader;
@@ -24,8 +25,12 @@ impl Reader {
             let column = self.text.column();
             match self.text.peek() {
                 None => return Err(RegexError::invalid(open, "the class `[` is not closed by `]`")),
-                Some(']') if !first => break,
-                Some('[') => self.bracket_in_class = true,
+                Some(']') if !first => {
+                    // Python and Rust take the `]` of `[]` and `[^]` for a member
+                    self.class_differs |= ranges.is_empty();
+                    break;
+                }
+                Some('[') => self.class_differs = true,
                 Some(_) => {}
             }
             first = false;
@@ -42,7 +47,8 @@ impl Reader {
                     return Err(RegexError::invalid(column, "the range in the class runs backwards"));
                 }
                 _ => {
-                    let message = "a range in a class needs characters at both ends; write `\\-` for a hyphen";
+                    let message =
+                        "a range in a class needs characters at both ends; write `\\-` for a hyphen";
                     return Err(RegexError::invalid(column, message));
                 }
             }

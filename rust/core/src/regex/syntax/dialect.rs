@@ -26,12 +26,8 @@ pub enum Dialect {
 }
 
 /// The dialects by their names, the default first.
-pub const DIALECTS: [(&str, Dialect); 4] = [
-    ("auto", Dialect::Auto),
-    ("ecma", Dialect::Ecma),
-    ("python", Dialect::Python),
-    ("rust", Dialect::Rust),
-];
+pub const DIALECTS: [(&str, Dialect); 4] =
+    [("auto", Dialect::Auto), ("ecma", Dialect::Ecma), ("python", Dialect::Python), ("rust", Dialect::Rust)];
 
 impl Dialect {
     pub fn name(self) -> &'static str {

@@ -91,7 +91,8 @@ impl Reader {
                 Err(RegexError::unsupported(column, "write `\\u....` for a character by its name"))
             }
             c if c.is_ascii_alphabetic() => {
-                let message = format!("`\\{c}` is no escape of {}; write `{c}` for the letter", self.dialect.reader());
+                let message =
+                    format!("`\\{c}` is no escape of {}; write `{c}` for the letter", self.dialect.reader());
                 Err(RegexError::invalid(column, message))
             }
             other => {

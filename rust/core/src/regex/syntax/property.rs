@@ -48,7 +48,8 @@ impl Reader {
         let set = match found {
             Some(set) => set,
             None => {
-                let spelled = if braced { format!("`\\{mark}{{{name}}}`") } else { format!("`\\{mark}{name}`") };
+                let spelled =
+                    if braced { format!("`\\{mark}{{{name}}}`") } else { format!("`\\{mark}{name}`") };
                 let written = if braced { format!("\\p{{{name}}}") } else { format!("\\p{name}") };
                 let set = CharSet::from_syntax(&written).ok_or_else(|| unknown(column, mark, &name))?;
                 self.allow(RUST, column, &spelled, "that property")?;
@@ -70,7 +71,9 @@ fn of_ecma(name: &str) -> Option<CharSet> {
     match name.split_once('=') {
         Some(("Script" | "sc", value)) if is_script(value) => lookup(&format!("sc={value}")),
         Some(("Script_Extensions" | "scx", value)) if is_script(value) => lookup(&format!("scx={value}")),
-        Some(("General_Category" | "gc", value)) if listed(CATEGORIES, value) => lookup(&format!("gc={value}")),
+        Some(("General_Category" | "gc", value)) if listed(CATEGORIES, value) => {
+            lookup(&format!("gc={value}"))
+        }
         Some(_) => None,
         None if listed(CATEGORIES, name) => lookup(&format!("gc={name}")),
         None if listed(BINARY, name) => lookup(name),

@@ -21,8 +21,8 @@ pub(super) struct Reader {
     notes: Vec<Note>,
     /// Capturing groups in the whole pattern.
     pub groups: u32,
-    /// Whether a `[` stood in a class: Rust's `regex` opens another class there.
-    pub bracket_in_class: bool,
+    /// Whether a class ended elsewhere for another reader: it held a `[`, where Rust's opens another class, or nothing.
+    pub class_differs: bool,
 }
 
 /// What stands before a quantifier.
@@ -46,7 +46,7 @@ impl Reader {
             outer: Vec::new(),
             notes: Vec::new(),
             groups: if dialect.is_python() { 0 } else { count_groups(pattern) },
-            bracket_in_class: false,
+            class_differs: false,
         })
     }
 
@@ -121,8 +121,8 @@ impl Reader {
                     return Ok(Before::Assertion);
                 }
             },
-            ']' if self.bracket_in_class && !self.dialect.is_python() => {
-                let way_out = "write `\\]` for the character, and `\\[` in the class before it";
+            ']' if self.class_differs && !self.dialect.is_python() => {
+                let way_out = "write `\\]` for the character, and `\\[` or `\\]` in the class before it";
                 return Err(differ(self.dialect, column, "`]`", way_out));
             }
             '{' | '}' | ']' => {

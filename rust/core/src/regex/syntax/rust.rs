@@ -82,7 +82,8 @@ fn assertion(look: Look) -> Node {
         let name = if unicode { r"\w" } else { "[0-9A-Za-z_]" };
         CharSet::from_syntax(name).unwrap_or_default()
     };
-    let beside = |behind, negative, set: &CharSet| Node::look(behind, negative, Node::Set(set.clone()), COLUMN);
+    let beside =
+        |behind, negative, set: &CharSet| Node::look(behind, negative, Node::Set(set.clone()), COLUMN);
     // before: a word character does not stand there; after: it does
     let edge = |start: bool, both: bool, unicode: bool| {
         let word = word(unicode);

@@ -29,14 +29,7 @@ struct Frame {
 impl Frame {
     fn new(kind: Kind, column: usize) -> Self {
         let names = HashSet::new();
-        Self {
-            kind,
-            column,
-            alternatives: Vec::new(),
-            parts: Vec::new(),
-            names_before: names.clone(),
-            names,
-        }
+        Self { kind, column, alternatives: Vec::new(), parts: Vec::new(), names_before: names.clone(), names }
     }
 
     fn bar(&mut self) {
@@ -102,9 +95,8 @@ impl Tree {
 
     /// Names the group that is opened next; `apart`: alternatives may have groups of one name.
     pub fn name(&mut self, column: usize, name: String, apart: bool) -> Result<(), RegexError> {
-        let taken = |frame: &Frame| {
-            frame.names.contains(&name) || (!apart && frame.names_before.contains(&name))
-        };
+        let taken =
+            |frame: &Frame| frame.names.contains(&name) || (!apart && frame.names_before.contains(&name));
         if self.frames.iter().any(taken) {
             return Err(RegexError::invalid(column, format!("two groups are named `{name}`")));
         }
