@@ -1,4 +1,4 @@
-//! Any pattern in either dialect: an error or a working automaton, never a crash, a hang or a dead end.
+//! Any pattern in any dialect: an error or a working automaton, never a crash, a hang or a dead end.
 //!
 //! An input is one byte (the dialect), the pattern up to a byte 0, and a text, which is walked (see `walk`).
 
@@ -10,13 +10,13 @@ use libfuzzer_sys::fuzz_target;
 use tokenform_core::lexical::Lexicon;
 use tokenform_core::limits::Limits;
 use tokenform_core::automaton::pattern::Pattern;
-use tokenform_core::regex::{parse, Dialect};
+use tokenform_core::regex::{parse, DIALECTS};
 use tokenform_core::work;
 
 fuzz_target!(init: walk::bound(), |data: &[u8]| {
     let Some((&choice, rest)) = data.split_first() else { return };
     let Some((pattern, text)) = walk::parts(rest) else { return };
-    let dialect = if choice & 1 == 0 { Dialect::Python } else { Dialect::Ecma };
+    let dialect = DIALECTS[usize::from(choice) % DIALECTS.len()].1;
     let Ok(Ok(lang)) = work::run(Limits::default().work, || parse(pattern, dialect)) else { return };
     let made = walk::automaton(move || {
         let mut lexicon = Lexicon::default();

@@ -1,8 +1,8 @@
 """Whose reader a type's patterns are written for.
 
 Purpose: pydantic reads `pattern` with Rust's `regex`, or with Python's `re` where the model's config says so
-or the pattern is compiled; msgspec with Python's `re`.  JSON Schema's own reader is ECMA-262's.  The subschema
-says so beside its pattern, in `DIALECT`, which the core reads.
+or the pattern is compiled; msgspec with Python's `re`.  JSON Schema's own reader is ECMA-262's.  The
+subschema says so beside its pattern, in `DIALECT`, which the core reads.
 Invariant: a pattern that is exported has the dialect of its type's reader; schemas for people say none.
 Rejected: a table by JSON Pointer (subschemas move: into tools, into unions); translating the pattern.
 """

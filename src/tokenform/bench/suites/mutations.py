@@ -214,7 +214,7 @@ def _example(frontend: str, rng: random.Random) -> tuple[str, Callable[[], Any]]
         lexer: Any = rng.choice([None, "contextual", "dynamic"])
         return repr((text, lexer)), partial(tf.lark, text, lexer=lexer)
     if frontend == "regex":
-        dialect: Any = rng.choice(["python", "ecma"])
+        dialect: Any = rng.choice(["python", "ecma", "rust", "auto"])
         return repr((text, dialect)), partial(tf.regex, text, dialect=dialect)
     if frontend == "gbnf":
         return repr(text), partial(tf.gbnf, text)

@@ -4,9 +4,9 @@
 
 Purpose: find a pattern that is read otherwise than by its own reader: Python's `re`, Rust's `regex` (as
 pydantic has it), ECMA-262 with `u` (as node has it, where it is installed).
-Invariant: a verdict is the reader's, or the pattern is refused; what the reader refuses is refused.  In "auto"
-a pattern of ECMA-262 is read as such; of others no verdict differs from the readers that take it, on texts on
-which the dialects' own sets agree (ASCII without line ends).
+Invariant: a verdict is the reader's, or the pattern is refused; what the reader refuses is refused.  In
+"auto" a pattern of ECMA-262 is read as such; of others no verdict differs from the readers that take it, on
+texts on which the dialects' own sets agree (ASCII without line ends).
 Complexity: a pattern costs four grammars and some fifty texts.
 Rejected: comparing languages as automata (no judge has one).
 """
@@ -283,8 +283,8 @@ def judge(pattern: str, texts: list[str], node: Node, read: Counter[str] | None 
 
 
 def _heard(pattern: str, python: Any, rust: Any) -> Iterator[list[bool]]:
-    """Verdicts of those who read a pattern that is none of ECMA-262's, where it has no part that is ECMA-262's and
-    that they read otherwise."""
+    """Verdicts of those who read a pattern that is none of ECMA-262's, where it has no part that ECMA-262
+    reads and they read otherwise."""
     if re.search(r"\[\^?\]", pattern) or r"\B" in pattern:
         return
     if isinstance(python, list):
