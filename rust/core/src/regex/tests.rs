@@ -73,6 +73,7 @@ fn flags_of_python() {
     check(Python, "(?i)stra(?-i:ß)e", &["STRAße", "ſTRAßE"], &["STRASSE", "straẞe"]);
     check(Python, "(?x) a b # c\n c", &["abc"], &["a b"]);
     check(Python, "(?s:.).", &["\na"], &["a\n"]);
+    check(Python, "(?m)(?#c)(?i)a", &["A"], &["b"]);
     check(Python, "(?m)a$\n^b", &["a\nb"], &["ab"]);
     check(Python, "a$\n?", &["a", "a\n"], &["a\n\n"]);
     check(Python, "(?P<n>a){2,}?", &["aa", "aaaa"], &["a"]);
@@ -145,6 +146,8 @@ fn what_is_refused_says_where() {
         (Dialect::Ecma, "a{2000000}", Limit, 2),
         (Dialect::Python, r"a\q", Invalid, 2),
         (Dialect::Python, "a++", Unsupported, 2),
+        (Dialect::Python, "a(?i)", Invalid, 2),
+        (Dialect::Python, "|(?i)", Invalid, 2),
         (Dialect::Python, "a(?>b)", Unsupported, 2),
         (Dialect::Python, "(?P=n)", Unsupported, 1),
     ];
@@ -159,6 +162,7 @@ fn hostile_patterns_end_in_an_answer() {
     let deep = |n: usize| format!("{}a{}", "(".repeat(n), ")".repeat(n));
     check(Dialect::Ecma, &format!("^{}$", deep(240)), &["a"], &["", "aa"]);
     assert_eq!(parse(&deep(100_000), Dialect::Ecma).unwrap_err().kind, RegexErrorKind::Limit);
+    assert_eq!(parse(&r"\w".repeat(3000), Dialect::Rust).unwrap_err().kind, RegexErrorKind::Limit);
     assert_eq!(parse(&"a".repeat(2 << 20), Dialect::Python).unwrap_err().kind, RegexErrorKind::Limit);
     let words: Vec<String> = (0..20_000).map(|i| format!("word{i}")).collect();
     assert!(matches(&lang(&words.join("|"), Dialect::Python), "word19999"));

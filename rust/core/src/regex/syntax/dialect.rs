@@ -131,6 +131,9 @@ pub(super) fn differ(dialect: Dialect, column: usize, spelled: &str, way_out: &s
     RegexError::invalid(column, message)
 }
 
+/// Steps of work for a range of characters whose case is folded.
+const FOLDING: u64 = 100;
+
 /// Flags of a place in the pattern.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Flags {
@@ -243,6 +246,7 @@ impl Meaning {
                 .collect();
             return set.union(&CharSet::from_ranges(&flipped));
         }
+        crate::work::spend(FOLDING * set.0.len() as u64);
         let folded = set.fold_case();
         let i = CharSet::of("Ii\u{130}\u{131}");
         if !self.dialect.is_python() || folded.intersect(&i).is_empty() {

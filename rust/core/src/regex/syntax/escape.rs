@@ -24,6 +24,7 @@ impl Reader {
             return Err(RegexError::invalid(column, "the pattern ends in a backslash"));
         };
         if let Some(set) = self.named_set(column, c)? {
+            crate::work::spend(set.0.len() as u64);
             return Ok(Escape::Set(set));
         }
         if !in_class {

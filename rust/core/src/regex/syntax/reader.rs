@@ -307,7 +307,7 @@ impl Reader {
 
     /// Flags up to the end of the group: at the start of the pattern for two readers, elsewhere for one.
     fn global_flags(&mut self, column: usize, spelled: &str, on: bool) -> Result<(), RegexError> {
-        let readers = if column == 1 && on { PYTHON.and(RUST) } else { RUST };
+        let readers = if self.tree.is_empty() && on { PYTHON.and(RUST) } else { RUST };
         if self.dialect.is_python() && readers == RUST {
             return Err(RegexError::invalid(column, "global flags stand at the start of the pattern"));
         }

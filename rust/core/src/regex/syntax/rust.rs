@@ -10,8 +10,11 @@ use super::{MAX_COUNT, MAX_NESTING};
 use crate::regex::charset::CharSet;
 use crate::regex::error::RegexError;
 
-/// The longest pattern, in bytes: each `\w` of it takes several kilobytes, and `regex` itself stops at ten megabytes.
-const MAX_LENGTH: usize = 1 << 16;
+/// The most sets with a name: each takes several kilobytes and, without regard to case, a millisecond; `regex` itself
+/// stops at ten megabytes.
+const MAX_SETS: usize = 2000;
+/// The longest pattern, in bytes.
+const MAX_LENGTH: usize = 1 << 18;
 
 /// Reads a pattern of Rust's `regex`.
 pub fn parse(pattern: &str, ordered: bool) -> Result<Node, RegexError> {
@@ -19,9 +22,25 @@ pub fn parse(pattern: &str, ordered: bool) -> Result<Node, RegexError> {
         let message = format!("the pattern has {} bytes, the limit is {MAX_LENGTH}; split it", pattern.len());
         return Err(RegexError::limit(1, message));
     }
+    let sets = pattern.matches('\\').count();
+    let sets = if sets < MAX_SETS { sets } else { named_sets(pattern) };
+    if sets > MAX_SETS {
+        let message = format!("the pattern has {sets} sets as `\\w`, the limit is {MAX_SETS}; split it");
+        return Err(RegexError::limit(1, message));
+    }
+    crate::work::spend(SET * sets as u64);
     let parsed = ParserBuilder::new().nest_limit(MAX_NESTING as u32).build().parse(pattern);
     let hir = parsed.map_err(|error| refusal(pattern, &error))?;
     node(&hir, ordered)
+}
+
+/// Steps of work for one set with a name.
+const SET: u64 = 1000;
+
+/// Backslashes before the letter of a set.
+fn named_sets(pattern: &str) -> usize {
+    let letters = pattern.bytes().zip(pattern.bytes().skip(1));
+    letters.filter(|&(slash, letter)| slash == b'\\' && b"pPwWdDsS".contains(&letter)).count()
 }
 
 fn refusal(pattern: &str, error: &regex_syntax::Error) -> RegexError {

@@ -60,6 +60,12 @@ impl Tree {
         Self { frames: vec![Frame::new(Kind::Group, 1)], run: String::new(), ordered }
     }
 
+    /// Whether nothing was read yet but flags.
+    pub fn is_empty(&self) -> bool {
+        let root = &self.frames[0];
+        self.frames.len() == 1 && root.parts.is_empty() && root.alternatives.is_empty() && self.run.is_empty()
+    }
+
     /// A character; nothing matches a lone surrogate.
     pub fn char(&mut self, c: u32) {
         match char::from_u32(c) {
