@@ -11,7 +11,6 @@ import pytest
 import tokenform as tf
 from tokenform.decoding.scheduler import Scheduler, Thinking
 from tokenform.errors import BudgetTooSmall, OptionError
-from tokenform.frontends.tools import thought
 
 PARCEL = {
     "type": "object",
@@ -114,7 +113,7 @@ def test_messages_have_a_block_of_thinking(client):
             {"reasoning_effort": "none", "thinking_token_budget": 9},
             "/thinking_token_budget",
         ),
-        ("chat/completions", {"reasoning_effort": "low", "sampler": "cars"}, "/reasoning_effort"),
+        ("chat/completions", {"chat_template_kwargs": {"tokenize": False}}, "/chat_template_kwargs/tokenize"),
         ("completions", {"prompt": "a", "reasoning_effort": "low"}, "/reasoning_effort"),
         ("responses", {"input": "a", "reasoning": {"effort": 3}}, "/reasoning/effort"),
         ("messages", {"max_tokens": 99, "thinking": {"type": "on"}}, "/thinking/type"),
@@ -141,27 +140,38 @@ def test_the_least_number_is_for_thought_and_text(client):
     jsonschema.validate(json.loads(told["choices"][0]["message"]["content"]), PARCEL)
 
 
+def written(job) -> tuple[str, Any]:
+    (one,) = job.result(60)
+    return one.text, one.thought
+
+
 def test_a_thought_depends_on_its_seed_alone(engine):
-    grammar = thought("hermes")
-    thinking = Thinking(grammar, "<think>", "</think>", max_tokens=20)
+    thinking = Thinking(True, max_tokens=20)
     call = {"sampler": tf.Local(), "max_tokens": 60, "thinking": thinking}
     with Scheduler(engine.generator, batch_size=4) as scheduler:
         alone = scheduler.submit("a", PARCEL, seed=1, **call)
-        first = alone.result(60)[0].text, alone.thoughts[0]
+        first = written(alone)
         jobs = [scheduler.submit("a", PARCEL, seed=seed, **call) for seed in (1, 2, 1)]
-        together = [(job.result(60)[0].text, job.thoughts[0]) for job in jobs]
+        together = [written(job) for job in jobs]
         assert together[0] == together[2] == first != together[1]
         assert all(len(one.tokens) <= 20 for _, one in together)
         with pytest.raises(OptionError, match="no thought fits into 2"):
-            scheduler.submit("a", thinking=Thinking(grammar, "<think>", "</think>", max_tokens=2))
+            scheduler.submit("a", thinking=2)
         with pytest.raises(BudgetTooSmall):
             scheduler.submit("a", PARCEL, max_tokens=9, thinking=thinking)
-        cut = scheduler.submit("a", PARCEL, max_tokens=400, thinking=Thinking(grammar, "<think>", "</think>"))
+        cut = scheduler.submit("a", PARCEL, max_tokens=400, thinking=True)
         assert cut.cancel()
         assert len(scheduler.submit("b", tf.regex("[a-z]{4}")).result(60)) == 1
         assert scheduler._batch.decoder.active == 0
 
 
-def test_formats_without_a_block_say_so():
-    with pytest.raises(tf.errors.ToolError, match="no block of thought"):
-        thought("gpt_oss")
+def test_faithful_samplers_draw_what_comes_after_one_thought(engine):
+    call = {"sampler": tf.CARS(temperature=0.5), "max_tokens": 60, "thinking": Thinking(True, max_tokens=20)}
+    drawn = engine.generator.sample("The parcel is paid.", tf.choice(["paid", "new"]), n=3, seed=1, **call)
+    assert len(drawn) == 3 and len({tuple(one.thought.tokens) for one in drawn}) == 1
+    assert all(len(one.thought.tokens) <= 20 and one.text in ("paid", "new") for one in drawn)
+    with Scheduler(engine.generator) as scheduler:
+        pieces = []
+        job = scheduler.submit("a", tf.choice(["paid", "new"]), seed=1, **call, listener=pieces.append)
+        (one,) = job.result(60)
+        assert [piece.thought for piece in pieces] == [True, False] and pieces[0].text == one.reasoning

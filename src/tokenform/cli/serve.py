@@ -24,6 +24,12 @@ def serve(
         typer.Option(help="A key that may ask; repeat it.  Or TOKENFORM_API_KEYS, with commas between them."),
     ] = None,
     name: Annotated[str | None, typer.Option(help="What clients call the model.")] = None,
+    tool_format: Annotated[
+        str | None,
+        typer.Option(
+            help="How the model writes calls of tools, where its template does not show it: hermes, ..."
+        ),
+    ] = None,
     batch_size: Annotated[int, typer.Option(help="Most texts that run together.")] = 32,
     waiting: Annotated[int, typer.Option(help="Most texts that wait; more are refused.")] = 256,
     max_tokens: Annotated[int, typer.Option(help="Most tokens of an answer.")] = 8192,
@@ -53,7 +59,7 @@ def serve(
             Key(secret, f"key-{number}", concurrent=concurrent, tokens=max_tokens)
             for number, secret in enumerate(given)
         ] or [Key(concurrent=concurrent, tokens=max_tokens)]
-        engine = Engine(model, name=name, batch_size=batch_size, waiting=waiting)
+        engine = Engine(model, name=name, tool_format=tool_format, batch_size=batch_size, waiting=waiting)
         app = create_app(
             engine, keys=keys, timeout=timeout, origins=origin or (), hosts=[host, *(allowed_host or ())]
         )

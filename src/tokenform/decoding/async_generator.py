@@ -35,6 +35,7 @@ from tokenform.decoding.keyed_random import fresh_seed
 from tokenform.decoding.prompts import ShowSchema
 from tokenform.decoding.results import Result, T, too_long
 from tokenform.decoding.scheduler import Job, Piece, Scheduler
+from tokenform.decoding.thinking import Thinking
 from tokenform.decoding.tracing import traced
 from tokenform.errors import InvalidType, OptionError, TokenformError
 from tokenform.frontends.partial_value import MISSING, Fields, PartialValue, partial_value
@@ -118,6 +119,8 @@ class AsyncGenerator:
         raw: bool | None = None,
         system: str | None = None,
         show_schema: ShowSchema | None = None,
+        thinking: Thinking | bool | int | None = None,
+        chat_options: Mapping[str, Any] | None = None,
     ) -> Any:
         check_reactions(on_error, on_invalid, on_length)
         tries = {"feedback": feedback, "max_tries": max_tries, "max_seconds": max_seconds}
@@ -139,6 +142,8 @@ class AsyncGenerator:
                 "max_tokens": max_tokens,
                 "sampler": sampler,
                 "logprobs": logprobs,
+                "thinking": thinking,
+                "chat_options": chat_options,
             }
             bare = None if stop else grammars[number]  # free text is made again of its stops
             if isinstance(bare, TokenformError):
@@ -173,15 +178,18 @@ class AsyncGenerator:
         raw: bool | None = None,
         system: str | None = None,
         show_schema: ShowSchema | None = None,
+        thinking: Thinking | bool | int | None = None,
+        chat_options: Mapping[str, Any] | None = None,
+        on_reasoning: Callable[[str], Any] | None = None,
     ) -> AsyncStream[Any]:
         """One text for one prompt as it is written; arguments are those of `Generator.stream`."""
         if on_field is not None and not partial:
             raise OptionError("on_field= is for streams of values; add partial=True.")
         check_reactions(on_length=on_length)
-        options = {"seed": seed, "max_tokens": max_tokens, "sampler": sampler, "stop": stop}
-        options["logprobs"] = logprobs
+        options: dict[str, Any] = {"seed": seed, "max_tokens": max_tokens, "sampler": sampler, "stop": stop}
+        options |= {"logprobs": logprobs, "thinking": thinking, "chat_options": chat_options}
         shown, fields = (raw, system, show_schema), Fields(on_field) if partial else None
-        return AsyncStream(self, (prompt, grammar), shown, options, fields, on_length)
+        return AsyncStream(self, (prompt, grammar), shown, options, fields, on_length, on_reasoning)
 
     async def aclose(self) -> None:
         """Ends what is being written; nothing more is taken."""
@@ -235,9 +243,10 @@ class AsyncStream(Generic[T]):
         options: dict[str, Any],
         fields: Fields | None,
         on_length: str = "return",
+        on_reasoning: Callable[[str], Any] | None = None,
     ) -> None:
         self._owner, self._call, self._shown, self._options = owner, call, shown, options
-        self._fields, self._on_length = fields, on_length
+        self._fields, self._on_length, self._on_reasoning = fields, on_length, on_reasoning
         self._reader: PartialValue | None = None
         self._job: Job | None = None
         self._over = False
@@ -320,6 +329,10 @@ class AsyncStream(Generic[T]):
         return piece
 
     def _value(self, piece: Piece) -> Any:
+        if piece.thought:
+            if piece.text and self._on_reasoning is not None:
+                self._on_reasoning(piece.text)
+            return MISSING
         self.result = piece.result
         if self._reader is None:
             return piece.text

@@ -13,6 +13,7 @@ from tokenform.decoding.aligned.sampler import AlignedSampler
 from tokenform.decoding.prompts import ShowSchema, is_batch
 from tokenform.decoding.results import Result, too_long
 from tokenform.decoding.samplers.local import Local
+from tokenform.decoding.thinking import Thinking
 from tokenform.engine import Grammar
 from tokenform.errors import OptionError, TokenformError, warn_outside
 from tokenform.frontends import Condition, to_constraint
@@ -44,6 +45,8 @@ class SampleOptions(TypedDict, total=False):
     raw: bool | None
     system: str | None
     show_schema: ShowSchema | None
+    thinking: Thinking | bool | int | None
+    chat_options: Mapping[str, Any] | None
 
 
 class StreamOptions(TypedDict, total=False):
@@ -60,6 +63,9 @@ class StreamOptions(TypedDict, total=False):
     raw: bool | None
     system: str | None
     show_schema: ShowSchema | None
+    thinking: Thinking | bool | int | None
+    chat_options: Mapping[str, Any] | None
+    on_reasoning: Callable[[str], Any] | None
 
 
 def check_counts(**counts: Any) -> None:

@@ -2,6 +2,7 @@
 
 Purpose: `Decoder(...).run(rows, batch_size)` runs all rows to their ends and tells each token as it is taken.
 Plain decoding is the same loop without drafts.
+What is written before a text (`Row.lead`) and the text are one sequence for callers, and two for the model.
 Invariant: drafts change no text, up to the model's own rounding; a verifier for drawn drafts keeps the
 distribution alone. A row joins as soon as another has ended (in plain decoding, when all of its batch have).
 A row that fails has its error, and the others go on.
@@ -12,9 +13,10 @@ Rejected: one backbone for all calls of a generator (calls in several threads wo
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from tokenform.decoding.draws import MaskedSampler, Transform
+from tokenform.decoding.draws.base import FAILED
 from tokenform.decoding.keyed_random import stream_seed
 from tokenform.decoding.mixing import Mixing
 from tokenform.decoding.row import Row
@@ -22,12 +24,14 @@ from tokenform.decoding.samplers.local import Local
 from tokenform.decoding.speculative.backbone import Backbone
 from tokenform.decoding.speculative.matching import DeviceDraws
 from tokenform.decoding.speculative.policies import Controller, Policy
-from tokenform.decoding.speculative.request import Request
-from tokenform.decoding.speculative.speculator import Speculator
+from tokenform.decoding.speculative.report import Report
+from tokenform.decoding.speculative.request import Output, Request
+from tokenform.decoding.speculative.speculator import Moved, Speculator
 from tokenform.decoding.speculative.targets import Penalties
 from tokenform.decoding.speculative.verifiers import Verifier
+from tokenform.decoding.thinking import Lead
 from tokenform.engine import Vocabulary, tokenizers
-from tokenform.errors import DrafterError, TokenformError
+from tokenform.errors import DrafterError, TokenformError, own_error
 
 _SPELLED = 1 << 14  # texts whose tokens are kept
 
@@ -38,6 +42,23 @@ def pays(backbone: Backbone, rows: int) -> bool:
     Where drafts are chains, the rows of a batch are padded to the longest.
     """
     return backbone.mode == "tree" or (backbone.mode == "chain" and rows == 1)
+
+
+class Step(NamedTuple):
+    """What a step did for a row.
+
+    Attributes:
+        number: of the row, as `join` said.
+        tokens: the new ones, end-of-text excluded.
+        output: the text so far.
+        thought: the new characters of what is written before the text, which the tokens are of; None: they
+            are of the text.
+    """
+
+    number: int
+    tokens: list[int]
+    output: Output
+    thought: str | None = None
 
 
 class Decoder(Speculator):
@@ -77,6 +98,9 @@ class Decoder(Speculator):
         self._companion = self._mixing.backbone(backbone)
         self._waves, self._drafts = backbone.mode == "plain", drafter is not None
         super().__init__(backbone, drafter, verifier, policy or Controller(), matcher)
+        self._led: dict[int, Row] = {}  # rows whose text has not begun
+        self._inner: dict[int, int] = {}  # by a row's number that of the sequence that is written for it now
+        self._spent: dict[int, Report] = {}  # by a row's number the work on what is written before its text
 
     def run(self, rows: Sequence[Row], batch_size: int) -> Iterator[tuple[int, int | None]]:
         """Run the rows to their ends, at most `batch_size` at a time.
@@ -101,9 +125,10 @@ class Decoder(Speculator):
                         yield place, None
                 if not self.active:
                     return
-                for moved in self.step():
+                for moved in self.steps():
                     place = places[moved.number]
-                    yield from ((place, token) for token in moved.tokens)
+                    if moved.thought is None:
+                        yield from ((place, token) for token in moved.tokens)
                     if moved.output.done:
                         yield place, None
         finally:
@@ -125,9 +150,92 @@ class Decoder(Speculator):
         Raises:
             PromptTooLong, OptionError, DrafterError: it can't be started.
         """
+        row.drafted = self._drafts or row.drafter is not None
+        if row.lead is not None:
+            number = self.add(self._request(row, row.lead))
+            self._led[number], self._inner[number] = row, number
+            return number
         number = self.add(self._request(row))
-        row.output, row.drafted = self.output(number), self._drafts or row.drafter is not None
+        row.output = self.output(number)
         return number
+
+    def steps(self) -> list[Step]:
+        """One forward pass; what it did for each row that moved or ended."""
+        moved = self.step()
+        if not self._inner:
+            return [Step(*one) for one in moved]
+        rows = {inner: number for number, inner in self._inner.items()}
+        return [self._told(rows.get(one.number, one.number), one) for one in moved]
+
+    def _told(self, number: int, moved: Moved) -> Step:
+        output, row = moved.output, self._led.get(number)
+        if row is None:
+            if output.done and self._inner.pop(number, None) is not None:
+                output.report.add(self._spent.pop(number, Report()))
+            return Step(number, *moved[1:])
+        try:
+            return self._before(number, row, moved)
+        except Exception as error:  # of this row: the others go on
+            output.error = own_error(error, FAILED)
+            output.done, output.reason = True, "error"
+            if moved.number in self._live:
+                super().cancel(moved.number)
+            return self._given_up(number, row, output)
+
+    def _before(self, number: int, row: Row, moved: Moved) -> Step:
+        """What a step did for what is written before a row's text."""
+        lead, output = row.lead, moved.output
+        assert lead is not None
+        if output.error is not None or output.reason == "cancelled":
+            return self._given_up(number, row, output)
+        if output.done:
+            self._spent.setdefault(number, Report()).add(output.report)
+        if not lead.begun:
+            verdict = lead.decide(moved.tokens, output.done)
+            if verdict == "text":  # it goes on as it began
+                row.output = output
+                del self._led[number]
+                return Step(number, lead.tokens, output)
+            if verdict == "thought":
+                if not output.done:
+                    self._spent[number] = super().cancel(moved.number).report
+                self._inner[number] = self.add(self._request(row, lead))
+            elif verdict == "answer":
+                self._begin_text(number, row, lead.tokens)
+            return Step(number, moved.tokens, row.output, "")
+        lead.tokens += moved.tokens
+        written = lead.feed(moved.tokens)
+        if output.done:
+            rest, row.thought = lead.finish(output.cut is not None)
+            written += rest
+            self._begin_text(number, row, [*lead.tokens, *lead.after])
+        return Step(number, moved.tokens, row.output, written)
+
+    def _begin_text(self, number: int, row: Row, before: list[int]) -> None:
+        """Goes on from what came before to the text itself."""
+        row.read, row.prompt = len(row.prompt), [*row.prompt, *before]
+        row.companion = [*row.companion, *before] if row.companion else row.companion
+        row.budget -= len(before)
+        del self._led[number]
+        self._inner[number] = self.add(self._request(row))
+        row.output = self.output(number)
+
+    def _given_up(self, number: int, row: Row, output: Output) -> Step:
+        row.output = output
+        for kept in (self._led, self._inner, self._spent):
+            kept.pop(number, None)
+        return Step(number, [], output)
+
+    def output(self, number: int) -> Output:
+        """The text so far of a row."""
+        return super().output(self._inner.get(number, number))
+
+    def cancel(self, number: int) -> Output:
+        """Ends a row and frees its cache."""
+        inner = self._inner.pop(number, number)
+        self._led.pop(number, None)
+        self._spent.pop(number, None)
+        return super().cancel(inner)
 
     def distribution(
         self, sampler: Local, transforms: Sequence[Transform] = (), penalties: Penalties | None = None
@@ -138,21 +246,25 @@ class Decoder(Speculator):
         penalties = penalties or self._mixing.penalties
         return MaskedSampler(sampler, self._size, sorted(self._eos), every, self._mixing.mixture, penalties)
 
-    def _request(self, row: Row) -> Request:
+    def _request(self, row: Row, lead: Lead | None = None) -> Request:
+        """A row's text, or what is written before it."""
+        begun = lead.tokens if lead is not None else []
+        prompt, other = [*row.prompt, *begun], [*(row.companion or row.prompt), *begun]
+        budget = None if lead is None else lead.budget
         return Request(
-            row.prompt,
+            prompt,
             row.distribution or self._masked,
-            row.automaton,
-            max_tokens=row.budget,
+            row.automaton if lead is None else lead.automaton,
+            max_tokens=row.budget if budget is None else budget,
             eos=self._eos,
-            seed=stream_seed(row.seed, row.prompt),
+            seed=stream_seed(row.seed, prompt),
             number=row.number,
             drafter=row.drafter,
-            hints=row.hints,
+            hints=row.hints if budget is None else None,
             encode=self._encode,
-            companions=[] if self._companion is None else [(self._companion, row.companion or row.prompt)],
-            alternatives=row.alternatives,
-            logprobs=row.logprobs,
+            companions=[] if self._companion is None else [(self._companion, other)],
+            alternatives=row.alternatives if budget is None else 0,
+            logprobs=row.logprobs and budget is None,
         )
 
 

@@ -60,18 +60,26 @@ from tokenform.decoding.prompts import (
     is_batch,
 )
 from tokenform.decoding.results import Result, Stats, T, read_value, too_long
-from tokenform.decoding.row import Row, check_shortest
+from tokenform.decoding.row import Row, check_room, check_shortest
 from tokenform.decoding.samplers.local import Local
 from tokenform.decoding.speculative.backbone import check_model
 from tokenform.decoding.speculative.drafters import Hints
 from tokenform.decoding.speculative.policies import Policy
 from tokenform.decoding.speculative.targets import Mixture, Penalties
 from tokenform.decoding.speculative.verifiers import Verifier
+from tokenform.decoding.thinking import Start, Thinking, Thoughts, thinking_of
 from tokenform.decoding.tracing import span_of, traced
 from tokenform.decoding.validated import Again, settled
 from tokenform.decoding.weighted import all_weighted
 from tokenform.engine import Limits, Vocabulary
-from tokenform.errors import DrafterError, ModelError, OptionError, PromptTooLong, TokenformError
+from tokenform.errors import (
+    BudgetTooSmall,
+    DrafterError,
+    ModelError,
+    OptionError,
+    PromptTooLong,
+    TokenformError,
+)
 from tokenform.frontends import Condition, to_constraint
 from tokenform.frontends.tools.calls import ToolCalls
 
@@ -167,6 +175,7 @@ class Generator:
         self.drafter, self.verifier, self.policy = drafter, verifier, policy
         self._tokens: list[bytes] = list(self.vocabulary.tokens)
         self._decoders = Decoders(model, self.vocabulary, self.tokenizer, prompt_cache, compile)
+        self.thoughts = Thoughts(self.tokenizer, self.vocabulary)
         self._prompts = PromptReader(
             self.tokenizer,
             self.vocabulary,
@@ -227,6 +236,8 @@ class Generator:
         raw: bool | None = None,
         system: str | None = None,
         show_schema: ShowSchema | None = None,
+        thinking: Thinking | bool | int | None = None,
+        chat_options: Mapping[str, Any] | None = None,
     ) -> Any:
         """Write n texts for a prompt.
 
@@ -264,6 +275,11 @@ class Generator:
                 most of a step; the texts are the same.
             raw, system, show_schema: how the prompt is shown, see `PromptOptions`; None: as the generator has
                 it.
+            thinking: of a model that thinks, the thought before the text, which is no part of it
+                (`Result.reasoning`) and which the grammar does not bind: None: as the prompt and the model
+                have it, within three quarters of `max_tokens`; True: there is one; False: there is none, and
+                the prompt is written so; a number: there is one of so many tokens at most.
+            chat_options: arguments of the tokenizer's chat template, beside the generator's.
         Returns:
             list[Result] of length n, or one such list for each entry of a batch.
         Raises:
@@ -284,9 +300,10 @@ class Generator:
         if isinstance(chosen, AlignedSampler):
             entries = zip(prompts, grammars, seeds, strict=True)
             asked = [(one, made, key) for one, made, key in entries if not isinstance(made, TokenformError)]
-            drawn = all_weighted(self, chosen, asked, n, max_tokens, progress, on_invalid)
+            told = {"thinking": thinking, "chat_options": chat_options}
+            drawn = all_weighted(self, chosen, asked, n, max_tokens, progress, on_invalid, told)
             for (one, constraint, _), results in zip(asked, drawn, strict=True):
-                read = self._prompts.shown(self._prompts.read(one, constraint))
+                read = self._prompts.shown(self.prompt_ids(one, constraint, **told))
                 for result in results:
                     if isinstance(result, Result):
                         result.prompt = read
@@ -300,7 +317,10 @@ class Generator:
             try:
                 if isinstance(constraint, TokenformError):
                     raise constraint
-                rows += self.rows(one, constraint, n, key, max_tokens, other, logprobs=logprobs)
+                rows += self.rows(
+                    one, constraint, n, key, max_tokens, other,
+                    logprobs=logprobs, thinking=thinking, chat_options=chat_options,
+                )  # fmt: skip
             except TokenformError as error:
                 if on_error == "raise":
                     raise
@@ -353,6 +373,9 @@ class Generator:
         raw: bool | None = None,
         system: str | None = None,
         show_schema: ShowSchema | None = None,
+        thinking: Thinking | bool | int | None = None,
+        chat_options: Mapping[str, Any] | None = None,
+        on_reasoning: Callable[[str], Any] | None = None,
     ) -> Any:
         """Write one text for one prompt, in pieces as they come.
 
@@ -361,6 +384,7 @@ class Generator:
         Args:
             partial: give the value so far instead of the text (`Partials`), of the type that was asked for.
             on_field: with `partial`, functions by JSON Pointer that get the values of complete fields.
+            on_reasoning: gets the characters of the thought before the text as they come.
         Yields:
             Text of whole characters; the pieces joined are the text.
         Returns:
@@ -377,7 +401,12 @@ class Generator:
             raise OptionError(f"{type(chosen).__name__} draws whole texts; streams need a Local.")
         (other,) = self._companions(companion_prompt, 1)
         (key,) = seeds_of(seed, 1)
-        (row,) = self.rows(one, constraint, 1, key, max_tokens, other, logprobs=logprobs)
+        (row,) = self.rows(
+            one, constraint, 1, key, max_tokens, other,
+            logprobs=logprobs, thinking=thinking, chat_options=chat_options,
+        )  # fmt: skip
+        if row.lead is not None:
+            row.lead.listener = on_reasoning
         pieces = self._stream(row, constraint, self.decoder(chosen, 1), stop, on_length)
         return Partials(pieces, constraint, on_field) if partial else pieces
 
@@ -385,9 +414,30 @@ class Generator:
         """The chat that a prompt stands for, with all that is put into it; None where it is none."""
         return self._prompts.messages(prompt, grammar)
 
-    def prompt_ids(self, prompt: Any, grammar: Any = None) -> list[int]:
+    def prompt_ids(
+        self,
+        prompt: Any,
+        grammar: Any = None,
+        *,
+        thinking: Thinking | bool | int | None = None,
+        chat_options: Mapping[str, Any] | None = None,
+    ) -> list[int]:
         """The ids that the model reads for a prompt, its prompt format included."""
-        return self._prompts.read(prompt, to_constraint(grammar))
+        return self.started(prompt, to_constraint(grammar), thinking, chat_options)[0]
+
+    def started(
+        self,
+        prompt: Any,
+        grammar: Constraint,
+        thinking: Thinking | bool | int | None,
+        chat_options: Mapping[str, Any] | None,
+        limits: Limits | None = None,
+    ) -> tuple[list[int], Start | None]:
+        """The ids of a prompt, and what is written before its texts."""
+        given = {**self._prompts.chat_options, **(chat_options or {})}
+        told = thinking_of(thinking, given)
+        ids = self._prompts.read(prompt, grammar, {**self.thoughts.options(told), **given})
+        return self.thoughts.lead(ids, grammar, told, limits)
 
     def show(
         self,
@@ -516,22 +566,24 @@ class Generator:
         other: Any = None,
         limits: Limits | None = None,
         logprobs: bool = True,
+        thinking: Thinking | bool | int | None = None,
+        chat_options: Mapping[str, Any] | None = None,
     ) -> list[Row]:
         """What is to be written for one prompt: n rows, as `sample` would run them.
 
         Args:
             limits: of the grammar's automaton; None: as it is for the process.
-            logprobs: whether the tokens' log-probabilities are told.
+            The others, and the errors, are those of `sample`.
         """
         if isinstance(grammar, Condition):
             raise OptionError(
                 "Local needs the mask of every step, which a predicate does not have; "
                 "take sampler=tf.SMC() or tf.AWRS() (many draws), or tf.CARS() (exact ones)."
             )
-        automaton = grammar.compile(self.vocabulary, limits=limits)
-        ids = self._prompts.read(prompt, grammar)
+        automaton, told = grammar.compile(self.vocabulary, limits=limits), thinking_of(thinking)
+        ids, start = self.started(prompt, grammar, thinking, chat_options, limits)
         budget = self._prompts.room(ids, max_tokens)
-        second = [] if other is None else self._prompts.read(other, grammar)
+        second = [] if other is None else self.started(other, grammar, thinking, chat_options)[0]
         budget = min(budget, self._prompts.room(second or ids, max_tokens))
         context = None if self.mixing.companion is None else context_length(self.mixing.companion)
         if context is not None:
@@ -544,8 +596,16 @@ class Generator:
             budget = min(budget, context - read)
         key = fresh_seed() if seed is None else seed
         hints = None if self.drafter is None else Hints(grammar, self.vocabulary, limits)
+        try:
+            check_room(automaton, budget)
+        except BudgetTooSmall as error:
+            if start is not None and start.begun:
+                raise start.refused(budget, error.least, told) from None
+            raise
+        leads = [None if start is None else start.lead(automaton, budget, told) for _ in range(n)]
         return [
-            Row(ids, automaton, budget, key, number, hints, second, logprobs=logprobs) for number in range(n)
+            Row(ids, automaton, budget, key, number, hints, second, logprobs=logprobs, lead=lead)
+            for number, lead in enumerate(leads)
         ]
 
     def result(
@@ -587,5 +647,6 @@ class Generator:
             origin=Origin(self, row.prompt),
             cut_at=place,
             cut=made,
-            prompt=self._prompts.shown(row.prompt),
+            prompt=self._prompts.shown(row.prompt[: row.read]),
+            thought=row.thought,
         )

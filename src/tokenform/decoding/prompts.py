@@ -147,16 +147,20 @@ class PromptReader:
         self._vocabulary = vocabulary
         self._context = context
         self._write = write
-        self._chat_options = dict(chat_options or {})
+        self.chat_options = dict(chat_options or {})
 
     @property
     def own_format(self) -> bool:
         """Whether the model has a prompt format of its own."""
         return self._write is not None
 
-    def read(self, prompt: Prompt | Framed, grammar: Described) -> list[int]:
+    def read(
+        self, prompt: Prompt | Framed, grammar: Described, chat_options: Mapping[str, Any] | None = None
+    ) -> list[int]:
         """The ids of a prompt, at least one.
 
+        Args:
+            chat_options: arguments of the chat template; None: the reader's own.
         Raises:
             PromptTooLong: no room for a single token would be left.
             OptionError, ModelError: it can't be read with this tokenizer.
@@ -168,7 +172,8 @@ class PromptReader:
             raise _no_prompt(prompt)
         if isinstance(prompt, str):
             _check_characters(prompt)
-        ids = self._ids(prompt, grammar, options) or [self._beginning()]
+        told = self.chat_options if chat_options is None else chat_options
+        ids = self._ids(prompt, grammar, options, told) or [self._beginning()]
         if self._context is not None and len(ids) >= self._context:
             raise PromptTooLong(
                 f"the prompt has {len(ids)} tokens, but the model reads and writes {self._context} at most; "
@@ -195,7 +200,9 @@ class PromptReader:
             return str(decode(list(ids)))
         return b"".join(self._vocabulary.token(token) for token in ids).decode("utf-8", "replace")
 
-    def _ids(self, prompt: Prompt, grammar: Described, options: PromptOptions) -> list[int]:
+    def _ids(
+        self, prompt: Prompt, grammar: Described, options: PromptOptions, chat_options: Mapping[str, Any]
+    ) -> list[int]:
         if not isinstance(prompt, str) and all(isinstance(part, int) for part in prompt):
             size = self._vocabulary.size
             ids = [int(token) for token in prompt]  # type: ignore[arg-type]
@@ -217,7 +224,7 @@ class PromptReader:
         if self._write is not None:
             own = prompt if options.system is None else _messages(prompt, options.system, "")
             return tokenizers.encode(self._tokenizer, self._write(own, grammar), specials=False)  # type: ignore[arg-type]
-        return self._chat(_shown(prompt, grammar, options), grammar.tools)
+        return self._chat(_shown(prompt, grammar, options), grammar.tools, chat_options)
 
     def messages(self, prompt: Prompt | Framed, grammar: Described) -> list[Any] | None:
         """The chat messages that a prompt stands for, with all that is put into them; None: it is none."""
@@ -232,14 +239,16 @@ class PromptReader:
         """Whether texts become chat messages."""
         return self.own_format or self.has_chat_template
 
-    def _chat(self, messages: Sequence[Any], tools: Sequence[Mapping[str, Any]]) -> list[int]:
+    def _chat(
+        self, messages: Sequence[Any], tools: Sequence[Mapping[str, Any]], options: Mapping[str, Any]
+    ) -> list[int]:
         render = getattr(self._tokenizer, "apply_chat_template", None)
         if render is None:
             raise ModelError("this tokenizer has no chat template; give the prompt as text.")
 
         def rendered(told: list[Any], given: Sequence[Mapping[str, Any]]) -> list[int]:
             shown: dict[str, Any] = {"tools": list(given)} if given else {}
-            shown |= self._chat_options
+            shown |= options
             return [*render(told, add_generation_prompt=True, tokenize=True, return_dict=False, **shown)]
 
         try:

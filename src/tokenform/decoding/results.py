@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from tokenform.decoding.result_field import Field
     from tokenform.decoding.speculative.deciding import Decision
     from tokenform.decoding.speculative.request import Output
+    from tokenform.decoding.thinking import Thought
 
 
 @dataclass
@@ -120,6 +121,7 @@ class Result(Generic[T]):
             `value` is then the document as JSON has it.  None for a valid text.
         origin: who wrote it, for `Field.alternatives`; None for weighted samplers.
         prompt: what the model read, as text (`str(result.prompt)`) and as `ids`; None where it is not known.
+        thought: what a model that thinks wrote before the text; None: nothing.
     """
 
     text: str
@@ -141,6 +143,12 @@ class Result(Generic[T]):
     error: InvalidType | None = None
     origin: Origin | None = field(default=None, repr=False, compare=False)
     prompt: ReadPrompt | None = field(default=None, repr=False, compare=False)
+    thought: Thought | None = None
+
+    @property
+    def reasoning(self) -> str | None:
+        """The text of the thought before this text, without the marks around it; None: there was none."""
+        return None if self.thought is None else self.thought.text
 
     @property
     def valid_share(self) -> float | None:

@@ -13,6 +13,7 @@ from typing import Any
 from tokenform.decoding.draws import MaskedSampler
 from tokenform.decoding.speculative.drafters import Hints
 from tokenform.decoding.speculative.request import Output
+from tokenform.decoding.thinking import Lead, Thought
 from tokenform.engine import TokenAutomaton
 from tokenform.errors import BudgetTooSmall, LimitExceeded
 
@@ -33,6 +34,9 @@ class Row:
         logprobs: whether the tokens' log-probabilities are told.
         drafter: guesses its tokens; None: the decoder's own does.
         drafted: whether drafts are made for it.
+        read: how many ids of `prompt` the prompt itself has; None: all.
+        lead: what is written before it; None: nothing.
+        thought: that was written before it, and is a part of `prompt` by then; None: none.
         output: what is written.
     """
 
@@ -48,6 +52,9 @@ class Row:
     logprobs: bool = True
     drafter: Any = None
     drafted: bool = False
+    read: int | None = None
+    lead: Lead | None = None
+    thought: Thought | None = None
     output: Output = field(default_factory=Output)
 
     def __post_init__(self) -> None:

@@ -90,13 +90,27 @@ def settled(
                 written = written_anew(generator, group, written, prompt, grammar, chosen, again, bar)
             else:
                 model = model or generator.language_model()
-                first = next(row for row in group if isinstance(row, Row))
-                redraw = Redraw(generator, model, grammar, chosen, first, again, texts, bar)
-                written = _redrawn(generator, group, written, redraw, grammar)
+                for places in _by_prompt(group):  # after a thought of its own a row has a prompt of its own
+                    rows, found = [group[at] for at in places], [written[at] for at in places]
+                    texts = [one for one in found if isinstance(one, Result)]
+                    first = next(row for row in rows if isinstance(row, Row))
+                    redraw = Redraw(generator, model, grammar, chosen, first, again, texts, bar)
+                    drawn = _redrawn(generator, rows, found, redraw, grammar)
+                    for at, one in zip(places, drawn, strict=True):
+                        written[at] = one
         if again.on_invalid != "return":
             written = [(one.error or one) if isinstance(one, Result) else one for one in written]
         every.append(written)
     return every
+
+
+def _by_prompt(group: Sequence[Row | TokenformError]) -> list[list[int]]:
+    """The places of a group's rows, those of equal prompts together."""
+    found: dict[tuple[int, ...], list[int]] = {}
+    for place, row in enumerate(group):
+        if isinstance(row, Row):
+            found.setdefault(tuple(row.prompt), []).append(place)
+    return list(found.values())
 
 
 def _redrawn(

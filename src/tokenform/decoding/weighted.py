@@ -9,7 +9,7 @@ next token of one text; `aligned/backbone_lm.py` puts those on the backbone).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -22,9 +22,11 @@ from tokenform.decoding.aligned.sampler import AlignedSampler
 from tokenform.decoding.aligned.side_by_side import side_by_side
 from tokenform.decoding.progress import Progress
 from tokenform.decoding.results import Estimates, Result, Stats, read_value
+from tokenform.decoding.samplers.local import Local
+from tokenform.decoding.thinking import Thought
 from tokenform.engine import Grammar
 from tokenform.errors import SamplingError, TokenformError
-from tokenform.frontends import Condition
+from tokenform.frontends import Condition, any_text
 
 if TYPE_CHECKING:
     from tokenform.decoding.generator import Generator
@@ -38,19 +40,22 @@ def all_weighted(
     max_tokens: int,
     progress: bool | None,
     on_invalid: str,
+    told: Mapping[str, Any],
 ) -> list[list[Result | TokenformError]]:
     """Results or errors for each prompt with its constraint and its seed, a generator's batch at a time; the
-    other arguments are those of `Generator.sample`."""
+    other arguments are those of `Generator.sample`, `thinking` and `chat_options` among `told`."""
     every: list[list[Result | TokenformError]] = []
     size = generator.batch_size
     validators = on_invalid == "resample"
-    options: Any = {"max_tokens": max_tokens, "sampler": sampler, "validators": validators}
+    options: Any = {"sampler": sampler, "validators": validators}
     with Progress(len(asked), progress) as bar:
 
         def draw(one: tuple[Any, Grammar | Condition, int | None], model: LanguageModel) -> list[Result]:
             prompt, grammar, seed = one
-            problem = generator.problem(prompt, grammar, model=model, **options)
-            drawn = draw_weighted(sampler, problem, grammar, n, seed)
+            ids, before = think(generator, sampler, prompt, grammar, max_tokens=max_tokens, seed=seed, **told)
+            left = left_of(max_tokens, before)
+            problem = generator.problem(ids, grammar, model=model, max_tokens=left, **options)
+            drawn = draw_weighted(sampler, problem, grammar, n, seed, before)
             bar.advance(None)
             return drawn
 
@@ -64,14 +69,60 @@ def all_weighted(
     return every
 
 
+def think(
+    generator: Generator,
+    sampler: AlignedSampler,
+    prompt: Any,
+    grammar: Grammar | Condition,
+    *,
+    max_tokens: int,
+    seed: int | None,
+    thinking: Any = None,
+    chat_options: Any = None,
+) -> tuple[list[int], Thought | None]:
+    """The prompt's ids with the thought before its texts, where the prompt has opened one or one is asked for:
+    all draws of a call share it, and their distribution is the target after it.
+
+    The thought is drawn token by token, with the sampler's temperature.
+    """
+    ids, start = generator.started(prompt, grammar, thinking, chat_options)
+    if start is None or not start.begun:
+        return [*ids, *([] if start is None else start.instead)], None
+    free = any_text()
+    row = generator.rows(prompt, free, 1, seed, max_tokens, thinking=thinking, chat_options=chat_options)[0]
+    drawn = getattr(sampler, "transforms", sampler)
+    decoder = generator.decoder(Local(temperature=getattr(drawn, "temperature", 1.0)), 1)
+    try:
+        number = decoder.join(row)
+        while row.thought is None and row.output.error is None:
+            decoder.steps()
+        if row.output.error is not None:
+            raise row.output.error
+        decoder.cancel(number)
+    finally:
+        decoder.close()
+    return list(row.prompt), row.thought
+
+
+def left_of(max_tokens: int, before: Thought | None) -> int:
+    """Tokens that a thought leaves."""
+    return max_tokens - (0 if before is None else len(before.tokens))
+
+
 def draw_weighted(
-    sampler: AlignedSampler, problem: Problem, grammar: Grammar | Condition, n: int, seed: int | None
+    sampler: AlignedSampler,
+    problem: Problem,
+    grammar: Grammar | Condition,
+    n: int,
+    seed: int | None,
+    before: Thought | None = None,
 ) -> list[Result]:
     """At least one and at most n results, in the order drawn.
 
     Args:
         grammar: reads the values of texts.
         seed: key of the draws; None takes a fresh one.
+        before: the thought that the problem's prompt ends with.
     Raises:
         SamplingError: nothing could be drawn within the sampler's limits.
     """
@@ -80,7 +131,7 @@ def draw_weighted(
         raise SamplingError(
             f"{type(sampler).__name__} drew no text within its limits; raise them, or take another sampler."
         )
-    results = results_of(sample, grammar)
+    results = results_of(sample, grammar, before)
     for result in results:
         if _ended_by_budget(problem, result.tokens):
             result.reason, result.cut_at, result.cut = "length", len(result.text), [""]
@@ -101,7 +152,7 @@ def _ended_by_budget(problem: Problem, tokens: Sequence[int]) -> bool:
     return bool(np.setdiff1d(following, problem.model.eos).size)
 
 
-def results_of(sample: Sample, grammar: Grammar | Condition) -> list[Result]:
+def results_of(sample: Sample, grammar: Grammar | Condition, before: Thought | None = None) -> list[Result]:
     """A sample's draws with its estimates.  The work of a sample is shared equally by its draws."""
     counts, share = sample.counts, len(sample.draws)
     known: Any = sample.log_z
@@ -135,6 +186,7 @@ def results_of(sample: Sample, grammar: Grammar | Condition) -> list[Result]:
                 stats,
                 estimates,
                 error=error,
+                thought=before,
             )
         )
     return results

@@ -63,8 +63,10 @@ def contains(phrases: str | Iterable[str]) -> Grammar:
 def until(trigger: str | Iterable[str], *, then: Grammar | str | None = None) -> Grammar:
     """Free text up to the first place where a trigger ends, the trigger, and then what `then` accepts.
 
-    The value is what `then` makes of what follows the trigger, where it makes more than text of it: a
-    thinking model's answer is `until("</think>", then=tf.json_schema(...))`, and the value the document.
+    A trigger that is a special token of the vocabulary may be written as that token, and as text.  The value
+    is what `then` makes of what follows the trigger, where it makes more than text of it: of
+    `until("</think>", then=tf.json_schema(...))` it is the document.  (`Generator.sample` lets a model think
+    before its text by itself.)
 
     Args:
         trigger: one text or several; none of them occurs earlier.
@@ -74,7 +76,7 @@ def until(trigger: str | Iterable[str], *, then: Grammar | str | None = None) ->
     """
     listed = _texts("trigger", trigger)
     ends = forms.literal(listed[0]) if len(listed) == 1 else {"words": listed}
-    form: Form = {"language": {"until": [forms.ANY, ends]}}
+    form: Form = {"language": {"until": [forms.ANY, ends]}, "ends": listed}
     source = f"until({', '.join(map(_short, listed))})"
     if then is None:
         return from_form(form, source)

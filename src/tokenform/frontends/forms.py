@@ -3,6 +3,7 @@
 Purpose: what `|`, `&`, `+`, `~`, a name in a Lark text and a field of a schema have in common.  A form is one
 of
   {"language": L}                          a regular language
+  {"language": {"until": …}, "ends": [text, ...]}  the same; each of these ends it as a special token, too
   {"schema": text, "options": {...}}       the documents of a JSON Schema; "holes": forms of marked strings
   {"grammar": structure}                   a grammar; its "parts" bind declared terminals to forms
   {"gbnf": text, "start": name}            a grammar in GBNF
@@ -88,7 +89,7 @@ def choice(forms: Sequence[Form]) -> Form:
 
 def is_language(form: Form) -> bool:
     """Whether a form is a regular language whatever the vocabulary."""
-    return "language" in form and "unless" not in form
+    return "language" in form and "unless" not in form and "ends" not in form
 
 
 def joined(operator: str, regular: Iterable[Form]) -> Language:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal, TypedDict, overload
 
 from typing_extensions import TypeForm, Unpack
@@ -24,6 +24,7 @@ with extras():
     from tokenform.decoding.results import Result, T
     from tokenform.decoding.samplers.local import Local
     from tokenform.decoding.speculative.targets import Mixture, Penalties
+    from tokenform.decoding.thinking import Thinking
     from tokenform.integrations.models import open_model
 
 _PLACING = ("device", "dtype", "device_map", "trust_remote_code", "gguf_file")
@@ -78,6 +79,8 @@ class CallOptions(TypedDict, total=False):
     raw: bool | None
     system: str | None
     show_schema: ShowSchema | None
+    thinking: Thinking | bool | int | None
+    chat_options: Mapping[str, Any] | None
 
 
 class Options(CallOptions, total=False):
@@ -190,6 +193,8 @@ def generate(
     raw: bool | None = None,
     system: str | None = None,
     show_schema: ShowSchema | None = None,
+    thinking: Thinking | bool | int | None = None,
+    chat_options: Mapping[str, Any] | None = None,
 ) -> Any:
     """Write text that a constraint accepts.
 
@@ -206,6 +211,8 @@ def generate(
         temperature, top_k, top_p, min_p: as for `Local`; temperature 0 is greedy.
         sampler: draws in place of `Local`: ASAp, CARS, AWRS, SMC, MCMC or Beam, with their own temperature.
         drafter, mixture, companion, companion_prompt, penalties, stop: as for `Generator` and its `sample`.
+        thinking, chat_options: as for `Generator.sample`: what a model that thinks may write before the text,
+            and arguments of its chat template.
     Returns:
         A `Result`; a list of n for n > 1; for a list of prompts or grammars, a list of these.
     Raises:
@@ -217,6 +224,7 @@ def generate(
         n=n, seed=seed, max_tokens=max_tokens, on_length=on_length, stop=stop, on_invalid=on_invalid,
         feedback=feedback, max_tries=max_tries, max_seconds=max_seconds, progress=progress,
         companion_prompt=companion_prompt, raw=raw, system=system, show_schema=show_schema,
+        thinking=thinking, chat_options=chat_options,
     )  # fmt: skip
     batched = pair(prompt, constraint)[2]
     changed = drafter != "auto" or mixture is not None or companion is not None or penalties is not None

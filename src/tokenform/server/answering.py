@@ -94,6 +94,44 @@ class Endpoint(Protocol):
         ...
 
 
+class Count(Protocol):
+    """An address that says how long the prompt of a request would be."""
+
+    name: str
+    path: str
+
+    @property
+    def reads(self) -> type[BaseModel]:
+        """The type of its bodies."""
+        ...
+
+    def wanted(self, body: Any, engine: Engine, key: Key) -> Wanted:
+        """What a body asks for; called in a thread."""
+        ...
+
+    def counted(self, tokens: int) -> dict[str, Any]:
+        """The answer's body."""
+        ...
+
+    def failure(self, error: Refused) -> dict[str, Any]:
+        """The body of an error."""
+        ...
+
+
+async def count(request: Request, endpoint: Count, server: Any) -> Response:
+    """Serves one request that nothing is written for.
+
+    Raises:
+        Refused
+    """
+    key = server.guard.key(_key_of(request))
+    with server.guard.using(key):
+        body: Any = endpoint.reads.model_validate(await _json(request, server.max_bytes))
+        _check_model(body, server.engine)
+        tokens = await server.engine.counted(lambda: endpoint.wanted(body, server.engine, key))
+        return JSONResponse(endpoint.counted(tokens))
+
+
 async def answer(request: Request, endpoint: Endpoint, server: Any) -> Response:
     """Serves one request.
 

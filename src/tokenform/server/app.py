@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from tokenform.errors import extras
-from tokenform.server.answering import Endpoint, answer
-from tokenform.server.endpoints import ENDPOINTS
+from tokenform.server.answering import answer, count
+from tokenform.server.endpoints import COUNTS, ENDPOINTS
 from tokenform.server.engine import Engine
 from tokenform.server.faults import Refused, refused
 from tokenform.server.guard import Guard, Key
@@ -90,6 +90,7 @@ def create_app(
         await asyncio.to_thread(engine.scheduler.close, timeout=grace)
 
     routes: list[Any] = [Route(one.path, _served(one, server), methods=["POST"]) for one in ENDPOINTS]
+    routes += [Route(one.path, _served(one, server, count), methods=["POST"]) for one in COUNTS]
     routes += [
         Route("/v1/models", _guarded(_models, server)),
         Route("/v1/models/{name:path}", _guarded(_model, server)),
@@ -120,8 +121,8 @@ async def _to_playground(_: Request) -> Response:
     return RedirectResponse("/playground/")
 
 
-def _served(endpoint: Endpoint, server: Server) -> Handler:
-    """An endpoint with its errors, its metrics, its line in the log and its span."""
+def _served(endpoint: Any, server: Server, run: Callable[[Request, Any, Server], Any] = answer) -> Handler:
+    """An endpoint, which `run` serves, with its errors, its metrics, its line in the log and its span."""
 
     async def serve(request: Request) -> Response:
         began = time.monotonic()
@@ -131,7 +132,7 @@ def _served(endpoint: Endpoint, server: Server) -> Handler:
                     raise Refused(
                         "the server is closing.", status=503, code="closing", headers={"Retry-After": "5"}
                     )
-                response = await answer(request, endpoint, server)
+                response: Response = await run(request, endpoint, server)
             except Exception as error:
                 fault = refused(error)
                 if fault.status >= 500 and fault.status not in (503, 504):

@@ -7,18 +7,19 @@ Invariant: at most `compilers` requests read constraints at once; the others wai
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+import contextlib
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from tokenform.decoding.scheduler import Job, Piece, Scheduler
+from tokenform.decoding.thinking import NoThought
 from tokenform.errors import DrafterError, ModelError, OptionError, TokenformError
-from tokenform.frontends.tools import detect_format
+from tokenform.frontends.tools import detect_format, find_format
 from tokenform.integrations.asked import Asked
 from tokenform.integrations.generation import Generator
 from tokenform.server.constraints import Reader
 from tokenform.server.faults import Refused
 from tokenform.server.guard import Key
-from tokenform.server.thinking import thinking_of
 from tokenform.server.wanted import Wanted
 
 BUILTIN = "tokenform-builtin"
@@ -30,11 +31,14 @@ class Engine:
     Args:
         model: None for the built-in model, a path or hub name, or a `Generator`.
         name: what clients call it; None: its path, or `tokenform-builtin`.
+        tool_format: how the model writes calls of tools: a format's name or a `tf.tools.Format`; None: as its
+            chat template shows.
         batch_size, waiting, jobs: of the scheduler.
         compilers: requests whose constraints are read at once.
         **options: of `Generator`, for a model by name.
     Raises:
         ModelError, VocabularyError, OptionError: the model can't be used.
+        ToolError: there is no such format.
     """
 
     def __init__(
@@ -42,6 +46,7 @@ class Engine:
         model: Any = None,
         *,
         name: str | None = None,
+        tool_format: Any = None,
         batch_size: int = 32,
         waiting: int = 256,
         jobs: int = 1,
@@ -56,7 +61,11 @@ class Engine:
         vocabulary = self.generator.vocabulary
         self.asked = Asked(self.generator.tokenizer, size=vocabulary.size, eos=vocabulary.eos)
         self._compiling = asyncio.Semaphore(compilers)
-        self.format = _format_of(self.generator.tokenizer)
+        self.format = (
+            _format_of(self.generator.tokenizer) if tool_format is None else find_format(tool_format)
+        )
+        if tool_format is not None:
+            self.generator.thoughts.format = self.format
 
     def reader(self, key: Key) -> Reader:
         """Reads constraints within a caller's limits."""
@@ -65,6 +74,24 @@ class Engine:
     def text(self, token: int) -> bytes:
         """The bytes of a token."""
         return bytes(self.generator.vocabulary.token(token))
+
+    async def counted(self, read: Callable[[], Wanted]) -> int:
+        """How many tokens the prompt of a request has; nothing is written.
+
+        Args:
+            read: reads it, in a thread.
+        Raises:
+            Refused, TokenformError.
+        """
+
+        def count() -> int:
+            wanted = read()
+            told: Any = {"thinking": wanted.asked.thinking, "chat_options": wanted.chat_options}
+            with self._prompt_of(wanted):
+                return len(self.generator.prompt_ids(wanted.prompt, wanted.grammar, **told))
+
+        async with self._compiling:
+            return await asyncio.to_thread(count)
 
     async def begin(
         self, read: Callable[[], Wanted], key: Key, listener: Callable[[Piece], None]
@@ -96,8 +123,16 @@ class Engine:
                 raise
 
     def _submit(self, wanted: Wanted, key: Key, tell: Callable[[Piece], None]) -> Job:
-        try:
+        with self._prompt_of(wanted):
             return self._begun(wanted, key, tell)
+
+    @contextlib.contextmanager
+    def _prompt_of(self, wanted: Wanted) -> Iterator[None]:
+        """Says of what is wrong with a prompt where it stands in the request."""
+        try:
+            yield
+        except NoThought as error:
+            raise Refused(str(error), code="unsupported_parameter", param=wanted.asked.place) from error
         except DrafterError as error:
             raise Refused(str(error), code="drafter_error", param="/drafter") from error
         except ModelError as error:  # nothing has run: the model's template refuses these messages
@@ -118,7 +153,8 @@ class Engine:
             alternatives=wanted.alternatives or 0,
             logprobs=wanted.alternatives is not None or bool(wanted.confidence),
             drafter=wanted.drafter,
-            thinking=thinking_of(self.format, self.generator, wanted),
+            thinking=wanted.asked.thinking,
+            chat_options=wanted.chat_options,
             limits=key.limits,
             owner=key.name,
             listener=tell,

@@ -122,7 +122,7 @@ class StreamOptions(Strict):
 
 
 class Constrained(Sampling):
-    """Constraints as vLLM spells them, in its present and its former way."""
+    """Constraints as vLLM spells them, in its present and its former way, and what templates are told."""
 
     structured_outputs: dict[str, Any] | None = None
     guided_json: dict[str, Any] | str | bool | None = None
@@ -132,6 +132,7 @@ class Constrained(Sampling):
     guided_json_object: bool | None = None
     guided_whitespace_pattern: Literal[None] = None
     guided_decoding_backend: str | None = None
+    chat_template_kwargs: dict[str, Any] | None = None
 
 
 def vars_of(local: Local) -> dict[str, Any]:

@@ -17,8 +17,9 @@ from tokenform.server.engine import Engine
 from tokenform.server.faults import Refused
 from tokenform.server.fields import Constrained
 from tokenform.server.guard import Key
+from tokenform.server.thinking import Asked, template_options
 from tokenform.server.tooling import read_turn
-from tokenform.server.wanted import Thoughts, Wanted
+from tokenform.server.wanted import Wanted
 
 _DRAFTERS: dict[str, Callable[[], Any]] = {
     "forced": drafters.Forced,
@@ -45,7 +46,7 @@ def read_wanted(
     parallel: bool | None = None,
     max_tokens: int | None = None,
     alternatives: int | None = None,
-    thoughts: Thoughts | None = None,
+    asked: Asked | None = None,
 ) -> Wanted:
     """What a request comes to.
 
@@ -60,9 +61,9 @@ def read_wanted(
     sampler = body.drawn(engine.generator.sampler)
     chosen = engine.generator.sampler if sampler is None else sampler
     drafter = _drafter(body.drafter)
-    if isinstance(chosen, AlignedSampler) and (drafter is not None or thoughts is not None):
-        place = "/drafter" if thoughts is None else thoughts.place
-        raise Refused(f"{type(chosen).__name__} draws whole texts: {place} is not for it.", param=place)
+    if isinstance(chosen, AlignedSampler) and drafter is not None:
+        raise Refused(f"{type(chosen).__name__} draws whole texts: /drafter is not for it.", param="/drafter")
+    render = getattr(engine.generator.tokenizer, "apply_chat_template", None)
     return Wanted(
         prompt,
         final if turn is None else turn.grammar,
@@ -76,7 +77,8 @@ def read_wanted(
         stop=body.stops(),
         alternatives=alternatives,
         drafter=drafter,
-        thoughts=thoughts,
+        asked=asked or Asked(),
+        chat_options=template_options(body.chat_template_kwargs, render),
         confidence=_confidence(body.confidence, final is not None and turn is None),
         report=bool(body.report),
     )

@@ -1,35 +1,44 @@
-"""A thought before the answer: how much of it a request asks for, and how this model writes it.
+"""A thought before the answer: how much of it a request asks for.
 
-Invariant: an answer's form binds the answer alone; the thought is any text between the model's markers, and
-leaves room for the shortest answer.
+Invariant: an answer's form binds the answer alone.  Where no field says anything, the thought is as the
+rendered prompt and the model have it.
 """
 
 from __future__ import annotations
 
-from functools import lru_cache
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
-from tokenform.decoding.generator import Generator
-from tokenform.decoding.scheduler import Thinking
-from tokenform.errors import TokenformError
-from tokenform.frontends import Grammar
-from tokenform.frontends.tools import Format, thought
+from tokenform.decoding.thinking import Thinking
 from tokenform.server.faults import Refused
-from tokenform.server.wanted import Thoughts, Wanted
 
 EFFORTS = {"minimal": 1 / 8, "low": 1 / 4, "medium": 1 / 2, "high": 3 / 4, "xhigh": 7 / 8, "max": 1.0}
 """The share of a text's tokens that its thought may take."""
-_TAIL = 32  # tokens at the end of a prompt that tell whether it has opened the block
+
+
+@dataclass(frozen=True)
+class Asked:
+    """The thought that a request asks for.
+
+    Attributes:
+        place: of the field that says so.
+        thinking: how much of it.
+    """
+
+    place: str = "/chat_template_kwargs"
+    thinking: Thinking = field(default_factory=Thinking)
 
 
 def read_thinking(
     effort: Any, tokens: int | None, place: str, tokens_place: str = "/thinking_token_budget"
-) -> Thoughts | None:
-    """How much thought a request asks for; None: none.
+) -> Asked:
+    """How much thought a request asks for.
 
     Args:
         effort: one of `EFFORTS`, "none" or None.
-        tokens: most tokens of the thought, by itself or beside an effort.
+        tokens: most tokens of the thought, by itself or beside an effort; 0: none.
         place, tokens_place: of the two in the request.
     """
     if effort is not None and (not isinstance(effort, str) or effort not in ("none", *EFFORTS)):
@@ -37,36 +46,23 @@ def read_thinking(
         raise Refused(f"{place} {effort!r} is not known; choose one of {known}.", param=place)
     if effort == "none" and tokens:
         raise Refused(f"{place} asks for no thought, {tokens_place} for {tokens} tokens.", param=tokens_place)
-    if effort == "none" or (effort is None and not tokens):
-        return None
-    return Thoughts(place if tokens is None else tokens_place, tokens, EFFORTS.get(effort or "", 1.0))
+    if effort is None and tokens is None:
+        return Asked()
+    if effort == "none" or tokens == 0:
+        return Asked(place if effort == "none" else tokens_place, Thinking(False))
+    share = EFFORTS.get(effort or "", 1.0)
+    return Asked(place if tokens is None else tokens_place, Thinking(True, tokens, share, effort))
 
 
-def thinking_of(format: Any, generator: Generator, wanted: Wanted) -> Thinking | None:
-    """How the thought of a request is written.
+def template_options(given: Mapping[str, Any] | None, render: Callable[..., Any] | None) -> dict[str, Any]:
+    """`chat_template_kwargs`: what the template is told, but nothing of how it is rendered.
 
     Args:
-        format: the model's layout of turns, or the error of finding it.
+        render: the tokenizer's `apply_chat_template`.
     """
-    asked = wanted.thoughts
-    if asked is None:
-        return None
-    if isinstance(format, TokenformError):
-        raise Refused(f"this model has no known block of thought: {format}", param=asked.place)
-    opener, closer = format.reasoning
-    ids = generator.prompt_ids(wanted.prompt, wanted.grammar)[-_TAIL:]
-    tail = b"".join(generator.vocabulary.token(token) for token in ids).decode("utf-8", "replace").rstrip()
-    if tail.endswith(closer):
-        message = "the model's template has closed the thought already; serve it with thinking enabled."
-        raise Refused(message, param=asked.place)
-    opened = tail.endswith(opener)
-    try:
-        grammar = _grammar(format, opened)
-    except TokenformError as error:
-        raise Refused(str(error), param=asked.place, code="unsupported_parameter") from None
-    return Thinking(grammar, "" if opened else opener, closer, asked.tokens, asked.share)
-
-
-@lru_cache(maxsize=16)
-def _grammar(format: Format, opened: bool) -> Grammar:
-    return thought(format, opened=opened)
+    own = set() if render is None else set(inspect.signature(render).parameters) - {"documents", "kwargs"}
+    for name in given or ():
+        if name in own or name in ("messages", "add_generation_prompt", "tools"):
+            place = f"/chat_template_kwargs/{name}"
+            raise Refused(f"{place} is not for requests: it says how a prompt is made.", param=place)
+    return dict(given or {})

@@ -72,7 +72,8 @@ def read_turn(
     if choice == "none":
         return None
     if isinstance(format, TokenformError):
-        raise Refused(f"this model can't call tools: {format}", param=param, code="no_tools")
+        told = str(format).replace("name one with format=", "start the server with --tool-format NAME")
+        raise Refused(f"this model can't call tools: {told}", param=param, code="no_tools")
     required = choice if final is None or choice not in (None, "auto") else "required"
     try:
         made = tools(

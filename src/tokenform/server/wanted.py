@@ -10,22 +10,8 @@ from tokenform.decoding.calls import AnySampler
 from tokenform.decoding.draws import Transform
 from tokenform.decoding.speculative.targets import Penalties
 from tokenform.frontends import Grammar
+from tokenform.server.thinking import Asked
 from tokenform.server.tooling import Turn
-
-
-@dataclass(frozen=True)
-class Thoughts:
-    """How much thought comes before a text.
-
-    Attributes:
-        place: of the field that asks for it.
-        tokens: most of its tokens; None: as many as its share allows.
-        share: the part of the text's tokens that it may take.
-    """
-
-    place: str
-    tokens: int | None
-    share: float
 
 
 @dataclass
@@ -39,7 +25,8 @@ class Wanted:
         max_tokens: most tokens of a text; None: what the server allows.
         alternatives: how many likely tokens to tell at each; None: no probabilities are asked for.
         drafter: guesses tokens; None: the server's own does.
-        thoughts: what comes before the text; None: nothing.
+        asked: the thought that comes before the text.
+        chat_options: what the chat template is told.
         confidence: the values of the document whose probabilities are told: all, or those at JSON Pointers.
         report: what speculation did is told.
     """
@@ -56,6 +43,7 @@ class Wanted:
     stop: Sequence[str] = field(default_factory=list)
     alternatives: int | None = None
     drafter: Any = None
-    thoughts: Thoughts | None = None
+    asked: Asked = field(default_factory=Asked)
+    chat_options: dict[str, Any] = field(default_factory=dict)
     confidence: bool | list[str] = False
     report: bool = False

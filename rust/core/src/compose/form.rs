@@ -1,13 +1,14 @@
 //! Reading what the frontends write: a form is a language, a schema, a grammar with parts, or a special token.
 //!
-//! `{"language": L}`, `{"schema": text, "options": {..}, "holes": [form, ..]}`, `{"grammar": structure}`,
+//! `{"language": L}`, `{"language": {"until": [L, L]}, "ends": [text, ..]}` (each of these texts ends it as the
+//! special token of that text, too), `{"schema": text, "options": {..}, "holes": [form, ..]}`, `{"grammar": structure}`,
 //! `{"gbnf": text, "start": name}`, `{"special": text, "spelled": bool}`.  A structure is the neutral form of a grammar; its `parts` bind declared
 //! terminals to forms.  Its lexer is "contextual" (a lexer cuts what lies between the parts) or "dynamic" (every
 //! segmentation counts).
 
 use rustc_hash::FxHashMap;
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{json, Value};
 
 use super::{language, CompositeAutomaton, OuterGrammar, Part, ReturnAddress, END};
 use crate::automaton::byte_automaton::Piece;
@@ -77,7 +78,7 @@ fn levels(text: &str) -> usize {
 pub fn read(text: &str, name: &str) -> Result<Composite> {
     let form = value_of(text)?;
     let mut lexicon: Box<Lexicon> = Box::default();
-    if let Some(value) = form.get("language") {
+    if let (Some(value), None) = (form.get("language"), form.get("ends")) {
         let (term, _) = language::read(&mut lexicon, value)?;
         check(&mut lexicon, term, name)?;
         return Ok(Composite::Pattern(Box::new(Pattern::new(*lexicon, term, name.into()))));
@@ -138,6 +139,9 @@ impl CompositeAutomaton {
         if let Some(value) = form.get("language") {
             let (term, closed) = language::read(&mut self.lexicon, value)?;
             check(&mut self.lexicon, term, name)?;
+            if let Some(ends) = form.get("ends") {
+                return self.host(&ended(value, ends));
+            }
             if let (Some(token), true) = (form["unless"].as_str(), closed) {
                 return Ok(self.add(Part::Instead { token: token.into(), term, absent: false }));
             }
@@ -172,6 +176,10 @@ impl CompositeAutomaton {
         let mut holes = Vec::new();
         for hole in form["holes"].as_array().into_iter().flatten() {
             let before = self.parts.len();
+            let hole = match hole.get("language") {
+                Some(language) => &json!({ "language": language }), // no token ends text within a string
+                None => hole,
+            };
             holes.push(self.part(hole, "the grammar of a string")?);
             if self.parts[before..].iter().any(|p| matches!(p, Part::Special { .. })) {
                 return Err(invalid(
@@ -250,6 +258,27 @@ impl CompositeAutomaton {
             self.parts[part as usize] = Part::Language(term, closed);
         }
     }
+}
+
+/// The grammar of text that ends where one of the texts `ends` does: spelled, or as the special token of that text.
+fn ended(language: &Value, ends: &Value) -> Value {
+    let [text, end] = [0, 1].map(|i| &language["until"][i]);
+    let any = json!({ "any": true });
+    let open = json!({ "language": { "and": [text, { "not": { "concat": [any, end, any] } }] } });
+    let mut parts = json!({ "spelled": { "language": language }, "open": open });
+    let mut rules = vec![json!({ "origin": "start", "expansion": ["spelled"], "priority": 0, "order": 0 })];
+    for (order, end) in (1..).zip(ends.as_array().into_iter().flatten()) {
+        let name = format!("the special token {}", end.as_str().unwrap_or_default());
+        rules.push(
+            json!({ "origin": "start", "expansion": ["open", name], "priority": 0, "order": order }),
+        );
+        parts[&name] = json!({ "special": end, "spelled": false });
+    }
+    let declared: Vec<&String> = parts.as_object().into_iter().flat_map(|parts| parts.keys()).collect();
+    json!({
+        "terminals": [], "rules": rules, "orders": [], "ignore": [], "declare": declared, "start": "start",
+        "lexer": "dynamic", "indenter": null, "parts": parts,
+    })
 }
 
 /// Puts a rule `part | nothing` around each of these parts.

@@ -1,14 +1,13 @@
 """Continuous batching: calls of many threads share the forward passes of one model.
 
 `scheduler.py` takes the calls; `jobs.py` is what a call waits for; `turns.py` says whose text is next;
-`batch.py` runs texts token by token, `whole.py` calls of faithful samplers; `thinking.py` is what a text may
-begin with that is no part of it.
+`batch.py` runs texts token by token, `whole.py` calls of faithful samplers.
 """
 
 from __future__ import annotations
 
-from tokenform.decoding.scheduler.jobs import Job, Listener, Load, Piece, Thought
+from tokenform.decoding.scheduler.jobs import Job, Listener, Load, Piece
 from tokenform.decoding.scheduler.scheduler import Scheduler
-from tokenform.decoding.scheduler.thinking import Thinking
+from tokenform.decoding.thinking import Thinking, Thought
 
 __all__ = ["Job", "Listener", "Load", "Piece", "Scheduler", "Thinking", "Thought"]

@@ -12,15 +12,11 @@ import threading
 from collections.abc import Hashable, Sequence
 from weakref import WeakSet
 
-from tokenform.decoding.calls import texts_of
-from tokenform.decoding.decoder import Decoder
+from tokenform.decoding.decoder import Decoder, Step
 from tokenform.decoding.generator import Generator
-from tokenform.decoding.pieces import TextPieces
 from tokenform.decoding.samplers.local import Local
-from tokenform.decoding.scheduler.jobs import FAILED, Load, Piece, Thought
-from tokenform.decoding.scheduler.thinking import ThoughtPieces
+from tokenform.decoding.scheduler.jobs import FAILED, Load, Piece
 from tokenform.decoding.scheduler.turns import Text, Turns
-from tokenform.decoding.speculative.speculator import Moved
 from tokenform.errors import own_error
 
 _PATIENCE = 5.0  # seconds that the process waits for a step when it exits
@@ -109,20 +105,23 @@ class Batch:
             self._running[text.number] = text
 
     def _step(self) -> None:
-        moved = self.decoder.step()
+        moved = self.decoder.steps()
         self._done.steps += 1
         for one in moved:
             self._done.tokens += len(one.tokens)
             self._tell(self._running[one.number], one)
 
-    def _tell(self, text: Text, moved: Moved) -> None:
+    def _tell(self, text: Text, moved: Step) -> None:
         row, output, count = text.row, moved.output, len(moved.tokens)
-        result, thought, cut = None, text.after is not None, None
+        if moved.thought is not None:
+            text.job.tell(Piece(row.number, moved.thought, moved.tokens, [], [], thought=True))
+            return
+        result, cut = None, None
         written, begun = "", len(output.tokens) - count
         kept = count if output.cut is None else min(max(output.cut.place - begun, 0), count)
         if kept:
             written = self._read(text, moved.tokens[:kept])
-        if output.cut is not None and not thought:
+        if output.cut is not None:
             cut = len(written)
         if kept < count:
             written += self._read(text, moved.tokens[kept:])
@@ -132,34 +131,19 @@ class Batch:
                 text.job.fail(output.error)
                 return
             written += text.pieces.finish()
-            if thought:
-                self._answer(text)
-            else:
-                try:
-                    result = self._generator.result(row, text.job.grammar, text.job.stop)
-                except Exception as error:  # a value that can't be made of it, or a validator's own mistake
-                    text.job.fail(error)
-                    return
+            try:
+                result = self._generator.result(row, text.job.grammar, text.job.stop)
+            except Exception as error:  # a value that can't be made of it, or a validator's own mistake
+                text.job.fail(error)
+                return
         if count or result is not None:
             logprobs = output.token_logprobs[len(output.token_logprobs) - count :]
             likeliest = output.likeliest[max(len(output.likeliest) - count, 0) :]
-            piece = Piece(row.number, written, moved.tokens, logprobs, likeliest, result, thought, cut)
-            text.job.tell(piece)
+            text.job.tell(Piece(row.number, written, moved.tokens, logprobs, likeliest, result, cut=cut))
 
     def _read(self, text: Text, tokens: Sequence[int]) -> str:
         """The characters that some tokens complete."""
         return text.pieces.feed(b"".join(self._generator.vocabulary.token(token) for token in tokens))
-
-    def _answer(self, text: Text) -> None:
-        """Goes on from a thought to the text that it was for."""
-        thought, row = text.row, text.after
-        assert row is not None and isinstance(text.pieces, ThoughtPieces)
-        written = thought.output.tokens
-        text.job.thoughts[thought.number] = Thought(text.pieces.text, written)
-        row.prompt = [*thought.prompt, *written]
-        row.budget -= len(written)
-        text.row, text.after, text.pieces = row, None, TextPieces(texts_of(text.job.stop))
-        self._join(text)
 
     def _forget(self, text: Text) -> None:
         with self._changed:

@@ -9,7 +9,6 @@ import contextlib
 from collections.abc import Callable, Hashable, Sequence
 from concurrent.futures import Future, InvalidStateError
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from tokenform.decoding.calls import Constraint
 from tokenform.decoding.results import Result
@@ -26,7 +25,7 @@ class Piece:
         logprobs: of each token, as `Result.token_logprobs`.
         likeliest: at each token, as `Result.likeliest`.
         result: the text's, with its last piece.
-        thought: this is of the thought before the text; the result has nothing of it.
+        thought: this is of the thought before the text (`Result.thought`), and no part of the text.
         cut: how many characters of `text` were written before the budget cut in; None: all.
     """
 
@@ -42,13 +41,6 @@ class Piece:
 
 Listener = Callable[[Piece], None]
 FAILED = "the text could not be written"
-
-
-class Thought(NamedTuple):
-    """What was written before a text: its text without the markers around it, and its tokens with them."""
-
-    text: str
-    tokens: list[int]
 
 
 @dataclass
@@ -84,7 +76,6 @@ class Job:
         future: of its results, in their order; `asyncio.wrap_future` takes it.  Cancelling it cancels the
             job.
         prompt_tokens: how many the prompt has.
-        thoughts: by a text's number what was written before it; empty without `thinking`.
         expected: how many results there will be.
     """
 
@@ -98,7 +89,6 @@ class Job:
     ) -> None:
         self.grammar, self.stop, self.owner, self.expected = grammar, stop, owner, expected
         self.future, self.prompt_tokens = Future[list[Result]](), 0
-        self.thoughts: dict[int, Thought] = {}
         self._listener = listener
         self._results: dict[int, Result] = {}
 

@@ -16,9 +16,8 @@ Source: Yu et al. 2022 (Orca), "iteration-level scheduling".
 from __future__ import annotations
 
 import contextlib
-import functools
 import threading
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from concurrent.futures import Future
 from typing import Any
 
@@ -37,17 +36,16 @@ from tokenform.decoding.draws import Transform
 from tokenform.decoding.generator import Generator
 from tokenform.decoding.pieces import TextPieces
 from tokenform.decoding.results import Result
-from tokenform.decoding.row import Row
 from tokenform.decoding.scheduler.batch import Batch
 from tokenform.decoding.scheduler.jobs import Job, Listener, Load
-from tokenform.decoding.scheduler.thinking import Thinking
 from tokenform.decoding.scheduler.turns import Text
 from tokenform.decoding.scheduler.whole import Wholes
 from tokenform.decoding.speculative.targets import Penalties
+from tokenform.decoding.thinking import Thinking
 from tokenform.decoding.tracing import traced_job
-from tokenform.decoding.weighted import draw_weighted
+from tokenform.decoding.weighted import draw_weighted, left_of, think
 from tokenform.engine import Limits
-from tokenform.errors import BudgetTooSmall, Busy, OptionError, TokenformError
+from tokenform.errors import Busy, OptionError, TokenformError
 
 
 class Scheduler:
@@ -89,7 +87,8 @@ class Scheduler:
         alternatives: int = 0,
         logprobs: bool = True,
         drafter: Any = None,
-        thinking: Thinking | None = None,
+        thinking: Thinking | bool | int | None = None,
+        chat_options: Mapping[str, Any] | None = None,
         limits: Limits | None = None,
         owner: Hashable = None,
         listener: Listener | None = None,
@@ -103,7 +102,7 @@ class Scheduler:
             logprobs: whether the tokens' log-probabilities are told.  Without, where the constraint allows
                 few tokens only their logits are computed, which over a large vocabulary is most of a step.
             drafter: guesses tokens of these texts, in place of the generator's; it changes no text.
-            thinking: a thought comes before each text, within its `max_tokens`.
+            thinking, chat_options: as for `Generator.sample`.
             limits: of the grammar's automaton; None: as it is for the process.
             owner: owners take turns.
             listener: is told each piece, in the batch's thread: it must not wait.  Faithful samplers tell
@@ -121,17 +120,22 @@ class Scheduler:
         (seed,) = seeds_of(seed, 1)
         job = Job(constraint, stop, owner, listener, n)
         if isinstance(chosen, AlignedSampler):
-            if penalties is not None or transforms or alternatives or thinking or drafter is not None:
-                told = "penalties, transforms, alternatives, drafters and thinking are not for"
+            if penalties is not None or transforms or alternatives or drafter is not None:
+                told = "penalties, transforms, alternatives and drafters are not for"
                 raise OptionError(f"{told} {type(chosen).__name__}.")
-            job.prompt_tokens = len(self.generator.prompt_ids(prompt, constraint))
-            bind = functools.partial(
-                self.generator.problem, prompt, constraint, max_tokens=max_tokens, sampler=chosen
-            )
-            bind()  # refused here and not later: what the prompt or the grammar can't have
+            asked: Any = {"thinking": thinking, "chat_options": chat_options}
+            job.prompt_tokens = len(self.generator.prompt_ids(prompt, constraint, **asked))
+            # refused here and not later: what the prompt or the grammar can't have
+            self.generator.problem(prompt, constraint, max_tokens=max_tokens, sampler=chosen)
 
             def work(model: LanguageModel) -> list[Result]:
-                return draw_weighted(chosen, bind(model=model), constraint, n, seed)
+                ids, before = think(
+                    self.generator, chosen, prompt, constraint, max_tokens=max_tokens, seed=seed, **asked
+                )
+                problem = self.generator.problem(
+                    ids, constraint, max_tokens=left_of(max_tokens, before), sampler=chosen, model=model
+                )
+                return draw_weighted(chosen, problem, constraint, n, seed, before)
 
             with self._changed:
                 self._refuse(1)
@@ -139,37 +143,33 @@ class Scheduler:
             return job
         if drafter is not None:
             self._batch.decoder.check_own(drafter)
-        try:
-            rows = self.generator.rows(prompt, constraint, n, seed, max_tokens, limits=limits)
-        except BudgetTooSmall as error:
-            if thinking is None:
-                raise
-            raise thinking.refused(self.generator, max_tokens, error.least) from None
+        rows = self.generator.rows(
+            prompt,
+            constraint,
+            n,
+            seed,
+            max_tokens,
+            limits=limits,
+            thinking=thinking,
+            chat_options=chat_options,
+        )
         job.prompt_tokens = len(rows[0].prompt)
-        texts = self._texts(job, rows, thinking)
+        texts = [Text(job, row, TextPieces(texts_of(job.stop))) for row in rows]
         distribution = self._batch.decoder.distribution(chosen, transforms, penalties)
-        for row in [*rows, *(text.row for text in texts)]:
+        for row in rows:
             row.distribution, row.drafter = distribution, drafter
             row.alternatives, row.logprobs = alternatives, logprobs or alternatives > 0
-        for row in (rows[0], texts[0].row):  # here, not between the tokens of the texts that run
-            with contextlib.suppress(TokenformError):  # the batch meets it again, and fails this job
-                row.automaton.mask(row.automaton.start)
-                if row.hints is not None:
-                    row.hints.prepare()
+        with contextlib.suppress(TokenformError):  # the batch meets it again, and fails this job
+            first = rows[0]  # here, not between the tokens of the texts that run
+            for automaton in [first.automaton, *([] if first.lead is None else [first.lead.automaton])]:
+                automaton.mask(automaton.start)
+            if first.hints is not None:
+                first.hints.prepare()
         with self._changed:
             self._refuse(n)
             self._batch.enter(owner, texts)
         job.future.add_done_callback(self._left)
         return job
-
-    def _texts(self, job: Job, rows: list[Row], thinking: Thinking | None) -> list[Text]:
-        if thinking is None:
-            return [Text(job, row, TextPieces(texts_of(job.stop))) for row in rows]
-        thoughts = thinking.rows(self.generator, rows)
-        return [
-            Text(job, thought, thinking.pieces(), after=row)
-            for thought, row in zip(thoughts, rows, strict=True)
-        ]
 
     @property
     def load(self) -> Load:

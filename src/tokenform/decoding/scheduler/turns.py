@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from tokenform.decoding.pieces import TextPieces
 from tokenform.decoding.row import Row
 from tokenform.decoding.scheduler.jobs import Job
-from tokenform.decoding.scheduler.thinking import ThoughtPieces
 
 
 @dataclass(eq=False)
@@ -21,14 +20,12 @@ class Text:
 
     Attributes:
         pieces: turns its bytes into whole characters.
-        after: what is written after this row, which is then a thought; None: nothing.
     """
 
     job: Job
     row: Row
-    pieces: TextPieces | ThoughtPieces
+    pieces: TextPieces
     number: int | None = None
-    after: Row | None = None
 
 
 class Turns:

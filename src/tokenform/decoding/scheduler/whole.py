@@ -75,6 +75,8 @@ class Wholes:
             results = work(_Asked(self._generator.language_model(), job.future))
             job.expected = len(results)
             for number, one in enumerate(results):
+                if one.thought is not None:
+                    job.tell(Piece(number, one.thought.text, one.thought.tokens, [], [], thought=True))
                 job.tell(Piece(number, one.text, list(one.tokens), [], [], one, cut=one.cut_at))
         except Interrupted:  # nobody waits for it any more
             return

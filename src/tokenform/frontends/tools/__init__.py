@@ -17,13 +17,14 @@ from tokenform.frontends.tools.reader import parse_tool_calls
 from tokenform.frontends.tools.response_template import response_format
 from tokenform.frontends.tools.shape import Shape
 from tokenform.frontends.tools.stream import ToolCallStream
-from tokenform.frontends.tools.thoughts import thought
+from tokenform.frontends.tools.thoughts import Marks, find_marks, marks_of_format, thought
 
 ToolFormat = Format
 
 __all__ = [
     "FORMATS",
     "Format",
+    "Marks",
     "Shape",
     "Tool",
     "ToolCall",
@@ -32,6 +33,8 @@ __all__ = [
     "ToolFormat",
     "detect_format",
     "find_format",
+    "find_marks",
+    "marks_of_format",
     "parse_tool_calls",
     "read_tools",
     "response_format",

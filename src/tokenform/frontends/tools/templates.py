@@ -61,8 +61,34 @@ class Template:
             raise ToolError(f"the chat template can't write this conversation: {error}") from None
 
 
+def variables(tokenizer: Any) -> frozenset[str]:
+    """The variables that a tokenizer's chat template reads and does not set itself; without one none."""
+    text = getattr(tokenizer, "chat_template", None)
+    texts = text.values() if isinstance(text, dict) else [text]
+    return frozenset().union(*(_variables(one) for one in texts if isinstance(one, str)))
+
+
+@lru_cache(maxsize=16)
+def _variables(text: str) -> frozenset[str]:
+    from jinja2 import meta
+
+    try:
+        environment = _environment()
+        return frozenset(meta.find_undeclared_variables(environment.parse(text)))
+    except Exception:  # no template, which its rendering will say
+        return frozenset()
+
+
 @lru_cache(maxsize=16)
 def _compiled(text: str) -> Any:
+    try:
+        return _environment().from_string(text)
+    except Exception as error:  # Jinja writes Python of it, which may be too deep, or no Python
+        raise ToolError(f"the chat template can't be read: {error}") from None
+
+
+@lru_cache(maxsize=1)
+def _environment() -> Any:
     from datetime import datetime
 
     with extras():
@@ -93,7 +119,4 @@ def _compiled(text: str) -> Any:
     environment.filters["tojson"] = tojson
     environment.globals["raise_exception"] = raise_exception
     environment.globals["strftime_now"] = lambda form: datetime.now().strftime(form)
-    try:
-        return environment.from_string(text)
-    except Exception as error:  # Jinja writes Python of it, which may be too deep, or no Python
-        raise ToolError(f"the chat template can't be read: {error}") from None
+    return environment

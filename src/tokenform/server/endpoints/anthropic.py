@@ -12,6 +12,7 @@ from pydantic import Field
 
 from tokenform.decoding.results import Result
 from tokenform.decoding.scheduler import Piece
+from tokenform.decoding.thinking import Thinking
 from tokenform.server.answering import Event, Work
 from tokenform.server.endpoints.common import extras_of, finish, thought_tokens
 from tokenform.server.endpoints.items import Item, Step, items_of, steps_of
@@ -21,8 +22,8 @@ from tokenform.server.fields import Constrained
 from tokenform.server.guard import Key
 from tokenform.server.messages import text_of
 from tokenform.server.reading import read_wanted
-from tokenform.server.thinking import read_thinking
-from tokenform.server.wanted import Thoughts, Wanted
+from tokenform.server.thinking import Asked, read_thinking
+from tokenform.server.wanted import Wanted
 
 _KINDS = {
     401: "authentication_error",
@@ -33,11 +34,11 @@ _KINDS = {
 _THOUGHTS = ("thinking", "redacted_thinking")
 
 
-class Body(Constrained):
-    """What is known of a request's body."""
+class Counted(Constrained):
+    """What is known of the body of a request that counts tokens."""
 
     messages: list[Any]
-    max_tokens: Annotated[int, Field(ge=1)]
+    max_tokens: Annotated[int, Field(ge=1)] | None = None
     n: None = None
     system: str | list[Any] | None = None
     stop_sequences: list[str] | None = None
@@ -49,12 +50,18 @@ class Body(Constrained):
     cache_control: dict[str, Any] | None = None
 
 
+class Body(Counted):
+    """What is known of a request's body."""
+
+    max_tokens: Annotated[int, Field(ge=1)]
+
+
 class Messages:
     """The endpoint."""
 
     name, path, prefix, reads = "messages", "/v1/messages", "msg_", Body
 
-    def wanted(self, body: Body, engine: Engine, key: Key) -> Wanted:
+    def wanted(self, body: Counted, engine: Engine, key: Key) -> Wanted:
         config = dict(body.output_config or {})
         for name in config:
             if name not in ("format", "effort"):
@@ -80,7 +87,7 @@ class Messages:
             tool_choice=choice,
             parallel=parallel,
             max_tokens=body.max_tokens,
-            thoughts=_thoughts(body.thinking, config.get("effort")),
+            asked=_thoughts(body.thinking, config.get("effort")),
         )
 
     def whole(self, work: Work, results: list[Result]) -> dict[str, Any]:
@@ -143,7 +150,7 @@ def _head(work: Work, content: list[Any], usage: dict[str, Any]) -> dict[str, An
 
 def _usage(work: Work, result: Result | None = None) -> dict[str, Any]:
     """Tokens so far; what this server does not have is null, as the API asks."""
-    written = 0 if result is None else len(result.tokens) + thought_tokens(work)
+    written = 0 if result is None else len(result.tokens) + thought_tokens(result)
     caches = dict.fromkeys(("cache_creation", "cache_creation_input_tokens", "cache_read_input_tokens"))
     others = dict.fromkeys(("inference_geo", "output_tokens_details", "server_tool_use", "service_tier"))
     return {"input_tokens": work.job.prompt_tokens, "output_tokens": written, **caches, **others}
@@ -183,9 +190,12 @@ def _call(item: Item, arguments: Any) -> dict[str, Any]:
     }
 
 
-def _thoughts(thinking: Mapping[str, Any] | None, effort: Any) -> Thoughts | None:
+def _thoughts(thinking: Mapping[str, Any] | None, effort: Any) -> Asked:
     """`thinking`, whose effort stands in `output_config`."""
-    given = dict(thinking or {"type": "disabled"})
+    if thinking is None:
+        read_thinking(effort, None, "/output_config/effort")  # it is of the answer, too, and changes nothing
+        return Asked()
+    given = dict(thinking)
     for name in given:
         if name not in ("type", "budget_tokens", "display"):
             place = f"/thinking/{name}"
@@ -197,8 +207,8 @@ def _thoughts(thinking: Mapping[str, Any] | None, effort: Any) -> Thoughts | Non
         raise Refused("/thinking/budget_tokens is a number from 1.", param="/thinking/budget_tokens")
     asked = read_thinking(effort, tokens, "/output_config/effort", "/thinking/budget_tokens")
     if kind == "disabled":
-        return None
-    return asked or read_thinking("high", None, "/thinking")
+        return Asked("/thinking", Thinking(False))
+    return asked if asked.thinking.asked is not None else read_thinking("high", None, "/thinking")
 
 
 def _choice(choice: Mapping[str, Any] | None) -> tuple[Any, bool]:

@@ -64,7 +64,7 @@ class Chat:
             parallel=body.parallel_tool_calls,
             max_tokens=body.max_tokens or body.max_completion_tokens,
             alternatives=(body.top_logprobs or 0) if body.logprobs else None,
-            thoughts=read_thinking(body.reasoning_effort, body.thinking_token_budget, "/reasoning_effort"),
+            asked=read_thinking(body.reasoning_effort, body.thinking_token_budget, "/reasoning_effort"),
         )
 
     def whole(self, work: Work, results: list[Result]) -> dict[str, Any]:
@@ -74,11 +74,11 @@ class Chat:
     def _choice(self, work: Work, number: int, result: Result) -> dict[str, Any]:
         content: str | None = result.text
         message: dict[str, Any] = {"role": "assistant", "content": content, "refusal": None}
-        reason, thought = finish(result), work.job.thoughts.get(number)
-        if thought is not None:
-            message["reasoning_content"] = thought.text
+        reason = finish(result)
+        if result.reasoning is not None:
+            message["reasoning_content"] = result.reasoning
         if work.wanted.turn is not None:
-            items = items_of(work, result, number)
+            items = items_of(work, result)
             calls = [_called(item) for item in items if item.name is not None]
             texts = [item.text for item in items if item.name is None and not item.thought]
             message["content"] = "".join(texts) if texts else None

@@ -18,16 +18,16 @@ LEAST = -9999.0  # what JSON holds in place of minus infinity, as OpenAI writes 
 
 def usage_of(work: Work, results: Sequence[Result] = ()) -> dict[str, Any]:
     """Tokens of the prompt and of the texts."""
-    prompt, thought = work.job.prompt_tokens, thought_tokens(work)
+    prompt, thought = work.job.prompt_tokens, sum(map(thought_tokens, results))
     written = thought + sum(len(one.tokens) for one in results)
     counts = {"prompt_tokens": prompt, "completion_tokens": written, "total_tokens": prompt + written}
     details = {} if not thought else {"completion_tokens_details": {"reasoning_tokens": thought}}
     return {**counts, **details}
 
 
-def thought_tokens(work: Work) -> int:
-    """Tokens of what was written before the texts."""
-    return sum(len(one.tokens) for one in work.job.thoughts.values())
+def thought_tokens(result: Result) -> int:
+    """Tokens of what was written before a text."""
+    return 0 if result.thought is None else len(result.thought.tokens)
 
 
 def finish(result: Result) -> str:

@@ -13,6 +13,7 @@ from pydantic import Field
 from tokenform.decoding.prompts import Framed, PromptOptions
 from tokenform.decoding.results import Result
 from tokenform.decoding.scheduler import Piece
+from tokenform.decoding.thinking import RAW
 from tokenform.server.answering import Event, Work
 from tokenform.server.endpoints.common import extras_of, finish, number, usage_of
 from tokenform.server.engine import Engine
@@ -20,6 +21,7 @@ from tokenform.server.faults import Refused
 from tokenform.server.fields import Constrained, StreamOptions
 from tokenform.server.guard import Key
 from tokenform.server.reading import read_wanted
+from tokenform.server.thinking import Asked
 from tokenform.server.wanted import Wanted
 
 
@@ -56,8 +58,9 @@ class Completions:
             max_tokens=body.max_tokens,
             alternatives=body.logprobs,
         )
-        if wanted.grammar is None and wanted.max_tokens is None:
-            wanted.max_tokens = 16  # as the API has it
+        if wanted.grammar is None:
+            wanted.asked = Asked(thinking=RAW)
+            wanted.max_tokens = wanted.max_tokens or 16  # as the API has it
         return wanted
 
     def whole(self, work: Work, results: list[Result]) -> dict[str, Any]:
@@ -68,6 +71,8 @@ class Completions:
                 told = _told(work, result.tokens, result.token_logprobs, result.likeliest, 0)
             reason = finish(result)
             choice = {"index": place, "text": result.text, "logprobs": told, "finish_reason": reason}
+            if result.reasoning is not None:
+                choice["reasoning_content"] = result.reasoning
             choices.append(choice | extras_of(work, result))
         return {**_head(work), "choices": choices, "usage": usage_of(work, results)}
 
@@ -77,6 +82,11 @@ class Completions:
         at = [0] * work.wanted.n
         async for piece in pieces:
             told = None
+            if piece.thought:
+                if piece.text:
+                    said = {"index": piece.number, "text": "", "reasoning_content": piece.text}
+                    yield None, {**_head(work), "choices": [{**said, "finish_reason": None}], **blank}
+                continue
             if work.wanted.alternatives is not None:
                 told = _told(work, piece.tokens, piece.logprobs, piece.likeliest, at[piece.number])
             at[piece.number] += sum(len(work.engine.text(token)) for token in piece.tokens)

@@ -58,10 +58,10 @@ class Step:
     tokens: list[int] = field(default_factory=list)
 
 
-def items_of(work: Work, result: Result, number: int = 0) -> list[Item]:
-    """The items of a text, by its number among the request's."""
-    writer, thought = Writer(work.wanted.turn), work.job.thoughts.get(number)
-    writer.feed("" if thought is None else thought.text, thought=True)
+def items_of(work: Work, result: Result) -> list[Item]:
+    """The items of a text."""
+    writer = Writer(work.wanted.turn)
+    writer.feed(result.reasoning or "", thought=True)
     writer.feed(result.text if work.wanted.turn is None else result.text[: result.cut_at])
     writer.close(result.cut_at is not None)
     return [item for item in writer.items if not item.cut] or [Item(_fresh("msg"))]

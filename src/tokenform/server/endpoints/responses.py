@@ -73,7 +73,7 @@ class Responses:
             parallel=body.parallel_tool_calls,
             max_tokens=body.max_output_tokens,
             alternatives=(body.top_logprobs or 0) if told else None,
-            thoughts=read_thinking(effort, body.thinking_token_budget, "/reasoning/effort"),
+            asked=read_thinking(effort, body.thinking_token_budget, "/reasoning/effort"),
         )
 
     def whole(self, work: Work, results: list[Result]) -> dict[str, Any]:
@@ -194,7 +194,7 @@ def _response(
     body: Body = work.body
     usage = None
     if result is not None:
-        thought = thought_tokens(work)
+        thought = thought_tokens(result)
         prompt, count = work.job.prompt_tokens, len(result.tokens) + thought
         usage = {
             "input_tokens": prompt,
