@@ -481,7 +481,8 @@ class Generator:
         model: LanguageModel | None = None,
         validators: bool = True,
     ) -> Problem:
-        """What a faithful sampler draws from: `sampler.sample(problem, n)` gives all that it knows.
+        """What a faithful sampler draws from: `sampler.sample(problem, n)` gives all that it knows.  A model
+        that thinks is told not to.
 
         Tries are made for it (`Trie(problem)`), saved, and loaded again (`load_trie(path, problem)`).
 
@@ -496,7 +497,7 @@ class Generator:
         if not isinstance(chosen, AlignedSampler):
             raise OptionError("Local has no problem; give ASAp, CARS, AWRS, SMC, MCMC or Beam.")
         constraint = to_constraint(grammar)
-        ids = self._prompts.read(prompt, constraint)
+        ids, _ = self.started(prompt, constraint, False, None)
         budget = self._prompts.room(ids, max_tokens)
         known = compiled(constraint, self.vocabulary, validators=validators)
         check_shortest(known.distance(known.start, budget), budget)

@@ -21,7 +21,7 @@ from typing import Any
 from tokenform.decoding.pieces import TextPieces
 from tokenform.engine import Grammar, Limits, TokenAutomaton, Vocabulary, tokenizers
 from tokenform.errors import BudgetTooSmall, OptionError, TokenformError
-from tokenform.frontends import any_text
+from tokenform.frontends import Condition, any_text
 from tokenform.frontends.tools import Marks, find_marks, marks_of_format, thought
 from tokenform.frontends.tools.templates import variables
 from tokenform.frontends.tools.thoughts import opening
@@ -125,7 +125,7 @@ class Thoughts:
         return told
 
     def lead(
-        self, ids: list[int], grammar: Grammar, thinking: Thinking, limits: Limits | None = None
+        self, ids: list[int], grammar: Grammar | Condition, thinking: Thinking, limits: Limits | None = None
     ) -> tuple[list[int], Start | None]:
         """The prompt to go on from, and what is written before the text; None: nothing.
 
@@ -168,7 +168,7 @@ class Thoughts:
         except TokenformError as error:
             raise NoThought(f"this model has no known block of thought: {error}") from None
 
-    def _answer(self, marks: Marks, grammar: Grammar) -> str:
+    def _answer(self, marks: Marks, grammar: Grammar | Condition) -> str:
         """What is written before the answer; a turn of tools writes it itself."""
         return (marks.begun if grammar.tools else marks.answer) if marks.answer else ""
 
@@ -217,7 +217,7 @@ class Start:
     opened: bool
     begun: bool
     answer: str
-    grammar: Grammar
+    grammar: Grammar | Condition
     limits: Limits | None
 
     def lead(self, automaton: TokenAutomaton, budget: int, thinking: Thinking) -> Lead | None:
@@ -257,14 +257,10 @@ class Start:
         error.least = known
         return error
 
-    @property
-    def instead(self) -> list[int]:
-        """What stands before a text without a thought."""
-        return self.own._ids(self.answer.removeprefix(self.marks.begun))
-
     @cached_property
     def undecided(self) -> Grammar:
         """A thought that begins, or the text; of a text that stands between marks of its own, the mark."""
+        assert isinstance(self.grammar, Grammar)  # a condition has no masks, and samplers of its own
         return _undecided(self.marks, self.answer.removeprefix(self.marks.begun), self.grammar)
 
 

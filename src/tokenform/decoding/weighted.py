@@ -80,14 +80,16 @@ def think(
     thinking: Any = None,
     chat_options: Any = None,
 ) -> tuple[list[int], Thought | None]:
-    """The prompt's ids with the thought before its texts, where the prompt has opened one or one is asked for:
-    all draws of a call share it, and their distribution is the target after it.
+    """The prompt's ids with the thought before its texts, where the prompt has opened one or one is asked
+    for: all draws of a call share it, and their distribution is the target after it.
 
     The thought is drawn token by token, with the sampler's temperature.
     """
     ids, start = generator.started(prompt, grammar, thinking, chat_options)
-    if start is None or not start.begun:
-        return [*ids, *([] if start is None else start.instead)], None
+    if start is None:
+        return ids, None
+    if not start.begun:  # the mask of both is not at hand here
+        return generator.started(prompt, grammar, False, chat_options)[0], None
     free = any_text()
     row = generator.rows(prompt, free, 1, seed, max_tokens, thinking=thinking, chat_options=chat_options)[0]
     drawn = getattr(sampler, "transforms", sampler)

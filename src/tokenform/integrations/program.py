@@ -208,7 +208,7 @@ class Program:
         if not self.turns:
             return self.text.strip() if self.model is None else self.text  # its own format ends the text
         messages = [{"role": role, "content": content} for role, content in self.turns]
-        ids = writer.prompt_ids(messages, grammar)
+        ids = writer.prompt_ids(messages, grammar, thinking=False)
         if not self.text:
             return ids
         return [*ids, *tokenizers.encode(writer.tokenizer, self.text, specials=False)]

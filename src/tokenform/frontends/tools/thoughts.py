@@ -12,6 +12,7 @@ opens one, closes one or leaves it to the model, as it is asked).
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
@@ -75,8 +76,8 @@ def find_marks(tokenizer: Any) -> Marks | None:
     text = _text_of(tokenizer)
     if not text:
         return None
-    tokens = getattr(tokenizer, "get_added_vocab", dict)()
-    named = frozenset(token for token in tokens if isinstance(token, str))
+    tokens: Mapping[str, int] = getattr(tokenizer, "get_added_vocab", dict)()
+    named = frozenset(tokens)
     try:
         names = tuple(sorted(Template.of(tokenizer).tokens.items()))
     except ToolError:

@@ -59,7 +59,8 @@ class Body(Counted):
 class Messages:
     """The endpoint."""
 
-    name, path, prefix, reads = "messages", "/v1/messages", "msg_", Body
+    name, path, prefix = "messages", "/v1/messages", "msg_"
+    reads: type[Counted] = Body
 
     def wanted(self, body: Counted, engine: Engine, key: Key) -> Wanted:
         config = dict(body.output_config or {})
@@ -240,7 +241,7 @@ def _tool(tool: Mapping[str, Any], param: str) -> dict[str, Any]:
     return {"type": "function", "function": {**function, "description": tool.get("description") or ""}}
 
 
-def _messages(body: Body) -> list[dict[str, Any]]:
+def _messages(body: Counted) -> list[dict[str, Any]]:
     """The conversation as chat messages."""
     made: list[dict[str, Any]] = []
     if body.system:

@@ -13,7 +13,8 @@ from tokenform.server.endpoints.anthropic import Counted, Messages
 class CountTokens(Messages):
     """The endpoint."""
 
-    name, path, reads = "count_tokens", "/v1/messages/count_tokens", Counted
+    name, path = "count_tokens", "/v1/messages/count_tokens"
+    reads = Counted
 
     def counted(self, tokens: int) -> dict[str, Any]:
         """The answer's body."""
