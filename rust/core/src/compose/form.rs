@@ -269,9 +269,7 @@ fn ended(language: &Value, ends: &Value) -> Value {
     let mut rules = vec![json!({ "origin": "start", "expansion": ["spelled"], "priority": 0, "order": 0 })];
     for (order, end) in (1..).zip(ends.as_array().into_iter().flatten()) {
         let name = format!("the special token {}", end.as_str().unwrap_or_default());
-        rules.push(
-            json!({ "origin": "start", "expansion": ["open", name], "priority": 0, "order": order }),
-        );
+        rules.push(json!({ "origin": "start", "expansion": ["open", name], "priority": 0, "order": order }));
         parts[&name] = json!({ "special": end, "spelled": false });
     }
     let declared: Vec<&String> = parts.as_object().into_iter().flat_map(|parts| parts.keys()).collect();
