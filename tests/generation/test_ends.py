@@ -144,7 +144,7 @@ def test_on_a_device_the_same_is_said(generator: tf.Generator) -> None:
         outcomes = []
         for whole in (False, True):
             decoder: Decoder = generator.decoder(sampler, 4)
-            decoder._draws = DeviceDraws(decoder.backbone.device, None, whole)
+            decoder._draws = DeviceDraws(decoder.backbone.device, None, whole=whole)
             decoder._passes._draws = decoder._draws
             grammar = tf.json_schema(SCHEMAS[3])
             rows = [row for p in PROMPTS for row in generator.rows(p, grammar, 1, seed, 34)]

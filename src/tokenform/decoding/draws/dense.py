@@ -91,7 +91,9 @@ class DenseDrawer:
         if len(places) < len(nodes):
             raise next(one.error for one in failed if one.error is not None)
         ample, tight = self._ample(nodes), self._tight(nodes)
-        distribution, there = sampler.local.log_distributions(self._applied(free, ample))
+        masked = self._applied(free, ample)
+        _keep_forced(masked, nodes)
+        distribution, there = sampler.local.log_distributions(masked)
         distribution = distribution.exp_().nan_to_num_(nan=0.0)
         refused = torch.zeros_like(distribution[:, 0])
         closer = [i for i, (one, other) in enumerate(zip(ample, tight, strict=True)) if one is not other]
@@ -215,6 +217,8 @@ class DenseDrawer:
         ]
         if local.temperature == 0 or not truncated or not edge:
             masked = self._applied(free, tight)
+            if not edge:
+                _keep_forced(masked, here)
             return masked, _least(masked, local)
         wide = self._applied(free, ample)
         least = _least(wide, local)
@@ -248,6 +252,17 @@ class DenseDrawer:
 
 def _stacked(rows: Rows) -> torch.Tensor:
     return rows if isinstance(rows, torch.Tensor) else torch.stack(cast("list[torch.Tensor]", rows))
+
+
+def _keep_forced(masked: torch.Tensor, nodes: Sequence[Node]) -> None:
+    """Leaves in each row [V] of a node with a forced token that token alone, if it has a score."""
+    rows = [row for row, node in enumerate(nodes) if node.forced is not None]
+    if not rows:
+        return
+    places = torch.tensor([rows, [nodes[row].forced for row in rows]], device=masked.device)
+    score = masked[places[0], places[1]][:, None]
+    alone = torch.full_like(masked[places[0]], _NEVER).scatter_(1, places[1][:, None], score)
+    masked[places[0]] = torch.where(score > _NEVER, alone, masked[places[0]])
 
 
 def _least(masked: torch.Tensor, local: Local) -> torch.Tensor | None:

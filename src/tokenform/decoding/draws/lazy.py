@@ -75,6 +75,8 @@ class LazyDrawer:
         """The ids at whose logits alone a draw looks; None for all, or where that is not known."""
         if not sampler.untouched or node.automaton is None:
             return None
+        if node.forced is not None:
+            return np.array([node.forced])
         try:
             allowed = self._allowed(node.automaton, node.state, sampler.size)
         except TokenformError:  # the draw tells
@@ -92,7 +94,10 @@ class LazyDrawer:
         local, auto, key = sampler.local, node.automaton, race_key(node.seed, node.sequence, node.position)
         if auto is None:
             return draw_row(free, None, local, key), None
-        allowed = self._allowed(auto, node.state, sampler.size)
+        if node.forced is not None and (isinstance(row, Listed) or math.isfinite(free[node.forced])):
+            allowed: np.ndarray = np.array([node.forced])
+        else:
+            allowed = self._allowed(auto, node.state, sampler.size)
         token = draw_row(free, allowed, local, key)
         if sampler.fits(node, token):
             return token, None

@@ -39,6 +39,8 @@ class Local:
             "whole"
             as if it were one token, of the probability that the model gives the whole value and its end; or
             "token", token by token, where a likely beginning may lead to an unlikely value.
+        forced: how text that the constraint forces is cut into tokens: "canonical" as the model's tokenizer
+            writes it; or "any", as they are drawn.
     """
 
     temperature: float = 1.0
@@ -46,12 +48,15 @@ class Local:
     top_p: float = 1.0
     min_p: float = 0.0
     values: Literal["whole", "token"] = "whole"
+    forced: Literal["canonical", "any"] = "canonical"
 
     def __post_init__(self) -> None:
         if not (math.isfinite(self.temperature) and self.temperature >= 0):
             raise OptionError(f"temperature={self.temperature} is not possible; give a number of at least 0.")
         if self.values not in ("whole", "token"):
             raise OptionError(f'values={self.values!r} is not known; choose "whole" or "token".')
+        if self.forced not in ("canonical", "any"):
+            raise OptionError(f'forced={self.forced!r} is not known; choose "canonical" or "any".')
         assert self.truncation  # refuses what is not possible
 
     @cached_property

@@ -14,10 +14,12 @@ from tokenform.engine import State
 from tokenform.engine.packed import mask_of
 
 from .backbone import Backbone
+from .canonical import ForcedText
 from .choosing import Choosing
 from .deciding import Told
 from .drafters.base import Budget, Context
 from .drafters.merge import Merge
+from .drafters.spelling import spelling_of
 from .drafting import Draft, Drafting
 from .request import Output, Request
 from .tree import DraftTree
@@ -62,8 +64,20 @@ class Live:
         self.tree = DraftTree()
         self.choosing: Choosing | None = None
         self.decided: Told | None = None
+        self.forced = self._forced_text()
         self.weighs = False
         """Whether the next pass is to tell the probabilities of whole values."""
+
+    def _forced_text(self) -> ForcedText | None:
+        """What the constraint forces, where it is to be written in the tokenizer's own tokens."""
+        request, spelling = self.request, spelling_of(self.context)
+        if spelling is None or request.encode is None or request.sampler.local.forced != "canonical":
+            return None
+        return ForcedText(request.automaton, spelling)
+
+    def forced_token(self, node: int) -> int | None:
+        """The one token that is to come at a node of the tree; None where it is drawn."""
+        return None if self.forced is None else self.forced.token(self.tree, self.session.states, node)
 
     def drop(self) -> None:
         """Frees its places in the caches."""

@@ -280,6 +280,7 @@ def _node(live: Live, node: int) -> Node:
     return Node(
         live.text, path, len(request.prompt), automaton, state,
         live.remaining - len(path), request.seed, request.number,
+        None if state is None else live.forced_token(node),
     )  # fmt: skip
 
 

@@ -25,6 +25,7 @@ class Node:
         remaining: tokens that may still be written, the next one included.
         seed, sequence: the key of the randomness, with `position`.
         depth: drafted tokens between the committed text and this node.
+        forced: the one token that is to come, of a text that the constraint forces; None where it is drawn.
     """
 
     __slots__ = (
@@ -32,6 +33,7 @@ class Node:
         "_path",
         "automaton",
         "depth",
+        "forced",
         "prompt_length",
         "remaining",
         "seed",
@@ -49,7 +51,9 @@ class Node:
         remaining: int = 1 << 30,
         seed: int = 0,
         sequence: int = 0,
+        forced: int | None = None,
     ) -> None:
+        self.forced = forced
         self._base, self._path = base, path
         self.prompt_length, self.automaton, self.state = prompt_length, automaton, state
         self.remaining, self.seed, self.sequence, self.depth = remaining, seed, sequence, len(path)

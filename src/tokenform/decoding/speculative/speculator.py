@@ -224,9 +224,11 @@ class Speculator:
         state = output.state
         if request.automaton is not None:
             known = visited[: len(text)]
-            state = states[known[-1]] if known else state
-            for token in text[len(known) :]:
-                state = request.automaton.advance(state, token)
+            for place, token in enumerate(text):
+                there = place < len(known)
+                state = states[known[place]] if there else request.automaton.advance(state, token)
+                if live.forced is not None:
+                    live.forced.take(token, state)
         output.state = state
         output.tokens.extend(text)
         live.text.extend(text)

@@ -1,0 +1,83 @@
+"""Text that the constraint forces is cut into tokens as the model's tokenizer would cut it.
+
+Purpose: where the constraint leaves one way to go on for several bytes, any cut of them into tokens spells
+the same text.  A model that is asked token by token may take one that it was never trained on (`s`, `enti`,
+`ment` for `sentiment`), and what it writes next is the worse for it.  So the tokens of such a text are the
+tokenizer's own.
+Distribution: the tokens of a forced text are those that the tokenizer writes, but for the last of them, which
+may be longer together with what follows and is drawn.  No text becomes unreachable.
+Invariant: what is forced at a place is a function of the tokens before it, so drafts and batches change
+nothing.
+Complexity: a forced text is spelled once; what is left of it is carried along.
+Source: fast-forward tokens of llguidance.  What it is worth with a real model: `docs/decisions.md`.
+Rejected: spelling what is left anew after each token (the rest of a word is cut in another way than the
+word).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from tokenform.errors import TokenformError
+
+from .drafters.spelling import Spelling
+from .tree import ROOT, DraftTree
+
+Plan = tuple[int, ...]
+"""The tokens of a forced text that are left; where it is one or none, the next token is drawn."""
+
+
+def forced_tokens(automaton: Any, state: Any, spelling: Spelling) -> Plan:
+    """The tokens of the text that is forced from a state on, as the tokenizer writes it."""
+    if state is None or automaton.is_finished(state):
+        return ()
+    try:
+        text = automaton.forced_bytes(state)
+        tokens = tuple(spelling.encode(text)) if len(text) > 1 else ()
+        if len(tokens) < 2 or b"".join(spelling.tokens[token] for token in tokens) != text:
+            return ()
+        return tokens if automaton.allows(state, tokens[0]) else ()
+    except TokenformError:  # a limit: the draw at this place says so
+        return ()
+
+
+class ForcedText:
+    """What is forced where a text stands, and in its draft.
+
+    Args:
+        automaton: the constraint.
+        spelling: how the tokenizer writes text.
+    """
+
+    def __init__(self, automaton: Any, spelling: Spelling) -> None:
+        self._automaton, self._spelling = automaton, spelling
+        self._plan = forced_tokens(automaton, automaton.start, spelling)
+        self._tree: DraftTree | None = None
+        self._nodes: dict[int, Plan] = {}  # of that tree
+
+    def take(self, token: int, state: Any) -> None:
+        """A token of the text was committed.
+
+        Args:
+            state: after it.
+        """
+        self._plan, self._tree = self._after(self._plan, token, state), None
+
+    def token(self, tree: DraftTree, states: Mapping[int, Any], node: int) -> int | None:
+        """The one token that may come at a node of the draft; None where it is drawn."""
+        if tree is not self._tree:
+            self._tree, self._nodes = tree, {}
+        path: list[int] = []
+        at = node
+        while at != ROOT and at not in self._nodes:
+            path.append(at)
+            at = tree.parents[at]
+        plan = self._plan if at == ROOT else self._nodes[at]
+        for at in reversed(path):
+            plan = self._nodes[at] = self._after(plan, tree.tokens[at], states.get(at))
+        return plan[0] if len(plan) > 1 else None
+
+    def _after(self, plan: Plan, token: int, state: Any) -> Plan:
+        rest = plan[1:] if plan and plan[0] == token else ()
+        return rest or forced_tokens(self._automaton, state, self._spelling)

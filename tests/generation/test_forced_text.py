@@ -1,0 +1,116 @@
+"""Text that the constraint forces is written in the tokenizer's own tokens, whatever the model would prefer.
+
+Judge: the tokenizer itself.  A random model cuts text in any way, so what agrees here does not by chance.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
+
+import tokenform as tf
+
+NAMES = ["customer", "sentiment", "number_of_guests"]
+SCHEMA = {
+    "properties": {name: {"type": "integer", "maximum": 99, "minimum": 0} for name in NAMES},
+    "required": NAMES,
+    "additionalProperties": False,
+}
+COMPACT = tf.json_schema(SCHEMA, whitespace="compact")
+
+
+def made(seed: int, **options: Any) -> tf.Generator:
+    """A random model over a tokenizer that knows words of the names and many pieces of them."""
+    raw = Tokenizer(models.BPE())
+    raw.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    raw.decoder = decoders.ByteLevel()
+    trainer = trainers.BpeTrainer(
+        vocab_size=330,
+        special_tokens=["</s>"],
+        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+        show_progress=False,
+    )
+    raw.train_from_iterator([*NAMES, "custom sent time guest number", '{"a":1,"b":2}'] * 4, trainer)
+    tokenizer = PreTrainedTokenizerFast(tokenizer_object=raw, eos_token="</s>")
+    torch.manual_seed(seed)
+    config = LlamaConfig(
+        vocab_size=len(tokenizer), hidden_size=32, intermediate_size=48, num_hidden_layers=2,
+        num_attention_heads=4, initializer_range=0.3, eos_token_id=0,
+    )  # fmt: skip
+    return tf.Generator(LlamaForCausalLM(config).double().eval(), tokenizer, **options)
+
+
+def cut_as_the_tokenizer_does(generator: tf.Generator, grammar: tf.Grammar, tokens: list[int]) -> bool:
+    """Whether each forced text of a text has the tokenizer's tokens, but for its last one."""
+    automaton, spelled = grammar.compile(generator.vocabulary), generator.vocabulary.tokens
+    state, left = automaton.start, []
+    for token in tokens:
+        if not left:
+            forced = automaton.forced_bytes(state)
+            whole = generator.tokenizer.encode(forced.decode(), add_special_tokens=False)
+            left = whole if len(whole) > 1 else []
+        if len(left) > 1 and token != left[0]:
+            return False
+        left = left[1:] if left and token == left[0] else []
+        state = automaton.advance(state, token)
+        assert spelled[token]
+    return True
+
+
+@pytest.mark.parametrize("temperature", [0.0, 1.0])
+def test_names_have_the_tokenizers_tokens(temperature: float) -> None:
+    cut = {}
+    for forced in ("canonical", "any"):
+        generator = made(3, drafter=None, sampler=tf.Local(temperature, forced=forced))  # type: ignore[arg-type]
+        texts = [generator.sample("go", COMPACT, seed=seed)[0] for seed in range(4)]
+        cut[forced] = [cut_as_the_tokenizer_does(generator, COMPACT, one.tokens) for one in texts]
+    assert all(cut["canonical"])
+    assert not all(cut["any"])  # the model alone would not
+
+
+@pytest.mark.parametrize("temperature", [0.0, 1.0])
+def test_drafts_batches_and_devices_change_nothing(temperature: float) -> None:
+    words = 'start: ("alphabetical " | "customer " | "sentiment") NUMBER\nNUMBER: /[0-9]{2}/'
+    grammars = [COMPACT, tf.json_schema(SCHEMA), tf.lark(words)]
+    local = tf.Local(temperature)
+    plain = made(5, drafter=None, sampler=local)
+    alone = [plain.sample("go", grammar, seed=7)[0].tokens for grammar in grammars]
+    drafted = made(5, sampler=local)
+    assert [drafted.sample("go", grammar, seed=7)[0].tokens for grammar in grammars] == alone
+    together = drafted.sample(["go"] * 3, grammars, seed=7)
+    assert [one[0].tokens for one in together] == alone
+
+
+def test_the_device_draws_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whole rows, as on a GPU."""
+    from tokenform.decoding.speculative.matching import DeviceDraws
+
+    host = [made(6).sample("go", COMPACT, seed=seed, sampler=tf.Local(1.0))[0].tokens for seed in range(3)]
+    real = DeviceDraws.__init__
+
+    def whole(self: Any, device: Any, table: Any = None, places: Any = None, whole: Any = None) -> None:
+        real(self, device, table, places, True)
+
+    monkeypatch.setattr(DeviceDraws, "__init__", whole)
+    device = [made(6).sample("go", COMPACT, seed=seed, sampler=tf.Local(1.0))[0].tokens for seed in range(3)]
+    assert device == host
+
+
+def test_a_budget_is_kept() -> None:
+    generator = made(8, sampler=tf.Local(0.0))
+    shortest = generator.sample("go", COMPACT)[0]
+    for budget in range(len(shortest.tokens) - 4, len(shortest.tokens) + 1):
+        try:
+            result = generator.sample("go", COMPACT, max_tokens=budget)[0]
+        except tf.errors.BudgetTooSmall:
+            continue
+        assert len(result.tokens) <= budget and COMPACT.parse(result.text)
+
+
+def test_an_unknown_way_is_refused() -> None:
+    with pytest.raises(tf.errors.OptionError, match="canonical"):
+        tf.Local(forced="sometimes")  # type: ignore[arg-type]
