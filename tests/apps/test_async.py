@@ -146,7 +146,7 @@ def test_validators_and_errors(small: tf.Generator) -> None:
             raise KeyError("mine")
 
     async def work() -> None:
-        options: dict[str, Any] = {"n": 12, "seed": 4, "sampler": tf.Local()}
+        options: dict[str, Any] = {"n": 12, "seed": 4, "sampler": tf.Local(values="token")}
         grammar = tf.from_type(Picky, whitespace="compact", strings="canonical")
         async with tf.AsyncGenerator(small) as generator:
             results = await generator.sample("A number", grammar, **options)

@@ -176,7 +176,8 @@ def test_one_transfer_a_step_of_compiled_passes(tokenizer, monkeypatch, drafter)
     monkeypatch.setattr(static_passes, "BACKEND", "eager")
     monkeypatch.setattr(static_passes._Step, "__call__", watching)
     options = {} if drafter is None else {"policy": lambda: policies.Fixed(3)}
-    writer = tf.Generator(net, tokenizer, drafter=drafter, compile=True, **options)
+    local = tf.Local(0.0, values="token")
+    writer = tf.Generator(net, tokenizer, sampler=local, drafter=drafter, compile=True, **options)
     for _ in range(2):  # the second time all shapes are known
         Watched.reads.clear()
         passes.clear()

@@ -71,7 +71,7 @@ def requests(kind: str, local, tokens: int = 40) -> list[Request]:
 @pytest.mark.parametrize("kind", ["regex", "schema", "choice"])
 def test_texts_are_those_of_plain_decoding_and_complete(name, kind):
     net = model(name, vocabulary=len(TOKENS))
-    asked = requests(kind, tf.Local(temperature=0.0 if name == "llama" else 0.9))
+    asked = requests(kind, tf.Local(temperature=0.0 if name == "llama" else 0.9, values="token"))
     want = [plain(net, r) for r in asked]
     for drafter, policy in ((Merge(Forced(), Suffix()), None), (auto(), Controller())):
         got = decode(Backbone(net), asked, drafter, policy=policy)

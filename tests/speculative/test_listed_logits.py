@@ -109,7 +109,9 @@ def test_texts_are_those_of_the_whole_head(drafter, local, batch, columns):
 def test_most_of_the_head_is_left_out(name, columns):
     """Greedy choices, whose masks have a few tokens each: everything but the first pass is a part."""
     net = model(name, vocabulary=len(TOKENS))
-    one = dataclasses.replace(requests("choice", tf.Local(temperature=0.0))[0], logprobs=False)
+    one = dataclasses.replace(
+        requests("choice", tf.Local(temperature=0.0, values="token"))[0], logprobs=False
+    )
     speculator = Speculator(Backbone(net))
     speculator.add(one)
     made = []
@@ -262,8 +264,9 @@ def test_a_model_that_begins_to_change_its_logits_is_not_believed():
 def test_logits_that_somebody_looks_at_are_whole(columns):
     """Likely tokens, log-probabilities, transforms, penalties, and drafters that learn from logits."""
     net = model("llama", vocabulary=len(TOKENS))
-    (plain,) = asked(LOCALS["greedy"], 1)
-    touched = MaskedSampler(LOCALS["greedy"], len(TOKENS), [EOS], [lambda text, logits: -logits])
+    greedy = tf.Local(temperature=0.0, values="token")  # values as wholes look at whole rows themselves
+    (plain,) = asked(greedy, 1)
+    touched = MaskedSampler(greedy, len(TOKENS), [EOS], [lambda text, logits: -logits])
     for one, drafter in (
         (dataclasses.replace(plain, alternatives=3), None),
         (dataclasses.replace(plain, logprobs=True), None),
@@ -320,7 +323,7 @@ def test_on_a_device_all_logits_stay_there(columns):
 
 def test_a_mask_that_fails_costs_its_own_text(monkeypatch):
     net = model("llama", vocabulary=len(TOKENS))
-    want = asked(LOCALS["greedy"], 3)
+    want = asked(tf.Local(temperature=0.0, values="token"), 3)
     real = [o.tokens for o in decode(Backbone(net), want)]
 
     class Failing:

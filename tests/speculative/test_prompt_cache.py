@@ -153,7 +153,7 @@ LONG = "Ada Lovelace was born in London in 1815 and wrote about engines. " * 3
 
 
 @pytest.mark.parametrize("drafter", [None, "auto"])
-@pytest.mark.parametrize("sampler", [tf.Local(1.3), tf.SMC(4)])
+@pytest.mark.parametrize("sampler", [tf.Local(1.3, values="token"), tf.SMC(4)])
 def test_generators_write_the_same_texts_with_fewer_tokens(drafter, sampler):
     vocabulary = tf.Vocabulary([b"", *(bytes([i]) for i in range(256)), b'{"', b'": ', b'"}'], eos=[0])
     net, widths = small_llama(len(vocabulary.tokens), context=512), []

@@ -34,9 +34,11 @@ from tokenform.decoding.generator import Generator
 from tokenform.decoding.keyed_random import fresh_seed
 from tokenform.decoding.prompts import ShowSchema
 from tokenform.decoding.results import Result, T, too_long
+from tokenform.decoding.samplers.local import Local
 from tokenform.decoding.scheduler import Job, Piece, Scheduler
 from tokenform.decoding.thinking import Thinking
 from tokenform.decoding.tracing import traced
+from tokenform.decoding.validated import Again, law_of
 from tokenform.errors import InvalidType, OptionError, TokenformError
 from tokenform.frontends.partial_value import MISSING, Fields, PartialValue, partial_value
 
@@ -130,7 +132,9 @@ class AsyncGenerator:
         )
         prompts = self.generator.framed(prompts, raw, system, show_schema)
         seeds = seeds_of(seed, len(prompts))
-        check_varied(n, self.generator.chosen(sampler))
+        chosen = self.generator.chosen(sampler)
+        check_varied(n, chosen)
+        again = Again(on_invalid, feedback, max_tries, max_seconds, stop)
 
         alone: Callable[..., list[Any]] = self.generator.sample
 
@@ -150,12 +154,13 @@ class AsyncGenerator:
                 return [bare] * n
             call = (prompts[number], bare)
             try:
-                job = await self._submitted(*call, **options, stop=stop)
+                law = law_of(chosen, bare, again) if isinstance(chosen, Local) else chosen
+                job = await self._submitted(*call, **options | {"sampler": law}, stop=stop)
                 results = await asyncio.wrap_future(job.future)
                 return [*results]
             except InvalidType:  # the texts are drawn again, as a call alone would
-                again = {**options, "on_error": "return", "on_invalid": on_invalid, **tries}
-                return await asyncio.to_thread(functools.partial(alone, *call, **again))
+                redrawn = {**options, "on_error": "return", "on_invalid": on_invalid, **tries}
+                return await asyncio.to_thread(functools.partial(alone, *call, **redrawn))
             except TokenformError as error:
                 return [error] * n
 

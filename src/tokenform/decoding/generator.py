@@ -69,7 +69,7 @@ from tokenform.decoding.speculative.targets import Mixture, Penalties
 from tokenform.decoding.speculative.verifiers import Verifier
 from tokenform.decoding.thinking import Start, Thinking, Thoughts, thinking_of
 from tokenform.decoding.tracing import span_of, traced
-from tokenform.decoding.validated import Again, settled
+from tokenform.decoding.validated import Again, law_of, settled
 from tokenform.decoding.weighted import all_weighted
 from tokenform.engine import Limits, Vocabulary
 from tokenform.errors import (
@@ -327,6 +327,9 @@ class Generator:
                 rows += [error] * n
         running = [row for row in rows if isinstance(row, Row)]
         decoder = self.decoder(chosen, min(max(len(running), 1), self.batch_size))
+        for row, constraint in zip(rows, (one for one in grammars for _ in range(n)), strict=True):
+            if isinstance(row, Row) and (law := law_of(chosen, constraint, again)) is not chosen:
+                row.distribution = decoder.distribution(law)
         with Progress(len(running), progress) as bar:
             for _, token in decoder.run(running, self.batch_size):
                 bar.advance(token)

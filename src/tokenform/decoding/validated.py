@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from tokenform.decoding.aligned.checked import has_validators
@@ -65,6 +65,16 @@ class Again:
     def late(self) -> bool:
         """Whether the time is over."""
         return time.monotonic() >= self.until
+
+
+def law_of(chosen: Local, grammar: Any, again: Again) -> Local:
+    """How the first text of a row is drawn.
+
+    Where a refused one is drawn again, that is a draw given what validators accept, from the law of tokens
+    (`redraw.py`), so the first one has that law too; greedy decoding promises no distribution.
+    """
+    drawn = again.on_invalid == "resample" and not again.feedback and chosen.temperature > 0
+    return replace(chosen, values="token", forced="any") if drawn and has_validators(grammar) else chosen
 
 
 def settled(
