@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from tokenform import _core
-from tokenform.errors import InvalidGrammar, TokenformError, ToolError
+from tokenform.errors import InvalidGrammar, TokenformError, ToolError, UnsupportedSchema
 from tokenform.frontends import forms
 from tokenform.frontends.garbage import collected_later
 from tokenform.frontends.gbnf import gbnf
@@ -219,9 +219,20 @@ class _Reader:
             part for part in FORMATS[STYLES[style]].wire.call if isinstance(part, Tagged | Elements)
         )
         try:
+            notes: list[str] = []
             if isinstance(layout, Elements):
-                return Nested(self.rules, order, layout, self.literal).arguments(schema, owner, False)
-            return tagged_arguments(layout, schema, owner, self.literal, order=order, strict=False)
+                nested = Nested(self.rules, order, layout, self.literal)
+                made, notes = nested.arguments(schema, owner, False), nested.loosened
+            else:
+                made = tagged_arguments(
+                    layout, schema, owner, self.literal, order=order, strict=False, loosen=notes.append
+                )
+            if notes:  # nobody reads what is written, so nothing is left to a reader
+                raise UnsupportedSchema(
+                    f"{owner}: {notes[0]!r} can't be kept in the style {style!r}; choose json",
+                    keyword=notes[0],
+                )
+            return made
         except ToolError as error:
             raise _wrong(str(error), place) from None
 

@@ -82,14 +82,16 @@ def read_turn(
             tool_choice=_choice(required),
             parallel=parallel is not False,
             reasoning="none",
+            on_bad_tool="any",
         )
     except TokenformError as error:
         place = "/tool_choice" if "tool_choice" in str(error) else param
         with about(place):
             raise
+    usable = list((made.tool_reader or {"tools": known})["tools"])  # a bad one takes any arguments
     if final is not None and choice in (None, "auto"):
         made = made | final  # calls, or an answer in its form
-    return Turn(known, format, made, custom)
+    return Turn(usable, format, made, custom)
 
 
 def _choice(choice: Any) -> Any:

@@ -17,7 +17,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Any
+from typing import Any, Literal
 
 from tokenform import _core
 from tokenform.errors import OptionError, TokenformError
@@ -26,7 +26,14 @@ from tokenform.frontends.forms import ANY, Form, Language, literal
 from tokenform.frontends.garbage import collected_later
 from tokenform.frontends.grammar import Grammar
 from tokenform.frontends.schemas import SPELLINGS, warn_unknown, with_marks
-from tokenform.frontends.tools.definitions import Definitions, Tool, ToolLike, read_tools
+from tokenform.frontends.tools.definitions import (
+    ON_BAD_TOOL,
+    Definitions,
+    Tool,
+    ToolLike,
+    any_arguments,
+    read_tools,
+)
 from tokenform.frontends.tools.formats import find_format
 from tokenform.frontends.tools.grammar import tool_shape
 from tokenform.frontends.tools.layout import Format
@@ -66,20 +73,34 @@ def tools(
     reasoning: Reasoning = "auto",
     prompt: str | None = None,
     json_options: Mapping[str, str] | None = None,
+    on_bad_tool: Literal["raise", "any", "omit"] | None = None,
 ) -> Grammar:
     """The grammar of a model's turn that may call tools; `parse` reads a text as `ToolCalls`.
 
     Args:
-        json_options: how JSON is written: `order`, `whitespace`, `numbers`, `strings` of `json_schema`.
+        json_options: how JSON is written: `order`, `whitespace`, `numbers`, `strings` of `json_schema`;
+            `unsupported="report"` is `on_bad_tool="any"`.
+        on_bad_tool: a tool whose parameters can't be read, or not be kept in this format: "raise" an error
+            (the default); let its arguments be "any" JSON object; "omit" the tool.  `report` says which and
+            why.  Prompts show the parameters as they were given.
     The others, and the errors, are those of `tool_shape`.
     """
     form, told = find_format(format), dict(json_options or {})
+    bad = _on_bad_tool(on_bad_tool, told.pop("unsupported", "refuse"))
     # what is made on the way is gone before collections go on
     with collected_later():
-        known = read_tools(tools)
+        aside: dict[str, str] = {}
+
+        def put_aside(tool: Tool, error: Exception) -> None:
+            what = "is left out" if bad == "omit" else "takes any JSON object"
+            reason = str(error).removeprefix(f"tool {tool.name!r}: ")
+            aside.setdefault(tool.name, f"tool {tool.name!r} {what}: {reason}")
+
+        known = read_tools(tools, None if bad == "raise" else put_aside)
+        known = tuple(tool for tool in known if bad != "omit" or tool.name not in aside)
+        source = f"tools({', '.join(tool.name for tool in known)}; {form.name})"
         shaped = functools.partial(
             tool_shape,
-            known,
             format=form,
             tool_choice=tool_choice,
             parallel=parallel,
@@ -88,8 +109,15 @@ def tools(
             prompt=prompt,
             order=told.get("order", "declared"),
         )
-        source = f"tools({', '.join(tool.name for tool in known)}; {form.name})"
-        core, notes = _put_together(shaped, known, form, told, source)
+        try:
+            core, notes = _put_together(shaped, known, form, told, source)
+        except (TokenformError, RecursionError) as error:
+            kept = _kept(known, form, told, strict, bad, put_aside) if bad != "raise" else known
+            if kept == known:
+                raise
+            known = kept
+            core, notes = _put_together(shaped, known, form, told, source)
+        notes = [*aside.values(), *notes]
         definitions = Definitions([tool.to_openai() for tool in known], form)
     warn_unknown(notes)
     return Grammar(
@@ -104,10 +132,14 @@ def tools(
 
 
 def _put_together(
-    shaped: Callable[[], Shape], known: Sequence[Tool], form: Format, options: dict[str, str], source: str
+    shaped: Callable[[Sequence[Tool]], Shape],
+    known: Sequence[Tool],
+    form: Format,
+    options: dict[str, str],
+    source: str,
 ) -> tuple[_core.Grammar, list[str]]:
     """The core's grammar, and what there is to say of the tools."""
-    shape = shaped()
+    shape = shaped(known)
     made = shape_form(shape, options)
     try:
         core = forms.compiled(made, source)
@@ -120,18 +152,61 @@ def _put_together(
 tools.Format = Format  # type: ignore[attr-defined]
 
 
+def _on_bad_tool(chosen: Any, unsupported: Any) -> str:
+    if unsupported not in ("refuse", "report"):
+        raise OptionError(f"json_options: unsupported is 'refuse' or 'report', not {unsupported!r}.")
+    if chosen is None:
+        return "any" if unsupported == "report" else "raise"
+    if chosen not in ON_BAD_TOOL:
+        raise OptionError(f"on_bad_tool is one of {', '.join(map(repr, ON_BAD_TOOL))}, not {chosen!r}.")
+    return str(chosen)
+
+
+def _kept(
+    known: Sequence[Tool],
+    form: Format,
+    options: Mapping[str, str],
+    strict: bool,
+    bad: str,
+    put_aside: Callable[[Tool, Exception], None],
+) -> tuple[Tool, ...]:
+    """The tools without those that can't be written by themselves, or with any arguments for these."""
+    kept: list[Tool] = []
+    for tool in known:
+        error = _alone(tool, form, options, strict)
+        if error is None:
+            kept.append(tool)
+            continue
+        put_aside(tool, error)
+        if bad == "any":
+            loose = any_arguments(tool)
+            # a name that the format can't write
+            if _alone(loose, form, options, strict) is not None:
+                raise error
+            kept.append(loose)
+    return tuple(kept)
+
+
+def _alone(
+    tool: Tool, form: Format, options: Mapping[str, str], strict: bool = True
+) -> TokenformError | None:
+    """The error of a tool by itself."""
+    try:
+        forms.compiled(shape_form(tool_shape([tool], format=form, strict=strict), options), tool.name)
+    except TokenformError as error:
+        return error
+    return None
+
+
 def _blamed(
     error: TokenformError, known: Sequence[Tool], form: Format, json_options: Mapping[str, str] | None
 ) -> TokenformError:
     """The error with the name of the tool that it is about: the first whose calls alone raise it too."""
     for tool in known:
-        try:
-            forms.compiled(shape_form(tool_shape([tool], format=form), json_options), tool.name)
-        except type(error) as own:
+        own = _alone(tool, form, json_options or {})
+        if isinstance(own, type(error)):
             message = re.sub(r"^(?:JSON|[{\"].*?) \(\d+\): ", "", str(own))
             return type(own)(f"tool {tool.name!r}: {message}", pointer=own.pointer, keyword=own.keyword)
-        except TokenformError:
-            continue
     return error
 
 

@@ -17,7 +17,7 @@ import inspect
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from typing import Any, Union
 
@@ -27,7 +27,7 @@ from tokenform.frontends import forms
 from tokenform.frontends.grammar import Grammar
 from tokenform.frontends.json_text import loads
 from tokenform.frontends.pattern_dialects import WithDialects, without_dialects
-from tokenform.frontends.tools.judge import fault, is_schema, report
+from tokenform.frontends.tools.judge import fault, has_item_lists, is_schema, report
 
 # Most levels of a schema of arguments; what is made of it goes through them one inside the other.
 DEPTH = 256
@@ -61,6 +61,7 @@ class Tool:
         function: what `call` calls with the converted arguments as keywords; None: the tool can't be called.
         strings_in: grammars of strings in the arguments by JSON Pointer, as `json_schema` takes them; for
             formats that write the arguments as one JSON object.
+        shown: the parameters as prompts show them, where they are others.
     """
 
     name: str
@@ -69,6 +70,7 @@ class Tool:
     convert: Callable[[dict[str, Any]], Any] | None = field(default=None, repr=False)
     function: Callable[..., Any] | None = field(default=None, repr=False)
     strings_in: Mapping[str, Grammar] = field(default_factory=dict, repr=False)
+    shown: Mapping[str, Any] | None = field(default=None, repr=False)
 
     @cached_property
     def _schema(self) -> str:
@@ -108,13 +110,28 @@ class Tool:
 
     def to_openai(self) -> dict[str, Any]:
         """The definition as chat templates take it."""
-        parameters = without_dialects(self.parameters)
-        function = {"name": self.name, "description": self.description, "parameters": parameters}
+        shown = without_dialects(self.parameters if self.shown is None else self.shown)
+        function = {"name": self.name, "description": self.description, "parameters": shown}
         return {"type": "function", "function": function}
 
 
-def read_tools(tools: Iterable[ToolLike] | Mapping[str, Any]) -> tuple[Tool, ...]:
+# What becomes of a tool whose parameters can't be read or kept, see `tools`.
+ON_BAD_TOOL = ("raise", "any", "omit")
+_ANY_OBJECT = {"type": "object", "additionalProperties": True}
+
+
+def any_arguments(tool: Tool) -> Tool:
+    """The tool with any JSON object as its arguments; prompts show what it was given."""
+    shown = tool.parameters if tool.shown is None else tool.shown
+    return replace(tool, parameters=_ANY_OBJECT, strings_in={}, shown=shown)
+
+
+def read_tools(
+    tools: Iterable[ToolLike] | Mapping[str, Any], put_aside: Callable[[Tool, Exception], None] | None = None
+) -> tuple[Tool, ...]:
     """The tools of a list of definitions, or of a mapping with the key "tools".
+
+    put_aside: is told of a definition whose parameters are no schema, which is then read with any arguments.
 
     Raises:
         ToolError: a tool without a name, two of the same name, or something that is no tool.
@@ -125,7 +142,7 @@ def read_tools(tools: Iterable[ToolLike] | Mapping[str, Any]) -> tuple[Tool, ...
         tools = tools["tools"] if "tools" in tools and "name" not in tools else [tools]
     if isinstance(tools, (str, bytes)) or not isinstance(tools, Iterable):
         raise ToolError("tools must be a list of definitions, models or functions")
-    result = tuple(_read_tool(tool, index) for index, tool in enumerate(tools))
+    result = tuple(_read_tool(tool, index, put_aside) for index, tool in enumerate(tools))
     for index, tool in enumerate(result):
         try:
             f"{tool.name}{tool.description}".encode()
@@ -141,11 +158,18 @@ def read_tools(tools: Iterable[ToolLike] | Mapping[str, Any]) -> tuple[Tool, ...
     return result
 
 
-def _read_tool(tool: Any, index: int) -> Tool:
+def _read_tool(tool: Any, index: int, put_aside: Callable[[Tool, Exception], None] | None = None) -> Tool:
     if isinstance(tool, Tool):
         return tool
     if isinstance(tool, Mapping):
-        return _from_json(tool, index)
+        try:
+            return _from_json(tool, index)
+        except InvalidSchema as error:
+            if put_aside is None:
+                raise
+            bare = _from_json(tool, index, bare=True)
+            put_aside(bare, error)
+            return bare
     if isinstance(tool, type):
         return _from_model(tool)
     if callable(tool):
@@ -155,7 +179,8 @@ def _read_tool(tool: Any, index: int) -> Tool:
     )
 
 
-def _from_json(tool: Mapping[str, Any], index: int) -> Tool:
+def _from_json(tool: Mapping[str, Any], index: int, bare: bool = False) -> Tool:
+    """bare: whatever its parameters are, any object will do."""
     body = tool.get("function", tool)
     if not isinstance(body, Mapping):
         raise ToolError(f'"function" of tool {index} must be an object', pointer=f"/{index}/function")
@@ -165,8 +190,21 @@ def _from_json(tool: Mapping[str, Any], index: int) -> Tool:
     parameters: Any = None
     for key in ("parameters", "input_schema", "inputSchema"):
         parameters = body.get(key) if parameters is None else parameters
-    description = body.get("description")
-    return Tool(name, description if isinstance(description, str) else "", _checked(parameters, name))
+    said = body.get("description")
+    description = said if isinstance(said, str) else ""
+    if bare:
+        shown = parameters if isinstance(parameters, Mapping) and _written(parameters) else None
+        return Tool(name, description, _ANY_OBJECT, shown=shown)
+    return Tool(name, description, _checked(parameters, name))
+
+
+def _written(parameters: Any) -> bool:
+    """Whether it is JSON at all."""
+    try:
+        json.dumps(parameters, allow_nan=False, ensure_ascii=False).encode()
+    except (TypeError, ValueError, RecursionError):
+        return False
+    return not _deeper(parameters, DEPTH)
 
 
 def _checked(parameters: Any, name: str) -> Mapping[str, Any]:
@@ -225,7 +263,8 @@ def _fault(text: str) -> tuple[str, str] | None:
         return None
     import jsonschema
 
-    kind = jsonschema.Draft202012Validator
+    lists = draft is None and has_item_lists(text)
+    kind = jsonschema.Draft201909Validator if lists else jsonschema.Draft202012Validator
     try:
         if isinstance(draft, str):
             kind = jsonschema.validators.validator_for(plain, default=kind)

@@ -32,6 +32,7 @@ from tokenform.frontends.tools.shape import (
     Rule,
     Seq,
     Text,
+    choice,
     sequence,
 )
 
@@ -45,6 +46,7 @@ class Nested(Notation):
     """Elements of one layout; a place is the name of the member, None an item."""
 
     what = "this format's elements"
+    behind = BLANK
 
     def __init__(
         self, rules: dict[str, Node], order: str, layout: Elements, literal: Callable[[str], Node]
@@ -54,7 +56,8 @@ class Nested(Notation):
 
     def arguments(self, schema: Any, owner: str, strict: bool) -> Node:
         """The elements of all arguments."""
-        return self._row(*self.members(schema, owner, strict), owner)
+        cases = self.members(schema, owner, strict)
+        return choice([self._row(pairs, more, owner) for pairs, more in cases])
 
     def member_place(self, key: str) -> Node:
         if not key or key != key.strip() or any(c in key for c in '<>"&/= \n'):
@@ -112,8 +115,7 @@ class Nested(Notation):
     def number(self, schema: dict[str, Any], place: Node | None) -> Node:
         return self.element(JSON, sequence(BLANK, self._json(schema), BLANK), place)
 
-    def array(self, item: Node | None, least: int, most: int | None, place: Node | None) -> Node:
-        inside = Seq(()) if item is None else Repeat(sequence(item, BLANK), least, most)
+    def array(self, inside: Node, place: Node | None) -> Node:
         return self.element(LIST, sequence(BLANK, inside), place)
 
     def mapping(self, pairs: list[Pair], more: Node | None, owner: str, place: Node | None) -> Node:

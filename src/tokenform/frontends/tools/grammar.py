@@ -40,6 +40,7 @@ from tokenform.frontends.tools.layout import (
 )
 from tokenform.frontends.tools.marked import Marked
 from tokenform.frontends.tools.members import close, dump
+from tokenform.frontends.tools.notation import loosened
 from tokenform.frontends.tools.pythonic import Pythonic
 from tokenform.frontends.tools.shape import (
     BLANK,
@@ -141,11 +142,13 @@ class Builder:
         self.strict = strict
         self.order = order
         self.rules: dict[str, Node] = {}
+        self.tagged_notes: list[str] = []
         self._notations: dict[Part, Pythonic | Marked | Nested] = {}
 
     def notes(self) -> tuple[str, ...]:
         """What the schemas allow and the format can't write."""
-        return tuple(dict.fromkeys(note for made in self._notations.values() for note in made.notes))
+        told = [note for made in self._notations.values() for note in made.notes]
+        return tuple(dict.fromkeys([*self.tagged_notes, *told]))
 
     def turn(self, tool_choice: str, most: int | None, reasoning: str) -> Node:
         """The whole output."""
@@ -365,6 +368,7 @@ class Builder:
                 self.literal,
                 order=self.order,
                 strict=self.strict,
+                loosen=lambda keyword: self.tagged_notes.append(loosened(owner, keyword)),
             )
         made: list[Node] = []
         for index, inner in enumerate(part.parts):

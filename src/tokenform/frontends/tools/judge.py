@@ -27,6 +27,7 @@ DRAFTS = (
     f"https://{_SITE}draft/2019-09/schema",
     f"https://{_SITE}draft/2020-12/schema",
 )
+_LIST_OF_ITEMS = re.compile(r'"items"\s*:\s*\[')
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\],:]|[^"{}\[\],:\s]+')
 
 
@@ -108,6 +109,8 @@ def is_schema(text: str, draft: Any) -> bool:
 
     A fiftieth of the time of `jsonschema`, which can say what is wrong.
     """
+    if draft is None and has_item_lists(text):
+        draft = DRAFTS[3]  # as `json_schema` reads it: 2020-12 has no list there
     uri = draft.removesuffix("#") if isinstance(draft, str) else "" if draft is None else _SITE
     if uri not in DRAFTS:
         if _SITE in uri.lower():
@@ -117,6 +120,11 @@ def is_schema(text: str, draft: Any) -> bool:
         return _meta_schema(uri).matches(text.encode())
     except TokenformError:
         return False
+
+
+def has_item_lists(text: str) -> bool:
+    """Whether a list stands as `items` somewhere in a schema's text."""
+    return _LIST_OF_ITEMS.search(text) is not None
 
 
 @lru_cache(maxsize=len(DRAFTS))

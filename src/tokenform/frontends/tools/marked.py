@@ -44,6 +44,7 @@ class Marked(Notation):
     """Values of one layout."""
 
     what = "this format's values"
+    apart = COMMA
 
     def __init__(
         self, rules: dict[str, Node], order: str, layout: MarkedArguments, literal: Callable[[str], Node]
@@ -54,7 +55,8 @@ class Marked(Notation):
 
     def arguments(self, schema: Any, owner: str, strict: bool) -> Node:
         """The arguments with the braces around them."""
-        return self.mapping(*self.members(schema, owner, strict), owner, None)
+        cases = self.members(schema, owner, strict)
+        return choice([self.mapping(pairs, more, owner, None) for pairs, more in cases])
 
     def any(self, place: Node | None) -> Node:
         if _ANY not in self.rules:
@@ -66,7 +68,7 @@ class Marked(Notation):
                     self.string({"type": "string"}, False, None),
                     *words,
                     Json({"type": "number"}),
-                    self.array(value, 0, None, None),
+                    self.array(Repeat(value, 0, None, COMMA), None),
                     sequence(Text("{"), Repeat(pair, 0, None, COMMA), Text("}")),
                 )
             )
@@ -100,8 +102,7 @@ class Marked(Notation):
             choice([value, sequence(self.opened, value, self.closed)]) if self.layout.marked_json else value
         )
 
-    def array(self, item: Node | None, least: int, most: int | None, place: Node | None) -> Node:
-        inside = Seq(()) if item is None else Repeat(item, least, most, COMMA)
+    def array(self, inside: Node, place: Node | None) -> Node:
         return sequence(Text("["), inside, Text("]"))
 
     def mapping(self, pairs: list[Pair], more: Node | None, owner: str, place: Node | None) -> Node:

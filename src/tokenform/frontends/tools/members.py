@@ -2,233 +2,206 @@
 
 Purpose: XML-like and Python-like formats need to know the members of the arguments' object, which of them are
 required, and of which types each may be; whole-JSON formats hand the schema on as it is.
-Invariant: every subschema given out stands alone: the definitions that its references name travel with it.
-Complexity: linear in the schema; a reference is followed once per chain (cycles of bare references are
-refused).
+Invariant: every object that the schema allows is of one of the cases given out.
+Complexity: linear in the schema, times its cases (`cases.py`).
 Source: JSON Schema 2020-12, core and validation.
-Rejected: flattening every applicator (`not`, `if`, `dependentSchemas` … over the members as a whole); such a
-schema is refused in these formats, with the keyword, and works in all formats that write JSON.
+Rejected: refusing what binds the members together.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from tokenform.errors import InvalidSchema, UnsupportedSchema
+from tokenform.errors import InvalidSchema
+from tokenform.frontends.tools.cases import BESIDE, MOST, Parts, Splitter, counted
+from tokenform.frontends.tools.conjuncts import DEFINITIONS, TYPES, alone, types_of
+from tokenform.frontends.tools.judge import possible, satisfies
 
-TYPES = ("string", "integer", "number", "boolean", "null", "array", "object")
-_DEFINITIONS = ("$defs", "definitions")
-_OVER_MEMBERS = (
-    "anyOf",
-    "oneOf",
-    "not",
-    "if",
-    "then",
-    "else",
-    "dependentRequired",
-    "dependentSchemas",
-    "dependencies",
-    "minProperties",
-    "maxProperties",
-    "propertyNames",
-    "patternProperties",
-    "unevaluatedProperties",
-    "enum",
-    "const",
-)
+_SPOKEN = ("additionalProperties", "unevaluatedProperties", "patternProperties")
+_BRANCHES = ("anyOf", "oneOf", "allOf", "if", "then", "else", "not")
 
 
 @dataclass(frozen=True, eq=False)
 class Member:
-    """One argument: its key, its schema, which stands alone, and whether it has to be there."""
+    """One argument: its key, its schema, which stands alone, and whether it has to be there.
+
+    bare: the schema as it stands in the document.
+    """
 
     key: str
     schema: Any
     required: bool
+    bare: Any
+
+
+@dataclass(frozen=True, eq=False)
+class Case:
+    """Members that may stand together, in the order of `properties`, then those only named as required.
+
+    others: the schema of the members that are not declared; False: there are none.
+    names: all that are declared, those too that may not come here.
+    """
+
+    members: list[Member]
+    others: Any
+    names: list[str]
 
 
 def close(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """The schema with undeclared members forbidden, unless it says itself what it allows."""
-    if any(k in schema for k in ("additionalProperties", "unevaluatedProperties", "patternProperties")):
+    """The schema with undeclared members forbidden, unless it says itself what it allows.
+
+    What is required and nowhere declared may be anything.
+    """
+    if any(k in schema for k in _SPOKEN):
         return dict(schema)
+    named = [schema.get("properties", {})] if "properties" in schema else []
+    undeclared = _undeclared(schema)
+    if undeclared:
+        schema = {**schema, "properties": {**(named[0] if named else {}), **dict.fromkeys(undeclared, True)}}
     if "$ref" in schema or any(k in schema for k in ("anyOf", "oneOf", "allOf", "if", "dependentSchemas")):
         return {**schema, "unevaluatedProperties": False}
     return {**schema, "additionalProperties": False}
 
 
-def members(schema: Any, owner: str, strict: bool = True) -> tuple[list[Member], Any]:
-    """The members of an object schema, in the order of `properties`, then those only named as required.
+def _undeclared(schema: Mapping[str, Any]) -> list[str]:
+    """Names that are required and declared nowhere in a schema of the same object."""
+    required: list[str] = []
+    declared: set[str] = set()
+    waiting: list[Any] = [schema]
+    for _ in range(10 * MOST):
+        if not waiting:
+            break
+        part = waiting.pop()
+        if not isinstance(part, Mapping):
+            continue
+        if "$ref" in part:  # what it names is in no copy of the schema: the engine reads it
+            return []
+        required += part.get("required", ())
+        declared |= set(part.get("properties", {}))
+        for key in _BRANCHES:
+            inner = part.get(key, ())
+            waiting += inner if isinstance(inner, list) else [inner]
+        for key in ("dependentSchemas", "dependencies"):
+            waiting += part.get(key, {}).values()
+        for needed in [*part.get("dependentRequired", {}).values(), *part.get("dependencies", {}).values()]:
+            required += needed if isinstance(needed, list) else ()
+    return [key for key in dict.fromkeys(required) if key not in declared]
 
-    Returns: with them the schema of the members that are not declared; False: there are none.  Where the
-        schema does not speak of those, strict forbids them.
+
+def member_cases(
+    schema: Any, owner: str, strict: bool = True, loosen: Callable[[str], None] = lambda keyword: None
+) -> list[Case]:
+    """The members of an object schema, in each of the ways that they may stand together.
+
+    Where the schema does not speak of members that are not declared, strict forbids them.
+    loosen: is told of each keyword that the cases do not keep.
     Raises:
-        UnsupportedSchema: a keyword binds the members together in a way that one-by-one writing can't keep.
+        InvalidSchema: there are none.
     """
     root = schema if isinstance(schema, Mapping) else {}
-    parts = [part for part, _ in conjuncts(root, root, owner)]
-    for part in parts:
-        for keyword in _OVER_MEMBERS:
-            if keyword in part and not (keyword.endswith("Properties") and not part[keyword]):
-                raise UnsupportedSchema(
-                    f"{owner}: {keyword!r} over the arguments as a whole can't be kept in a format that"
-                    " writes each argument by itself; choose a format that writes JSON",
-                    pointer=f"/{keyword}",
-                    keyword=keyword,
-                )
-    needed = {key for part in parts for key in part.get("required", ())}
+    found: dict[str, Case] = {}
+    wrong: InvalidSchema | None = None
+    split = Splitter(root, owner, loosen).split(root)
+    for parts in split:
+        names, others = _names(parts), _others(parts, strict, loosen)
+        for case in counted(parts, names, others is False, loosen):
+            try:
+                made = _case(case, root, owner, others, loosen, len(split) > 1)
+            except InvalidSchema as error:
+                wrong = error
+                continue
+            told = [[member.key, member.bare, member.required] for member in made.members]
+            found.setdefault(json.dumps([told, made.others, made.names]), made)
+    if not found:
+        raise wrong or InvalidSchema(f"{owner}: no object satisfies the schema")
+    return list(found.values())
+
+
+def _names(parts: Parts) -> list[str]:
+    """All that are declared or required, in their order."""
     declared = [key for part in parts for key in part.get("properties", ())]
-    found: list[Member] = []
-    for key in dict.fromkeys([*declared, *(key for part in parts for key in part.get("required", ()))]):
-        said = [part.get("properties", {}).get(key, part.get("additionalProperties", True)) for part in parts]
-        sub = _all_of(said)
+    needed = [key for part in parts for key in part.get("required", ())]
+    beside = [key for part in parts for key in part.get(BESIDE, ())]
+    return list(dict.fromkeys([*declared, *needed, *beside]))
+
+
+def _others(parts: Parts, strict: bool, loosen: Callable[[str], None]) -> Any:
+    """The schema of members that are not declared."""
+    spoken = [part[key] for part in parts for key in _SPOKEN[:2] if key in part]
+    patterns = [said for part in parts for said in part.get("patternProperties", {}).values()]
+    others = all_of(spoken) if spoken else not strict or bool(patterns)
+    if any(said is not False for said in patterns):
+        loosen("patternProperties")
+        others = True
+    if others is not False and any("propertyNames" in part for part in parts):
+        loosen("propertyNames")
+    return others
+
+
+def _case(
+    parts: Parts,
+    root: Mapping[str, Any],
+    owner: str,
+    others: Any,
+    loosen: Callable[[str], None],
+    judged: bool,
+) -> Case:
+    """judged: members that can have no value are looked for."""
+    needed = {key for part in parts for key in part.get("required", ())}
+    allowed = [part["propertyNames"] for part in parts if "propertyNames" in part]
+    names, members = _names(parts), []
+    for key in names:
+        said = [_said(part, key) for part in parts]
+        if not any(key in part.get("properties", ()) for part in parts):
+            said += [part[BESIDE][key] for part in parts if key in part.get(BESIDE, ())][:1]
+        sub = all_of(said)
+        if not all(satisfies(key, alone(schema, root, owner)) for schema in allowed):
+            sub = False
+        schema = alone(sub, root, owner)
+        if judged and isinstance(sub, Mapping) and "allOf" in sub:
+            text = json.dumps(schema)
+            sub = sub if possible(text, True) or possible(text, False) else False
         if sub is not False:
-            found.append(Member(key, alone(sub, root, owner), key in needed))
+            members.append(Member(key, schema, key in needed, sub))
         elif key in needed:
             raise InvalidSchema(
                 f"{owner}: the argument {key!r} is required and forbidden", keyword="required"
             )
-    spoken = [part["additionalProperties"] for part in parts if "additionalProperties" in part]
-    others = _all_of(spoken) if spoken else not strict
-    return found, others if others is False else alone(others, root, owner)
+    return Case(members, others if others is False else alone(others, root, owner), names)
 
 
-def _all_of(schemas: list[Any]) -> Any:
+def _said(part: Mapping[str, Any], key: str) -> Any:
+    """What one schema says of the member."""
+    told = [part["properties"][key]] if key in part.get("properties", {}) else []
+    for pattern, schema in part.get("patternProperties", {}).items():
+        if satisfies(key, {"type": "string", "pattern": pattern}):
+            told.append(schema)
+    return all_of(told) if told else part.get("additionalProperties", True)
+
+
+def argument(schema: Mapping[str, Any], owner: str, key: str) -> tuple[Any, bool]:
+    """What a schema says of one argument, in whichever case, and whether it is declared."""
+    cases = member_cases(schema, owner, strict=False)
+    told = [member.bare for case in cases for member in case.members if member.key == key]
+    declared = any(key in case.names for case in cases)
+    if not declared:
+        told = [case.others for case in cases if case.others is not False]
+    distinct = list({json.dumps(said): said for said in told}.values())
+    if not distinct or True in distinct:
+        return True, declared
+    both = distinct[0] if len(distinct) == 1 else {"anyOf": distinct}
+    return alone(both, schema, owner), declared
+
+
+def all_of(schemas: list[Any]) -> Any:
     """The schema of what satisfies all of them."""
     left = [schema for schema in schemas if schema is not True]
     if False in left:
         return False
     return (left[0] if len(left) == 1 else {"allOf": left}) if left else True
-
-
-def conjuncts(
-    schema: Any, root: Mapping[str, Any], owner: str, followed: frozenset[str] = frozenset()
-) -> list[tuple[Mapping[str, Any], frozenset[str]]]:
-    """The schema objects that must all hold: the schema itself, what it refers to, branches of `allOf`.
-
-    Each comes with the references that led to it, beginning with those `followed` before.
-    """
-    result: list[tuple[Mapping[str, Any], frozenset[str]]] = []
-    stack: list[tuple[Any, frozenset[str]]] = [(schema, followed)]
-    while stack:
-        part, trail = stack.pop()
-        if part is True:
-            continue
-        if not isinstance(part, Mapping):
-            part = {"not": {}}
-        result.append((part, trail))
-        if "$ref" in part:
-            reference = str(part["$ref"])
-            if reference in trail - followed:
-                raise InvalidSchema(f"{owner}: {reference!r} refers to itself", keyword="$ref")
-            stack.append((resolve(reference, root, owner), trail | {reference}))
-        stack.extend((branch, trail) for branch in reversed(part.get("allOf", [])))
-    return result
-
-
-def resolve(reference: str, root: Mapping[str, Any], owner: str) -> Any:
-    """What a reference inside the document names."""
-    value: Any = root
-    if reference != "#" and not reference.startswith("#/"):
-        raise UnsupportedSchema(
-            f"{owner}: only references like '#/$defs/…' are read, not {reference!r}", keyword="$ref"
-        )
-    for step in reference[2:].split("/") if reference != "#" else ():
-        step = step.replace("~1", "/").replace("~0", "~").replace("%25", "%")
-        if not isinstance(value, Mapping) or step not in value:
-            raise InvalidSchema(f"{owner}: {reference!r} names nothing", keyword="$ref")
-        value = value[step]
-    return value
-
-
-def alone(schema: Any, root: Mapping[str, Any], owner: str) -> Any:
-    """A subschema as a document of its own: the root's definitions are put beside it."""
-    if not isinstance(schema, Mapping):
-        return schema
-    references = _references(schema)
-    if not references:
-        return dict(schema)
-    if any(not r.startswith(tuple(f"#/{d}/" for d in _DEFINITIONS)) for r in references):
-        # The whole document travels along, under a name of its own that the references are turned to.
-        return {**_turned(schema), "$defs": {"root": _turned(root)}}
-    return {**{d: root[d] for d in _DEFINITIONS if d in root}, **schema}
-
-
-def _turned(value: Any) -> Any:
-    """The same schema with its references pointing below `#/$defs/root`."""
-    if isinstance(value, Mapping):
-        return {
-            k: "#/$defs/root" + v[1:]
-            if k == "$ref" and isinstance(v, str) and v.startswith("#")
-            else _turned(v)
-            for k, v in value.items()
-        }
-    if isinstance(value, list):
-        return [_turned(v) for v in value]
-    return value
-
-
-def _references(value: Any) -> set[str]:
-    """The references anywhere in a schema."""
-    found: set[str] = set()
-    waiting = [value]
-    while waiting:
-        inner = waiting.pop()
-        if isinstance(inner, Mapping):
-            if isinstance(inner.get("$ref"), str):
-                found.add(inner["$ref"])
-            waiting += inner.values()
-        elif isinstance(inner, list):
-            waiting += inner
-    return found
-
-
-def types_of(
-    schema: Any,
-    owner: str,
-    root: Mapping[str, Any] | None = None,
-    followed: frozenset[str] = frozenset(),
-) -> frozenset[str]:
-    """The types that a value may have, by the keywords that speak of types; "number" includes "integer".
-
-    An upper bound: other keywords may forbid more.  A branch that leads back to itself adds nothing.
-    """
-    root = root if root is not None else (schema if isinstance(schema, Mapping) else {})
-    allowed = frozenset(TYPES)
-    for part, trail in conjuncts(schema, root, owner, followed):
-        kinds = part.get("type")
-        if kinds is not None:
-            named = {kinds} if isinstance(kinds, str) else set(kinds)
-            allowed &= named | ({"integer"} if "number" in named else set())
-        if "const" in part:
-            allowed &= _kinds_of([part["const"]])
-        if "enum" in part:
-            allowed &= _kinds_of(part["enum"])
-        for keyword in ("anyOf", "oneOf"):
-            if keyword in part:
-                branches = [
-                    types_of(b, owner, root, trail)
-                    for b in part[keyword]
-                    if not (isinstance(b, Mapping) and b.get("$ref") in trail)
-                ]
-                allowed &= frozenset().union(*branches)
-        if part.get("not") == {} or part.get("not") is True:
-            allowed = frozenset()
-    return allowed
-
-
-def _kinds_of(values: list[Any]) -> frozenset[str]:
-    kinds: set[str] = set()
-    for value in values:
-        if isinstance(value, bool):
-            kinds.add("boolean")
-        elif isinstance(value, (int, float)):
-            kinds |= {"integer", "number"} if float(value).is_integer() else {"number"}
-        else:
-            kinds.add({str: "string", type(None): "null", list: "array", dict: "object"}[type(value)])
-    return frozenset(kinds)
 
 
 def without_strings(schema: Any, owner: str) -> Any:
@@ -238,8 +211,8 @@ def without_strings(schema: Any, owner: str) -> Any:
         kinds.remove("integer")
     if not isinstance(schema, Mapping):
         return {"type": kinds}
-    definitions = {d: schema[d] for d in _DEFINITIONS if d in schema}
-    inner = {k: v for k, v in schema.items() if k not in _DEFINITIONS}
+    definitions = {d: schema[d] for d in DEFINITIONS if d in schema}
+    inner = {k: v for k, v in schema.items() if k not in DEFINITIONS}
     if isinstance(inner.get("type"), (str, list)) and len(inner) == 1:
         return {**definitions, "type": kinds}
     return {**definitions, "type": kinds, "allOf": [inner]}
@@ -249,8 +222,8 @@ def of_kind(schema: Any, kind: str) -> Any:
     """The same schema for values of one type alone."""
     if not isinstance(schema, Mapping):
         return {"type": kind}
-    definitions = {d: schema[d] for d in _DEFINITIONS if d in schema}
-    inner = {k: v for k, v in schema.items() if k not in _DEFINITIONS}
+    definitions = {d: schema[d] for d in DEFINITIONS if d in schema}
+    inner = {k: v for k, v in schema.items() if k not in DEFINITIONS}
     return {**definitions, "type": kind, "allOf": [inner]} if inner else {**definitions, "type": kind}
 
 

@@ -3,27 +3,30 @@
 Purpose: taking a schema apart by types (`enum`, `anyOf`, references, members, items) is the same work whether
 strings stand in quotes of Python, between two marks, or in elements; a notation says only how each kind of
 value is written.
-Invariant: every text of the tree is an instance of the schema; recursive schemas become recursive rules.
+Invariant: every instance of the schema has a text in the tree, and every text is an instance but for the
+keywords that `notes` name, which are checked when a call is read; recursive schemas become recursive rules.
 Complexity: one node per subschema and place; shared subschemas (`$ref`) are one rule for each place.
 Source: JSON Schema 2020-12, core and validation.
-Rejected: every applicator of JSON Schema (`not`, `if`, `contains` … over values that are not JSON): such a
-schema is refused with the keyword, and works in all formats that write JSON.
+Rejected: every applicator of JSON Schema (`contains`, `uniqueItems` … over values that are not JSON); and
+refusing such schemas, which took the other tools with them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Callable, Mapping
+from itertools import combinations
 from typing import Any
 
 from tokenform.errors import UnsupportedSchema
+from tokenform.frontends.tools.cases import ASSERTIONS, Splitter
+from tokenform.frontends.tools.conjuncts import DEFINITIONS, alone, conjuncts, resolve, types_of
 from tokenform.frontends.tools.judge import satisfies
-from tokenform.frontends.tools.members import alone, conjuncts, members, resolve, types_of
-from tokenform.frontends.tools.shape import Node, Rule, Seq, Text, choice
+from tokenform.frontends.tools.members import all_of, member_cases, of_kind
+from tokenform.frontends.tools.shape import Node, Rule, Seq, Text, choice, listed, sequence
 
-_ARRAY = ("contains", "uniqueItems", "prefixItems", "minContains", "maxContains", "unevaluatedItems")
-_OBJECT = ("patternProperties", "propertyNames", "minProperties", "maxProperties")
-_BOUNDS = ("minLength", "maxLength", "pattern", "format")
-_SILENT = ("description", "title", "default", "examples", "deprecated", "$comment")
+_ARRAY = ("contains", "uniqueItems", "unevaluatedItems")
+_BOUNDS = ("minLength", "maxLength", "pattern", "format", "not", "if")
 # A member's value: its key, its tree, and whether it has to be there.
 Pair = tuple[str, Node, bool]
 
@@ -39,12 +42,16 @@ class Notation:
     """
 
     what = "this notation"
+    apart: Node | None = None  # between two items of a list
+    behind: Node = Seq(())  # after each item
 
     def __init__(self, rules: dict[str, Node], order: str) -> None:
         self.rules, self.order = rules, order
+        self.loosened: list[str] = []  # keywords that are not kept
         self.notes: list[str] = []  # what the schemas allow and the format can't write
         self._named: dict[tuple[int, str, Node | None], str] = {}
         self._roots: list[Any] = []
+        self._shared: dict[tuple[str, str, Node | None], Node] = {}
 
     # What a notation says.
 
@@ -64,8 +71,8 @@ class Notation:
         """The numbers that the schema allows."""
         raise NotImplementedError
 
-    def array(self, item: Node | None, least: int, most: int | None, place: Node | None) -> Node:
-        """Lists of the item; None: only the empty one."""
+    def array(self, inside: Node, place: Node | None) -> Node:
+        """A list of these items."""
         raise NotImplementedError
 
     def mapping(self, pairs: list[Pair], more: Node | None, owner: str, place: Node | None) -> Node:
@@ -93,71 +100,135 @@ class Notation:
         strict: bool,
         kind: str = "argument",
         root: Mapping[str, Any] | None = None,
-    ) -> tuple[list[Pair], Node | None]:
-        """The members of an object, each with its value's tree, and a further one, if there may be any.
+    ) -> list[tuple[list[Pair], Node | None]]:
+        """The members of an object, each with its value's tree, and a further one, if there may be any: in each
+        of the ways that they may stand together.
 
         kind: what errors call them.  root: the schema that references are looked up in; None: each member's
         own.
         """
-        declared, others = members(schema, owner, strict)
-        pairs: list[Pair] = []
-        for member in declared:
-            place = self.member_place(member.key)
-            own = root or root_of(member.schema)
-            value = self.value(member.schema, f"{owner}, {kind} {member.key!r}", own, place)
-            pairs.append((member.key, value, member.required))
-        if others is False:
-            return pairs, None
-        keys, name = [member.key for member in declared], f"{owner}, {kind}s that are not declared"
-        more = self.others(keys, others, name, root or root_of(others))
-        if more is None:
-            self.notes.append(f"{name}: this format can't write them")
-        return pairs, more
+        found: list[tuple[list[Pair], Node | None]] = []
+        for case in member_cases(schema, owner, strict, self.loosens(owner)):
+            pairs: list[Pair] = []
+            for member in case.members:
+                place = self.member_place(member.key)
+                value = self.shared(member.schema, f"{owner}, {kind} {member.key!r}", root, place)
+                pairs.append((member.key, value, member.required))
+            more: Node | None = None
+            if case.others is not False:
+                name = f"{owner}, {kind}s that are not declared"
+                more = self.others(case.names, case.others, name, root or root_of(case.others))
+                if more is None:
+                    self.notes.append(f"{name}: this format can't write them")
+            found.append((pairs, more))
+        return found
+
+    def loosens(self, owner: str) -> Callable[[str], None]:
+        """Notes keywords that are not kept there."""
+
+        def note(keyword: str) -> None:
+            self.loosened.append(keyword)
+            self.notes.append(loosened(owner, keyword))
+
+        return note
+
+    def shared(self, schema: Any, owner: str, root: Mapping[str, Any] | None, place: Node | None) -> Node:
+        """The values of a member; one tree for all cases that say the same of it."""
+        key = (json.dumps(schema), owner, place)
+        if key not in self._shared:
+            self._shared[key] = self.value(schema, owner, root or root_of(schema), place)
+        return self._shared[key]
 
     def value(self, schema: Any, owner: str, root: Mapping[str, Any], place: Node | None = None) -> Node:
         """The values that satisfy the schema, as they are written in this place."""
-        if schema is True or schema == {}:
-            return self.any(place)
-        if not isinstance(schema, Mapping):
+        if schema is False:
             raise UnsupportedSchema(f"{owner}: nothing satisfies the schema false")
-        if "$ref" in schema and set(schema) <= {"$ref", "$defs", "definitions", *_SILENT}:
+        if schema is True or not ASSERTIONS & set(schema):
+            return self.any(place)
+        if ASSERTIONS & set(schema) == {"$ref"}:
             return self._reference(str(schema["$ref"]), owner, root, place)
-        for key in ("enum", "const"):
-            if key in schema:
-                values = schema[key] if key == "enum" else [schema[key]]
-                whole = alone(schema, root, owner)
+        parts = [part for part, _ in conjuncts(schema, root, owner)]
+        whole = alone(schema, root, owner)
+        for part in parts:
+            if "enum" in part or "const" in part:
+                values = part["enum"] if "enum" in part else [part["const"]]
                 return choice([self.constant(v, place) for v in values if satisfies(v, whole)])
-        branches = schema.get("anyOf", schema.get("oneOf"))
-        if branches is not None:
-            rest = {k: v for k, v in schema.items() if k not in ("anyOf", "oneOf")}
-            self._only(rest, ("type", "$defs", "definitions"), owner, "anyOf")
-            if "oneOf" in schema and _overlap([types_of(b, owner, root) for b in branches]):
-                self.refuse("oneOf", owner)
-            return choice([self.value(_narrowed(b, rest.get("type")), owner, root, place) for b in branches])
-        return choice(self._kinds(schema, owner, root, place))
+        for part in parts:
+            for key in ("anyOf", "oneOf"):
+                if key in part:
+                    return self._branches(part, key, parts, owner, root, place)
+        return choice(self._kinds(whole, parts, types_of(schema, owner, root), owner, root, place))
+
+    def _branches(
+        self,
+        part: Mapping[str, Any],
+        key: str,
+        parts: list[Mapping[str, Any]],
+        owner: str,
+        root: Mapping[str, Any],
+        place: Node | None,
+    ) -> Node:
+        """The values of one branch each, and of all that is said besides."""
+        split = Splitter(root, owner, self.loosens(owner))
+        branches = part[key]
+        pairs = combinations(branches, 2) if key == "oneOf" else ()
+        if len(branches) > 100 or not all(split.apart(one, two) for one, two in pairs):
+            self.loosens(owner)(key)
+        said = ASSERTIONS - {"$ref", "allOf"}
+        rest = [{k: v for k, v in p.items() if k in said and not (p is part and k == key)} for p in parts]
+        rest = [p for p in rest if p]
+        made = []
+        for branch in branches:
+            schema = {"allOf": [*rest, branch]} if rest else branch
+            if types_of(schema, owner, root):
+                made.append(
+                    self._nested(schema, owner, root, place)
+                    if rest
+                    else self.value(schema, owner, root, place)
+                )
+        return choice(made)
+
+    def _nested(
+        self, schema: Mapping[str, Any], owner: str, root: Mapping[str, Any], place: Node | None
+    ) -> Node:
+        """A schema put together here, as a rule: it may lead back to itself."""
+        key = (id(root), json.dumps(schema), place)
+        if key not in self._named:
+            self._roots.append(root)
+            self._named[key] = name = f"value_{len(self.rules)}"
+            self.rules[name] = Seq(())
+            self.rules[name] = self.value(schema, owner, root, place)
+        return Rule(self._named[key])
 
     def _kinds(
-        self, schema: Mapping[str, Any], owner: str, root: Mapping[str, Any], place: Node | None
+        self,
+        whole: Any,
+        parts: list[Mapping[str, Any]],
+        kinds: frozenset[str],
+        owner: str,
+        root: Mapping[str, Any],
+        place: Node | None,
     ) -> list[Node]:
         """The values type by type."""
-        parts = [part for part, _ in conjuncts(schema, root, owner)]
-        for part in parts:
-            for key in ("not", "if", "anyOf", "oneOf") if part is not schema else ("not", "if"):
-                if key in part:
-                    self.refuse(key, owner)
-        kinds = types_of(schema, owner, root)
         options: list[Node] = []
+        logic = any(key in part for part in parts for key in ("not", "if"))
         if "string" in kinds:
             bounded = any(key in part for part in parts for key in _BOUNDS)
-            options.append(self.string(alone(schema, root, owner), bounded, place))
+            options.append(self.string(whole, bounded, place))
         words = (("boolean", True), ("boolean", False), ("null", None))
-        options += [self.constant(word, place) for kind, word in words if kind in kinds]
+        options += [
+            self.constant(word, place)
+            for kind, word in words
+            if kind in kinds and (not logic or satisfies(word, whole))
+        ]
         if "number" in kinds or "integer" in kinds:
-            options.append(self.number(_numbers(parts, "number" in kinds), place))
+            kind = "number" if "number" in kinds else "integer"
+            bounds = _numbers(parts, "number" in kinds)
+            options.append(self.number(of_kind(whole, kind) if logic else bounds, place))
         if "array" in kinds:
             options.append(self._array(parts, owner, root, place))
         if "object" in kinds:
-            options.append(self._object(schema, parts, owner, root, place))
+            options.append(self._object(whole, parts, owner, root, place))
         return options
 
     def _reference(self, reference: str, owner: str, root: Mapping[str, Any], place: Node | None) -> Node:
@@ -173,18 +244,24 @@ class Notation:
         self, parts: list[Mapping[str, Any]], owner: str, root: Mapping[str, Any], place: Node | None
     ) -> Node:
         for part in parts:
-            for key in _ARRAY:
+            for key in (*_ARRAY, "not", "if"):
                 if part.get(key):
-                    self.refuse(key, owner)
-        items = [part["items"] for part in parts if "items" in part]
-        if len(items) > 1:
-            self.refuse("allOf", owner)
+                    self.loosens(owner)(key)
+        firsts = [_first(part) for part in parts]
+        length = max(map(len, firsts))
+        items = [_rest(part) for part in parts]
+        places = [
+            all_of([f[i] if i < len(f) else rest for f, rest in zip(firsts, items, strict=True)])
+            for i in range(length)
+        ]
         least = max((part.get("minItems", 0) for part in parts), default=0)
         bounds = [part["maxItems"] for part in parts if "maxItems" in part]
-        if items and items[0] is False:
-            return self.array(None, 0, 0, place)
-        item = self.value(items[0] if items else True, owner, root)
-        return self.array(item, least, min(bounds) if bounds else None, place)
+        more = all_of(items)
+        if False in places:
+            places, more = places[: places.index(False)], False
+        first = [sequence(self.value(said, owner, root), self.behind) for said in places]
+        item = None if more is False else sequence(self.value(more, owner, root), self.behind)
+        return self.array(listed(first, item, least, min(bounds) if bounds else None, self.apart), place)
 
     def _object(
         self,
@@ -194,30 +271,32 @@ class Notation:
         root: Mapping[str, Any],
         place: Node | None,
     ) -> Node:
-        for part in parts:
-            for key in _OBJECT:
-                if part.get(key):
-                    self.refuse(key, owner)
-        definitions = {k: v for k, v in root.items() if k in ("$defs", "definitions")}
+        definitions = {k: v for k, v in root.items() if k in DEFINITIONS}
         whole = {**definitions, **schema}
-        if not any(part.get("properties") or part.get("required") for part in parts):
-            _, others = members(whole, owner, strict=False)
-            if others is not False:
-                return self.free_mapping(others, owner, root or root_of(others), place)
-        pairs, more = self.members(whole, owner, False, "member", root)
-        return self.mapping(pairs, more, owner, place)
+        cases = member_cases({**whole, "type": "object"}, owner, strict=False, loosen=self.loosens(owner))
+        if len(cases) == 1 and not cases[0].names and cases[0].others is not False:
+            return self.free_mapping(cases[0].others, owner, root or root_of(cases[0].others), place)
+        made = self.members(whole, owner, False, "member", root)
+        return choice([self.mapping(pairs, more, owner, place) for pairs, more in made])
 
-    def _only(self, schema: Mapping[str, Any], keys: tuple[str, ...], owner: str, beside: str) -> None:
-        for key in schema:
-            if key not in (*keys, *_SILENT):
-                raise UnsupportedSchema(
-                    f"{owner}: {key!r} beside {beside!r} can't be kept in {self.what}", keyword=key
-                )
 
-    def refuse(self, key: str, owner: str) -> None:
-        raise UnsupportedSchema(
-            f"{owner}: {key!r} can't be kept in {self.what}; choose a format that writes JSON", keyword=key
-        )
+def loosened(owner: str, keyword: str) -> str:
+    """What a report says of a keyword that a format can't keep."""
+    return (
+        f"{owner}: {keyword!r} is checked when a call is read, the format can't keep it while it is written"
+    )
+
+
+def _first(part: Mapping[str, Any]) -> list[Any]:
+    """The schemas of a list's first items."""
+    items = part.get("items")
+    return items if isinstance(items, list) else list(part.get("prefixItems", ()))
+
+
+def _rest(part: Mapping[str, Any]) -> Any:
+    """The schema of its further items."""
+    items = part.get("items", True)
+    return part.get("additionalItems", True) if isinstance(items, list) else items
 
 
 def _numbers(parts: list[Mapping[str, Any]], fractions: bool) -> dict[str, Any]:
@@ -226,14 +305,6 @@ def _numbers(parts: list[Mapping[str, Any]], fractions: bool) -> dict[str, Any]:
     bounds = [b for b in bounds if b]
     kind = {"type": "number" if fractions else "integer"}
     return {**kind, **bounds[0]} if len(bounds) == 1 else ({**kind, "allOf": bounds} if bounds else kind)
-
-
-def _narrowed(schema: Any, kinds: Any) -> Any:
-    return schema if kinds is None else {"allOf": [schema, {"type": kinds}]}
-
-
-def _overlap(kinds: list[frozenset[str]]) -> bool:
-    return sum(map(len, kinds)) > len(frozenset().union(*kinds))
 
 
 def root_of(schema: Any) -> Mapping[str, Any]:

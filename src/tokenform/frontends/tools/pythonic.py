@@ -18,7 +18,7 @@ from keyword import iskeyword, kwlist
 from typing import Any
 
 from tokenform.errors import ToolError
-from tokenform.frontends.tools.members import members
+from tokenform.frontends.tools.members import Case, member_cases
 from tokenform.frontends.tools.notation import Notation, Pair, root_of, texts
 from tokenform.frontends.tools.order import in_order
 from tokenform.frontends.tools.shape import (
@@ -32,6 +32,7 @@ from tokenform.frontends.tools.shape import (
     Rule,
     Seq,
     Text,
+    choice,
     sequence,
 )
 
@@ -50,6 +51,7 @@ class Pythonic(Notation):
     """The literals of Python.  json_words: true, false and null may be written for True, False and None."""
 
     what = "Python literals"
+    apart = COMMA
 
     def __init__(self, rules: dict[str, Node], order: str, json_words: bool) -> None:
         super().__init__(rules, order)
@@ -57,21 +59,23 @@ class Pythonic(Notation):
 
     def arguments(self, schema: Any, owner: str, strict: bool) -> Node:
         """`key=value` pairs, comma-separated, as the order says."""
+        cases = member_cases(schema, owner, strict, self.loosens(owner))
+        return choice([self._keywords(case, owner) for case in cases])
+
+    def _keywords(self, case: Case, owner: str) -> Node:
         written: list[tuple[Node, bool]] = []
-        declared, others = members(schema, owner, strict)
-        for member in declared:
+        for member in case.members:
             if not member.key.isidentifier() or iskeyword(member.key):
                 raise ToolError(
                     f"{owner}: {member.key!r} is no name for a Python keyword argument; rename it"
                 )
-            place = f"{owner}, argument {member.key!r}"
-            value = self.value(member.schema, place, root_of(member.schema))
+            value = self.shared(member.schema, f"{owner}, argument {member.key!r}", None, None)
             written.append((sequence(Text(member.key + "="), value), member.required))
         more: Node | None = None
-        if others is not False:
-            taken = "|".join([*(member.key for member in declared), *kwlist])
+        if case.others is not False:
+            taken = "|".join([*case.names, *kwlist])
             key = Regex(rf"(?!(?:{taken})\Z)[A-Za-z_][A-Za-z0-9_]{{0,63}}")
-            value = self.value(others, f"{owner}, arguments that are not declared", root_of(others))
+            value = self.value(case.others, f"{owner}, arguments that are not declared", root_of(case.others))
             more = sequence(key, Text("="), value)
         return in_order(self.order, written, more, COMMA)
 
@@ -85,7 +89,7 @@ class Pythonic(Notation):
                     _STRING,
                     *words,
                     Json({"type": "number"}),
-                    self.array(value, 0, None, None),
+                    self.array(Repeat(value, 0, None, COMMA), None),
                     sequence(Text("{"), Repeat(pair, 0, None, COMMA), Text("}")),
                 )
             )
@@ -105,8 +109,7 @@ class Pythonic(Notation):
     def number(self, schema: dict[str, Any], place: Node | None) -> Node:
         return Json(schema)
 
-    def array(self, item: Node | None, least: int, most: int | None, place: Node | None) -> Node:
-        inside = Seq(()) if item is None else Repeat(item, least, most, COMMA)
+    def array(self, inside: Node, place: Node | None) -> Node:
         return sequence(Text("["), inside, Text("]"))
 
     def mapping(self, pairs: list[Pair], more: Node | None, owner: str, place: Node | None) -> Node:

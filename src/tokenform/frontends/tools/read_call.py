@@ -36,7 +36,8 @@ from tokenform.frontends.tools.layout import (
     Tagged,
     Wire,
 )
-from tokenform.frontends.tools.members import TYPES, alone, members, types_of
+from tokenform.frontends.tools.conjuncts import TYPES, types_of
+from tokenform.frontends.tools.members import argument
 from tokenform.frontends.tools.read_nested import NestedReader, Place, marked_object
 from tokenform.frontends.tools.read_values import (
     fail,
@@ -483,13 +484,8 @@ def _object_in_string(text: str) -> str | None:
 
 
 def _argument_of(tool: Tool, key: str) -> Argument:
-    parameters = tool.parameters
     try:
-        declared, others = members(parameters, tool.name, strict=False)
-        schemas = {member.key: member.schema for member in declared}
-    except (TokenformError, RecursionError):
-        # the arguments are bound together: what the schema says of each by itself is only a hint
-        own, others = parameters.get("properties", {}), True
-        schemas = {key: alone(own[key], parameters, tool.name)} if key in own else {}
-    schema = schemas.get(key, others)
-    return Argument(json.dumps(schema), types_of(schema, tool.name), key in schemas)
+        schema, declared = argument(tool.parameters, tool.name, key)
+    except (TokenformError, RecursionError):  # what the schema says is judged with the whole call
+        return Argument("true", frozenset(TYPES), key in tool.parameters.get("properties", {}))
+    return Argument(json.dumps(schema), types_of(schema, tool.name), declared)

@@ -21,7 +21,7 @@ from tokenform.errors import TokenformError
 from tokenform.frontends.tools.elements import JSON, LIST, OBJECT, TEXT
 from tokenform.frontends.tools.judge import satisfies
 from tokenform.frontends.tools.layout import Elements, Format, MarkedArguments
-from tokenform.frontends.tools.members import alone, conjuncts, types_of
+from tokenform.frontends.tools.conjuncts import alone, conjuncts, types_of
 from tokenform.frontends.tools.read_values import DEPTH, Emit, comma, fail, inside_string
 from tokenform.frontends.tools.source import Reading, Source
 

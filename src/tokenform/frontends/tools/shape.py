@@ -244,3 +244,23 @@ def joined(members: Sequence[tuple[Node, bool]], separator: Node | None) -> Node
         if required:
             return choice(options)
     return choice([*options, Seq(())])
+
+
+def listed(
+    first: Sequence[Node], item: Node | None, least: int, most: int | None, separator: Node | None
+) -> Node:
+    """A list: its first items each by itself, all further ones alike (None: there are none)."""
+    if not first:
+        return Repeat(item, least, most, separator) if item is not None else Choice(()) if least else Seq(())
+    apart = Seq(()) if separator is None else separator
+    count = len(first) if most is None else min(len(first), most)
+    if item is None and least > count:
+        return Choice(())
+    left = None if most is None else most - count
+    tail: Node = Seq(())
+    if item is not None and left != 0:
+        tail = Repeat(sequence(apart, item), max(least - count, 0), left)
+    for index in range(count - 1, -1, -1):
+        one = sequence(apart, first[index], tail) if index else sequence(first[index], tail)
+        tail = one if index < least else optional(one)
+    return tail

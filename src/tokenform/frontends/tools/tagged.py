@@ -18,9 +18,10 @@ from collections.abc import Callable
 from typing import Any
 
 from tokenform.errors import ToolError
+from tokenform.frontends.tools.conjuncts import types_of
 from tokenform.frontends.tools.judge import possible
 from tokenform.frontends.tools.layout import Tagged
-from tokenform.frontends.tools.members import members, of_kind, types_of, without_strings
+from tokenform.frontends.tools.members import Case, member_cases, of_kind, without_strings
 from tokenform.frontends.tools.order import in_order
 from tokenform.frontends.tools.shape import (
     BLANK,
@@ -58,24 +59,35 @@ def tagged_arguments(
     *,
     order: str,
     strict: bool,
+    loosen: Callable[[str], None],
 ) -> Node:
     """The tree of all arguments; `owner` is what errors call the tool, `literal` makes a marker's node.
 
-    The others are those of `in_order` and `members`.
+    The others are those of `in_order` and `member_cases`.
     """
-    declared, others = members(schema, owner, strict)
-    written: list[tuple[Node, bool]] = []
-    for member in declared:
-        _check_key(layout, member.key, owner)
-        options = tagged_value(layout, member.schema, f"{owner}, argument {member.key!r}", literal)
-        written.append((sequence(Text(member.key), options, BLANK), member.required))
-    more: Node | None = None
-    if others is not False:
-        keys = "|".join(re.escape(member.key) for member in declared)
-        key = Regex((rf"(?!(?:{keys})\Z)" if keys else "") + _KEY)
-        options = tagged_value(layout, others, f"{owner}, arguments that are not declared", literal)
-        more = sequence(key, options, BLANK)
-    return in_order(order, written, more, Seq(()), literal(layout.before))
+    values: dict[str, Node] = {}
+
+    def value(said: Any, place: str) -> Node:
+        """One for all cases, so that they share their nodes."""
+        text = json.dumps([said, place])
+        if text not in values:
+            values[text] = tagged_value(layout, said, place, literal)
+        return values[text]
+
+    def row(case: Case) -> Node:
+        written: list[tuple[Node, bool]] = []
+        for member in case.members:
+            _check_key(layout, member.key, owner)
+            options = value(member.schema, f"{owner}, argument {member.key!r}")
+            written.append((sequence(Text(member.key), options, BLANK), member.required))
+        more: Node | None = None
+        if case.others is not False:
+            keys = "|".join(map(re.escape, case.names))
+            key = Regex((rf"(?!(?:{keys})\Z)" if keys else "") + _KEY)
+            more = sequence(key, value(case.others, f"{owner}, arguments that are not declared"), BLANK)
+        return in_order(order, written, more, Seq(()), literal(layout.before))
+
+    return choice([row(case) for case in member_cases(schema, owner, strict, loosen)])
 
 
 def tagged_value(layout: Tagged, schema: Any, owner: str, literal: Callable[[str], Node]) -> Node:
