@@ -1,4 +1,4 @@
-"""A tool's schema costs itself: shapes as zod, pydantic, MCP servers and BFCL export them, in every format."""
+"""A tool's schema costs itself: shapes of zod, pydantic, MCP servers and BFCL, in every format."""
 
 from __future__ import annotations
 

@@ -100,7 +100,7 @@ class Matcher:
         validator = jsonschema.Draft202012Validator(node.schema)
         for end in range(at, len(self.text) + 1):
             part = self.text[at:end]
-            if any(w in part for w in node.without):
+            if any(w in part for w in node.without) or any(re.search(p, part) for p in node.never):
                 break
             if node.feeds[0]:
                 part = part.removeprefix("\n")

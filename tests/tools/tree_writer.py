@@ -213,7 +213,7 @@ class Writer:
         raise AssertionError(f"no instance without {node.without} found of {node.schema}")
 
     def _raw_ok(self, node: RawString, text: str) -> bool:
-        if any(w in text for w in node.without):
+        if any(w in text for w in node.without) or any(re.search(p, text) for p in node.never):
             return False
         text = text.removeprefix("\n") if node.feeds[0] else text
         text = text.removesuffix("\n") if node.feeds[1] else text

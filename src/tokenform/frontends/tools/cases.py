@@ -1,4 +1,4 @@
-"""Which members may stand together: a schema of an object as cases, each of which speaks of members one by one.
+"""Which members may stand together: a schema of an object as cases that speak of members one by one.
 
 Purpose: formats that write each argument by itself know members, which of them have to be there, and which
 may not.  What binds members together (`anyOf` over the whole, `dependentRequired`, `minProperties`, `if`, …)
@@ -165,8 +165,7 @@ class Splitter:
         return found if len(found) <= MOST else None
 
     def apart(self, one: Any, two: Any) -> bool:
-        """Whether it is plain that no value satisfies both: other types, or other values of a member that both
-        ask for."""
+        """Whether it is plain that no value satisfies both: by types, or by a member that both ask for."""
         if not types_of(one, self.owner, self.root) & types_of(two, self.owner, self.root):
             return True
         first, second = self._tags(one), self._tags(two)

@@ -111,7 +111,7 @@ def tools(
         )
         try:
             core, notes = _put_together(shaped, known, form, told, source)
-        except (TokenformError, RecursionError) as error:
+        except (TokenformError, RecursionError):
             kept = _kept(known, form, told, strict, bad, put_aside) if bad != "raise" else known
             if kept == known:
                 raise
@@ -225,9 +225,13 @@ class _Open:
     language: Language
     # The texts, none of which occurs in it, whose first place is where it ends.
     triggers: tuple[str, ...] = ()
+    # What follows may occur in it: the language tells its end.
+    told: bool = False
 
     def before(self, text: str) -> Language:
         """The open text up to the first place where `text` (or the trigger that it begins with) ends."""
+        if self.told:
+            return {"concat": [self.language, literal(text)]}
         end = next((t for t in self.triggers if text.startswith(t)), text)
         first: Language = {"until": [self.language, literal(end)]}
         return first if end == text else {"concat": [first, literal(text[len(end) :])]}
@@ -325,7 +329,7 @@ class _Compiler:
             if isinstance(part, RawString):
                 if opened:
                     items.append({"language": opened.language})
-                opened = _Open(_raw(part), part.without)
+                opened = _Open(_raw(part), part.without, bool(part.never))
                 continue
             if opened is None:
                 items += self.item(part)
@@ -468,7 +472,9 @@ def _raw(node: RawString) -> Language:
         if fed:
             bare: Language = {"and": [language, {"not": {"concat": [feed, ANY][::order]}}]}
             language = {"or": [{"concat": [feed, language][::order]}, bare]}
-    return {"and": [language, *({"not": forms.containing(literal(text))} for text in node.without)]}
+    refused: list[Language] = [literal(text) for text in node.without]
+    refused += [{"regex": pattern, "dialect": "python"} for pattern in node.never]
+    return {"and": [language, *({"not": forms.containing(one)} for one in refused)]}
 
 
 def _after(items: Items, alternatives: list[Items]) -> list[Items]:

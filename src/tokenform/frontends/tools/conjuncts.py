@@ -145,3 +145,15 @@ def _kinds_of(values: list[Any]) -> frozenset[str]:
         else:
             kinds.add({str: "string", type(None): "null", list: "array", dict: "object"}[type(value)])
     return frozenset(kinds)
+
+
+def first_items(part: Mapping[str, Any]) -> list[Any]:
+    """The schemas of a list's first items."""
+    items = part.get("items")
+    return items if isinstance(items, list) else list(part.get("prefixItems", ()))
+
+
+def further_items(part: Mapping[str, Any]) -> Any:
+    """The schema of its further items."""
+    items = part.get("items", True)
+    return part.get("additionalItems", True) if isinstance(items, list) else items

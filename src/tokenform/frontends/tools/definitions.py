@@ -93,6 +93,14 @@ class Tool:
                 f"the arguments of {self.name!r} do not satisfy its schema{where}: {message}", pointer=place
             )
 
+    @cached_property
+    def takes_none(self) -> bool:
+        """Whether a call without arguments satisfies the schema."""
+        try:
+            return fault({}, self._schema) is None
+        except ToolError:
+            return False
+
     def instance(self, arguments: dict[str, Any]) -> Any:
         """The arguments as the type that the tool was made from (a model instance, converted keywords)."""
         if self.convert is None:

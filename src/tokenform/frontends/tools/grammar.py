@@ -286,7 +286,7 @@ class Builder:
         self.check_name(parts, tool)
         made: list[Node] = []
         for index, part in enumerate(parts):
-            made += [self._part(part, tool), self._gap(parts[index : index + 2])]
+            made += [self._part(part, tool, parts[index + 1 :]), self._gap(parts[index : index + 2])]
         return sequence(*made)
 
     def _turned(self, part: JsonCall, after: tuple[Part, ...], tool: Tool) -> Node:
@@ -334,7 +334,7 @@ class Builder:
     def _key(self, key: str) -> Node:
         return sequence(Text(dump(key)), BLANK, Text(":"), BLANK)
 
-    def _part(self, part: Part, tool: Tool) -> Node:
+    def _part(self, part: Part, tool: Tool, after: Sequence[Part] = ()) -> Node:
         owner = f"tool {tool.name!r}"
         if isinstance(part, str):
             return self.literal(part)
@@ -369,6 +369,8 @@ class Builder:
                 order=self.order,
                 strict=self.strict,
                 loosen=lambda keyword: self.tagged_notes.append(loosened(owner, keyword)),
+                ends=[self.form.tokens(text)[0] for text in stops_after(after) if self.form.tokens(text)],
+                special=self.form.special,
             )
         made: list[Node] = []
         for index, inner in enumerate(part.parts):

@@ -20,7 +20,15 @@ from typing import Any
 
 from tokenform.errors import UnsupportedSchema
 from tokenform.frontends.tools.cases import ASSERTIONS, Splitter
-from tokenform.frontends.tools.conjuncts import DEFINITIONS, alone, conjuncts, resolve, types_of
+from tokenform.frontends.tools.conjuncts import (
+    DEFINITIONS,
+    alone,
+    conjuncts,
+    first_items,
+    further_items,
+    resolve,
+    types_of,
+)
 from tokenform.frontends.tools.judge import satisfies
 from tokenform.frontends.tools.members import all_of, member_cases, of_kind
 from tokenform.frontends.tools.shape import Node, Rule, Seq, Text, choice, listed, sequence
@@ -101,8 +109,8 @@ class Notation:
         kind: str = "argument",
         root: Mapping[str, Any] | None = None,
     ) -> list[tuple[list[Pair], Node | None]]:
-        """The members of an object, each with its value's tree, and a further one, if there may be any: in each
-        of the ways that they may stand together.
+        """The members of an object, each with its value's tree, and a further one, if there may be any: one
+        pair for each way in which they may stand together.
 
         kind: what errors call them.  root: the schema that references are looked up in; None: each member's
         own.
@@ -247,9 +255,9 @@ class Notation:
             for key in (*_ARRAY, "not", "if"):
                 if part.get(key):
                     self.loosens(owner)(key)
-        firsts = [_first(part) for part in parts]
+        firsts = [first_items(part) for part in parts]
         length = max(map(len, firsts))
-        items = [_rest(part) for part in parts]
+        items = [further_items(part) for part in parts]
         places = [
             all_of([f[i] if i < len(f) else rest for f, rest in zip(firsts, items, strict=True)])
             for i in range(length)
@@ -285,18 +293,6 @@ def loosened(owner: str, keyword: str) -> str:
     return (
         f"{owner}: {keyword!r} is checked when a call is read, the format can't keep it while it is written"
     )
-
-
-def _first(part: Mapping[str, Any]) -> list[Any]:
-    """The schemas of a list's first items."""
-    items = part.get("items")
-    return items if isinstance(items, list) else list(part.get("prefixItems", ()))
-
-
-def _rest(part: Mapping[str, Any]) -> Any:
-    """The schema of its further items."""
-    items = part.get("items", True)
-    return part.get("additionalItems", True) if isinstance(items, list) else items
 
 
 def _numbers(parts: list[Mapping[str, Any]], fractions: bool) -> dict[str, Any]:

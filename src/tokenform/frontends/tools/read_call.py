@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from tokenform.errors import TokenformError, ToolError
+from tokenform.frontends.tools.conjuncts import TYPES, types_of
 from tokenform.frontends.tools.definitions import Tool
 from tokenform.frontends.tools.grammar import stops_after
 from tokenform.frontends.tools.judge import fault
@@ -36,17 +37,18 @@ from tokenform.frontends.tools.layout import (
     Tagged,
     Wire,
 )
-from tokenform.frontends.tools.conjuncts import TYPES, types_of
 from tokenform.frontends.tools.members import argument
 from tokenform.frontends.tools.read_nested import NestedReader, Place, marked_object
 from tokenform.frontends.tools.read_values import (
     fail,
     inside_string,
+    json_string,
     json_value,
     python_value,
     whole_json_string,
 )
 from tokenform.frontends.tools.source import Reading, Source
+from tokenform.frontends.tools.tagged import heads
 
 _ID = re.compile(r"[\w.-]*")
 _KEY = re.compile(r"\w*")
@@ -86,8 +88,12 @@ class CallReader:
         self._guess = False
         self._begun = False
         self._aside: list[str] | None = None
+        # What ends the call after its arguments; whether these were read, and their end too.
+        self._ends: tuple[str, ...] = ()
+        self._read = self._whole = False
         self._arguments: dict[str, dict[str, Argument]] = {}
         self._places: dict[str, Place] = {}
+        self._heads_of: dict[str, list[str]] = {}
         self._tokens: dict[str, tuple[str, ...]] = {}
 
     def call(self, wire: Wire) -> Reading[None]:
@@ -98,12 +104,16 @@ class CallReader:
         """
         self._tool, self._id, self._begun = None, "", False
         self._wrong, self._guess, self._aside = None, wire.guess, None
+        self._ends, self._read, self._whole = (), False, False
         try:
             yield from self._parts(wire.call, wire)
         except ToolError as error:
-            if self._wrong is None:
+            if error.cut and self._whole and not wire.guess:
+                error.cut = False  # nothing is missing but the last marker, which a stop took
+            elif self._wrong is None:
                 raise
-            self._wrong.passed, self._wrong.cut = False, error.cut
+            if self._wrong is not None:
+                self._wrong.passed, self._wrong.cut = False, error.cut
         if not self._begun:  # a layout of calls without arguments
             self._begin()
             self._fragment("{}")
@@ -168,14 +178,17 @@ class CallReader:
             elif isinstance(part, JsonArguments):
                 self._begin()
                 yield from self._object(self._fragment)
+                self._whole = True
             elif isinstance(part, JsonCall):
                 yield from self._json_call(part)
+                self._whole = True
             elif isinstance(part, PythonArguments):
                 self._begin()
                 yield from self._python()
             elif isinstance(part, MarkedArguments):
                 self._begin()
                 yield from marked_object(self.source, part, self.report.fragment, self._place())
+                self._whole = True
             elif isinstance(part, Elements):
                 self._begin()
                 yield from NestedReader(self.source, part, self.form).arguments(
@@ -183,7 +196,10 @@ class CallReader:
                 )
             else:
                 self._begin()
+                after = stops_after(parts[index + 1 :])
+                self._ends = tuple(tokens[0] for tokens in map(self.tokens, after) if tokens)
                 yield from self._tagged(part)
+                self._read = True
 
     def literal(self, text: str) -> Reading[None]:
         """Take a literal, with any whitespace before and inside it."""
@@ -194,6 +210,7 @@ class CallReader:
                 if self.source.ended and token.startswith(here):
                     self.source.take(len(here))
                 raise fail(self.source, f"{token!r} is needed here" + (f", not {here!r}" if here else ""))
+            self._whole = self._whole or self._read
 
     def try_literal(self, text: str) -> Reading[bool]:
         """Take a literal if it is there."""
@@ -206,6 +223,18 @@ class CallReader:
                 return False
         self.source.release(mark)
         return True
+
+    def over(self) -> Reading[bool]:
+        """Whether the text ends right here, after a whole call: a stop took the last markers."""
+        if not self._whole:
+            return False
+        mark = self.source.mark()
+        yield from self.source.blank()
+        found = (yield from self.source.peek()) == ""
+        if not found:
+            self.source.back(mark)
+        self.source.release(mark)
+        return found
 
     def find(self, name: str, counted: bool = False) -> Tool | None:
         """The tool of this name; None: there is none.  counted: a bare number stands for the only tool."""
@@ -227,7 +256,11 @@ class CallReader:
     def _name(self, following: Sequence[Part], wire: Wire) -> Reading[None]:
         stops = [tokens[0] for tokens in map(self.tokens, stops_after(following)) if tokens]
         taken: list[str] = []
-        if (yield from self.source.until(stops, taken.append)) is None:
+        # a name that runs into another marker is none, and what follows may be the next call
+        others = [
+            mark for mark in self.form.special if not any(mark in stop or stop in mark for stop in stops)
+        ]
+        if (yield from self.source.until([*stops, *others], taken.append)) not in stops:
             raise fail(self.source, "the call's name does not end")
         counted = any(isinstance(p, Maybe) and any(isinstance(i, Id) for i in p.parts) for p in wire.call)
         self._tool = self.find("".join(taken).strip(), counted and ":" in stops)
@@ -279,14 +312,35 @@ class CallReader:
                 break
             if not (yield from self.source.accept(",")):
                 raise fail(self.source, "the call's object needs ',' or '}' here")
+        if "arguments" not in seen and self._takes_none():
+            seen.add("arguments")
+            self._begin()
+            self._fragment("{}")
         for part in ("name", "arguments"):
             if part not in seen:
                 self._refuse(f"the call has no {part}")
         if self._tool is None and self._wrong is None:
             self._refuse("the call's name must be a string")
 
+    def _takes_none(self) -> bool:
+        """Whether the tool can be called without arguments."""
+        return self._tool is not None and self._tool.takes_none and not self._guess
+
     def _json_arguments(self, known: bool, keep: Callable[[str], None]) -> Reading[None]:
         """The arguments, told on if the call's name is known, else kept for later."""
+        if (yield from self.source.peek()) == '"':
+            # an object as JSON text, which some servers write back into conversations
+            taken: list[str] = []
+            yield from json_string(self.source, taken.append)
+            inside = _object_in_string("".join(taken))
+            if inside is None:
+                self._refuse("the arguments must be a JSON object")
+            elif known:
+                self._begin()
+                self._fragment(inside)
+            else:
+                keep(inside)
+            return
         if (yield from self.source.peek()) not in ("{", ""):
             self._refuse("the arguments must be a JSON object")
             yield from json_value(self.source, keep)
@@ -420,12 +474,52 @@ class CallReader:
         ends = [layout.close]
         if layout.after.startswith("\n"):
             ends.append("\n" + layout.close)
-        stop = yield from self.source.until([*ends, *(m for m in layout.markers if m != layout.close)], emit)
+        begun = self._heads(layout)
+        barred = [m for m in layout.markers if m != layout.close]
+        stop = yield from self.source.until([*ends, *begun, *barred], emit)
+        if stop in begun:  # the closing marker is missing: the next argument begins
+            if stop.startswith("\n"):
+                self.source.take(1)
+            return
         if stop not in ends:
             raise fail(
                 self.source, f"an argument needs {layout.close!r}" + (f", not {stop!r}" if stop else "")
             )
-        self.source.take(len(stop or ""))
+        mark, held = self.source.mark(), [self.source.take(len(stop or ""))]
+        first = len(held[0])
+        barred = list(dict.fromkeys([*barred, *begun, *self.form.special, *self._ends]))
+        barred = [text for text in barred if text not in ends]
+        while not (yield from self._followed(layout)):
+            # text that looks like the marker, if one comes that something follows
+            stop = yield from self.source.until([*ends, *barred], held.append)
+            if stop not in ends:
+                self.source.back(mark)
+                self.source.take(first)
+                held = held[:1]
+                break
+            held.append(self.source.take(len(stop or "")))
+        self.source.release(mark)
+        emit("".join(held[:-1]))
+
+    def _followed(self, layout: Tagged) -> Reading[bool]:
+        """Whether what stands here may follow an argument: another one, or the end of the call."""
+        mark = self.source.mark()
+        yield from self.source.blank()
+        found = (yield from self.source.peek()) == ""
+        for text in (self.tokens(layout.before)[0], *self._ends):
+            found = found or (yield from self.source.matches(text))
+        self.source.back(mark)
+        self.source.release(mark)
+        return found
+
+    def _heads(self, layout: Tagged) -> list[str]:
+        """What the arguments that the tool declares begin with, see `heads`."""
+        if self._tool is None:
+            return []
+        name = self._tool.name
+        if name not in self._heads_of:
+            self._heads_of[name] = heads(layout, self._tool.parameters)
+        return self._heads_of[name]
 
     def _word_or_text(self, text: str, argument: Argument, key: str) -> Any:
         """A raw value that is no JSON: the text itself where a string may stand, else a word of Python's."""

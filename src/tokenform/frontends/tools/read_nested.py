@@ -18,10 +18,10 @@ from functools import cached_property
 from typing import Any
 
 from tokenform.errors import TokenformError
+from tokenform.frontends.tools.conjuncts import alone, conjuncts, first_items, further_items, types_of
 from tokenform.frontends.tools.elements import JSON, LIST, OBJECT, TEXT
 from tokenform.frontends.tools.judge import satisfies
 from tokenform.frontends.tools.layout import Elements, Format, MarkedArguments
-from tokenform.frontends.tools.conjuncts import alone, conjuncts, types_of
 from tokenform.frontends.tools.read_values import DEPTH, Emit, comma, fail, inside_string
 from tokenform.frontends.tools.source import Reading, Source
 
@@ -72,6 +72,9 @@ def _marked_key(source: Source, layout: MarkedArguments) -> Reading[str]:
         yield from source.blank()
     else:
         yield from source.until([":", "}"], taken.append)
+    key = "".join(taken)
+    if layout.opened in key or layout.closed in key:
+        raise fail(source, f"the mark {layout.opened!r} stands in a key: a string lacks its other one")
     if not (yield from source.accept(":")):
         raise fail(source, "an object needs ':' after a key")
     return "".join(taken).strip()
@@ -90,13 +93,13 @@ def _marked_value(
     elif first == "[":
         source.take(1)
         yield from source.blank()
-        between = "["
+        count = 0
         while not (yield from source.accept("]")):
-            emit(between)
-            between = ", "
-            yield from _marked_value(source, layout, emit, place.items(), depth + 1)
+            emit(", " if count else "[")
+            yield from _marked_value(source, layout, emit, place.item(count), depth + 1)
             yield from comma(source, "]")
-        emit("[]" if between == "[" else "]")
+            count += 1
+        emit("]" if count else "[]")
     else:
         taken: list[str] = []
         yield from source.until([",", "}", "]"], taken.append)
@@ -167,12 +170,12 @@ class NestedReader:
         emit("{" + ", ".join(pairs) + "}")
 
     def _items(self, emit: Emit, place: Place, depth: int) -> Reading[None]:
-        between = "["
+        count = 0
         while (head := (yield from self._opened(self.layout.item))) is not None:
-            emit(between)
-            between = ", "
-            yield from self._value(emit, place.items(), head[1], self.layout.close_item, depth + 1)
-        emit("[]" if between == "[" else "]")
+            emit(", " if count else "[")
+            yield from self._value(emit, place.item(count), head[1], self.layout.close_item, depth + 1)
+            count += 1
+        emit("]" if count else "[]")
 
     def _closer(self, key: str) -> str:
         return self.layout.close.replace("{name}", key)
@@ -257,7 +260,7 @@ class Place:
 
     def __init__(self, schema: Any) -> None:
         self.schema = schema
-        self._inside: dict[str | None, Place] = {}
+        self._inside: dict[str | int, Place] = {}
 
     @cached_property
     def kinds(self) -> frozenset[str]:
@@ -282,11 +285,16 @@ class Place:
             self._inside[key] = self._place(told)
         return self._inside[key]
 
-    def items(self) -> Place:
-        """The place of an item."""
-        if None not in self._inside:
-            self._inside[None] = self._place([p["items"] for p in self._parts if "items" in p])
-        return self._inside[None]
+    def item(self, index: int) -> Place:
+        """The place of the item at this index."""
+        index = min(index, max((len(first_items(part)) for part in self._parts), default=0))
+        if index not in self._inside:
+            told = []
+            for part in self._parts:
+                first = first_items(part)
+                told.append(first[index] if index < len(first) else further_items(part))
+            self._inside[index] = self._place([said for said in told if said is not True])
+        return self._inside[index]
 
     def _place(self, told: list[Any]) -> Place:
         """By the first that is said; what is said besides is judged with the whole call."""
@@ -306,6 +314,18 @@ class Place:
         except TokenformError:
             return [self.schema]
         return parts
+
+
+def whole_numbers(value: Any, place: Place) -> Any:
+    """The value with `5.0` as 5 where the schema asks for an integer: JSON Schema takes it for one."""
+    if isinstance(value, float):
+        asked = value.is_integer() and "integer" in place.kinds and "number" not in place.kinds
+        return int(value) if asked else value
+    if isinstance(value, dict):
+        return {key: whole_numbers(inner, place.member(key)) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [whole_numbers(inner, place.item(index)) for index, inner in enumerate(value)]
+    return value
 
 
 def leaf(source: Source, text: str, place: Place, json_only: bool = False) -> str:

@@ -24,6 +24,7 @@ from tokenform.frontends.tools.definitions import Tool, ToolLike, by_name, read_
 from tokenform.frontends.tools.formats import find_format
 from tokenform.frontends.tools.layout import Either, Part, PythonArguments, Wire
 from tokenform.frontends.tools.read_call import CallReader, Nobody
+from tokenform.frontends.tools.read_nested import Place, whole_numbers
 from tokenform.frontends.tools.source import WHITESPACE, Reading, Source
 from tokenform.frontends.tools.turn import told_reasoning
 
@@ -222,6 +223,8 @@ class Reader:
                 raise ToolError(f"the arguments of {self._tool.name!r} can't be read: {error}") from None
             if self._validate:
                 self._tool.validate(arguments)
+                if any("." in piece or "e" in piece.lower() for piece in self._fragments):
+                    arguments = whole_numbers(arguments, Place(self._tool.parameters))
         except ToolError as error:
             if self._held is not None:
                 raise
@@ -351,6 +354,8 @@ class Reader:
             if wire.section is None:
                 return
             if (yield from calls.try_literal(wire.section[1])):
+                return
+            if apart and (yield from calls.over()):
                 return
             if not apart:
                 continue

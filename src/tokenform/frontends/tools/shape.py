@@ -65,6 +65,7 @@ class RawString:
 
     schema: stands alone; of what it allows, the strings count.
     without: texts that may not occur in it, because they would end it or be read as markup.
+    never: patterns of what may not occur in it, where a marker counts by what follows it.
     feeds: whether a line feed may stand before it and after it that is no part of the string; of two line
         feeds one belongs to it.
     """
@@ -72,6 +73,7 @@ class RawString:
     schema: Any
     without: tuple[str, ...]
     feeds: tuple[bool, bool] = (False, False)
+    never: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -1,9 +1,9 @@
 """Arguments as marked-up elements, as a tree.
 
 Purpose: each member of the arguments becomes `before key middle value after`, in the order of the schema.
-Invariant: a value that may be a string is raw text, in which the closing marker can't occur; every other
-value is JSON.  Where both are possible the reader takes JSON first (`reader_tagged.py`), which is why `null`
-for a nullable string is null.
+Invariant: a value that may be a string is raw text, in which no closing marker can occur that is followed by
+what may follow one; every other value is JSON.  Where both are possible the reader takes JSON first
+(`read_call.py`), which is why `null` for a nullable string is null.
 Of arguments that are not declared, one that comes twice counts as it comes last.
 Complexity: linear in the number of arguments (`order.py`).
 Source: the templates named in the format files.
@@ -14,7 +14,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from tokenform.errors import ToolError
@@ -60,18 +61,27 @@ def tagged_arguments(
     order: str,
     strict: bool,
     loosen: Callable[[str], None],
+    ends: Sequence[str] = (),
+    special: Sequence[str] = (),
 ) -> Node:
     """The tree of all arguments; `owner` is what errors call the tool, `literal` makes a marker's node.
+
+    ends: what may follow the arguments; special: the format's special tokens.  With them, a text may hold its
+    own closing marker where neither an argument nor these follow it, see `Inside`.
 
     The others are those of `in_order` and `member_cases`.
     """
     values: dict[str, Node] = {}
+    inside = Inside(tuple(heads(layout, schema)))
+    if ends and isinstance(literal(layout.close), Text):
+        before = next(iter(re.findall(r"\S+", layout.before)))
+        inside = Inside(inside.barred, (before, *ends), tuple(special))
 
     def value(said: Any, place: str) -> Node:
         """One for all cases, so that they share their nodes."""
         text = json.dumps([said, place])
         if text not in values:
-            values[text] = tagged_value(layout, said, place, literal)
+            values[text] = tagged_value(layout, said, place, literal, inside)
         return values[text]
 
     def row(case: Case) -> Node:
@@ -90,7 +100,48 @@ def tagged_arguments(
     return choice([row(case) for case in member_cases(schema, owner, strict, loosen)])
 
 
-def tagged_value(layout: Tagged, schema: Any, owner: str, literal: Callable[[str], Node]) -> Node:
+@dataclass(frozen=True)
+class Inside:
+    """What the texts of a call may not hold.
+
+    barred: whatever these are.  followers: what follows a closing marker; with them, one that none of them
+    follows is text.  special: tokens that stand in no text after such a marker: where a call is broken, the
+    reader looks no further for the end of its text.
+    """
+
+    barred: tuple[str, ...] = ()
+    followers: tuple[str, ...] = ()
+    special: tuple[str, ...] = ()
+
+    def text(
+        self, layout: Tagged, schema: Any, without: tuple[str, ...], feeds: tuple[bool, bool]
+    ) -> RawString:
+        """The texts of an argument."""
+        if not self.followers:
+            return RawString(schema, (*without, *self.barred), feeds)
+        others = tuple(text for text in without if text != layout.close)
+        close = re.escape(layout.close)
+        after = "|".join(map(re.escape, self.followers))
+        stops = "|".join(map(re.escape, dict.fromkeys((*self.special, *self.followers[1:]))))
+        never = (rf"{close}[ \t\r\n]*(?:{after})", rf"(?s){close}.*(?:{stops})")
+        return RawString(schema, (*others, *self.barred), feeds, never)
+
+
+def heads(layout: Tagged, schema: Any) -> list[str]:
+    """What declared arguments begin with where values have lines of their own: no text holds it, so that an
+    argument whose closing marker is missing ends there."""
+    if not layout.middle.endswith("\n") or not isinstance(schema, Mapping):
+        return []
+    return ["\n" + layout.before + key + layout.middle.strip() for key in schema.get("properties", {})]
+
+
+def tagged_value(
+    layout: Tagged,
+    schema: Any,
+    owner: str,
+    literal: Callable[[str], Node],
+    inside: Inside | None = None,
+) -> Node:
     """`middle value after` for one argument."""
     kinds = types_of(schema, owner)
     close = literal(layout.close)
@@ -102,9 +153,8 @@ def tagged_value(layout: Tagged, schema: Any, owner: str, literal: Callable[[str
         strings = strings and possible(json.dumps(schema), True)
         others = others and possible(json.dumps(schema), False)
     if strings:
-        options.append(
-            sequence(literal(layout.middle.rstrip("\n")), RawString(schema, without, feeds), close)
-        )
+        text = (inside or Inside()).text(layout, schema, without, feeds)
+        options.append(sequence(literal(layout.middle.rstrip("\n")), text, close))
     if others:
         value: Node = Json(without_strings(schema, owner) if strings else schema, without)
         words = [

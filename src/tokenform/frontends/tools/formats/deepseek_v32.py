@@ -19,6 +19,6 @@ FORMAT = Format(
     lead="\n\n",
     special=("<think>", "</think>"),
     embedded=("｜DSML｜",),
-    dropped=("<｜end▁of▁sentence｜>",),
+    dropped=("<｜end▁of▁sentence｜>", "</｜DSML｜function_calls>"),
     template=("｜DSML｜",),
 )

@@ -32,7 +32,7 @@ def dsml(section: str, invoke: str, parameter: str) -> tuple[Wire, Wire, Wire]:
 
 
 _WIRE, _WHOLE, _BARE = dsml("tool_calls", "invoke", "parameter")
-_CLOSER = "</｜DSML｜tool_calls>"
+_CLOSER, _OLD_CLOSER = "</｜DSML｜tool_calls>", "</｜DSML｜function_calls>"
 
 FORMAT = Format(
     name="deepseek_v4",
@@ -43,6 +43,7 @@ FORMAT = Format(
         Wire(call=(*_WIRE.call[:2], '"/>\n'), section=_WIRE.section),
         Wire(call=_WIRE.call, section=("<｜DSML｜toolcalls>", _CLOSER), written=True),
         Wire(call=_WIRE.call, section=("<｜DSML｜tool>", _CLOSER), written=True),
+        Wire(call=_WIRE.call, section=("<｜DSML｜function_calls>", _OLD_CLOSER)),  # V3.2's name
         _BARE,
     ),
     lead="\n\n",
@@ -50,6 +51,7 @@ FORMAT = Format(
     embedded=("｜DSML｜",),
     trigger_ends_reasoning=True,
     prompt_opens=True,
-    dropped=("<｜end▁of▁sentence｜>",),
+    # closers too: one without its opener is no part of the answer
+    dropped=("<｜end▁of▁sentence｜>", _CLOSER, _OLD_CLOSER),
     template=("｜DSML｜", "tool_calls>"),
 )

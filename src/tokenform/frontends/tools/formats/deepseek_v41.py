@@ -21,6 +21,6 @@ FORMAT = Format(
     embedded=V4.embedded,
     trigger_ends_reasoning=True,
     prompt_opens=True,
-    dropped=V4.dropped,
+    dropped=(*V4.dropped, "</｜DSML｜ calls>"),
     template=("｜DSML｜", " calls>"),
 )
