@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
-from tokenform.errors import OptionError, ToolError, UnsupportedSchema
-from tokenform.frontends.tools import FORMATS, parse_tool_calls, tool_shape
+from tokenform.errors import OptionError, ToolError
+from tokenform.frontends.tools import FORMATS, find_format, parse_tool_calls, tool_shape
 from tokenform.frontends.tools.shape import Special
+from tokenform.frontends.tools.shown import written_call
 
 from .tree_matcher import accepts
 
@@ -259,11 +260,13 @@ def test_optional_arguments_in_every_combination() -> None:
 
 
 @pytest.mark.parametrize("name", ["qwen3_coder", "llama3_pythonic", "deepseek_v32"])
-def test_keywords_over_the_arguments_as_a_whole_are_refused(name: str) -> None:
-    with pytest.raises(UnsupportedSchema) as caught:
-        tool_shape(one({"a": {}, "b": {}}, [], minProperties=1), format=name)
-    assert caught.value.keyword == "minProperties"
-    tool_shape(one({"a": {}, "b": {}}, [], minProperties=1), format="hermes")
+def test_keywords_over_the_arguments_as_a_whole_are_kept(name: str) -> None:
+    """Which members are there; the empty call is what `minProperties` refuses."""
+    free, bound = (one({"a": {}, "b": {}}, [], **more) for more in ({}, {"minProperties": 1}))
+    empty = written_call("f", {}, find_format(name))
+    chosen: dict[str, Any] = {"format": name, "tool_choice": "required"}
+    assert accepts(tool_shape(free, **chosen), empty)
+    assert not accepts(tool_shape(bound, **chosen), empty)
 
 
 @pytest.mark.parametrize(

@@ -68,7 +68,7 @@ def shared(
         at("wrong_type", "refuse", block(call("book_table", place + arg("guests", "four", False)))),
         at("enum_wrong", "refuse", note("mood", "angry", True)),
         at("twice", "refuse", block(call("play", x + x))),
-        at("cut", "refuse", block(b)[:-5]),
+        at("cut", "refuse", block(b)[:-5], readable=True),
         at("json_body", "refuse", "<tool_call>\n" + OB + "\n</tool_call>", choice="required", readable=True),
     ]
 

@@ -64,7 +64,7 @@ def gemma(form: str, opened: str, mark: str, closed: str, think: tuple[str, str]
         at("wrong_type", "refuse", call("book_table", "place:`x`,guests:`four`")),
         at("enum_wrong", "refuse", call("note", "mood:`angry`")),
         at("twice", "refuse", call("play", "song:`x`,song:`y`")),
-        at("cut", "refuse", b[:-5]),
+        at("cut", "refuse", b[:-5], readable=True),
         at("open_string", "refuse", call("play", "song:`x")),
         at("json", "refuse", opened + OB + closed, choice="required"),
     ]

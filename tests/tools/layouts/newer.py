@@ -67,7 +67,7 @@ def shared(
         at("missing", "refuse", block(call("book_table", '{"guests": 4}'))),
         at("wrong_type", "refuse", block(call("book_table", '{"place": "x", "guests": "4"}'))),
         at("twice", "refuse", block(call("play", '{"song": "x", "song": "y"}')), readable=True),
-        at("cut", "refuse", block(b)[:-5]),
+        at("cut", "refuse", block(b)[:-5], readable=True),
         at("no_block", "refuse", block(), choice="required"),
     ]
 

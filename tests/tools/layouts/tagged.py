@@ -108,7 +108,7 @@ def qwen3_coder() -> list[Layout]:
             ("book_table", {"place": "  x\n  "}),
         ),
         at("no_feed_after_name", "must", "<tool_call>\n<function=ping></function>\n</tool_call>", PING),
-        at("no_end", "refuse", book[:-12]),
+        at("no_end", "refuse", book[:-12], readable=True),
         at("unknown", "refuse", call("stop", "")),
         at("unknown_key", "refuse", call("ping", arg("x", "1")), readable=True),
         at("missing", "refuse", call("book_table", arg("guests", "4"))),

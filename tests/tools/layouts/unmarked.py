@@ -254,8 +254,14 @@ def json_plain() -> list[Layout]:
         at("other_object", "refuse", '{"foo": "bar"}', choice="required"),
         at("text", "refuse", "not even json", choice="required"),
         at("unknown", "refuse", '{"name": "stop", "arguments": {}}', choice="required"),
-        at("text_arguments", "refuse", '{"name": "ping", "arguments": "{}"}', choice="required"),
-        at("cut", "refuse", two[:-1], choice="required"),
+        at(
+            "text_arguments",
+            "refuse",
+            '{"name": "ping", "arguments": "{}"}',
+            choice="required",
+            readable=True,
+        ),
+        at("cut", "refuse", two[:-1], choice="required", readable=True),
         at("empty_list", "refuse", "[]", choice="required"),
         at("two_objects", "refuse", OB + OP, choice="required", readable=True),
     ]
