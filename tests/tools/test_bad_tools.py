@@ -274,3 +274,16 @@ def test_the_choice_is_checked() -> None:
         tf.tools([GOOD], format="hermes", on_bad_tool="drop")  # type: ignore[arg-type]
     with pytest.raises(tf.errors.OptionError, match="unsupported"):
         tf.tools([GOOD], format="hermes", json_options={"unsupported": "ignore"})
+
+
+@pytest.mark.parametrize("name", ["qwen3_coder", "glm45", "minimax", "deepseek_v4", "kimi_k3"])
+@pytest.mark.parametrize("value", [{"kind": "a", "x": "5"}, {"kind": "b", "x": 5}])
+def test_what_was_read_tells_the_types_of_the_rest(name: str, value: dict[str, Any]) -> None:
+    branches = [
+        of({"kind": {"const": kind}, "x": said}, "kind", "x") for kind, said in (("a", TEXT), ("b", WHOLE))
+    ]
+    tools = [{"name": "f", "parameters": {"type": "object", "oneOf": branches}}]
+    grammar = tf.tools(tools, format=name, **CHOSEN)
+    text = written_call("f", value, find_format(name))
+    assert grammar.core.compile(byte_vocabulary()).matches(text.encode()), text
+    assert grammar.parse(text)[0].arguments == value

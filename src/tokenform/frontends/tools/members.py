@@ -182,9 +182,8 @@ def _said(part: Mapping[str, Any], key: str) -> Any:
     return all_of(told) if told else part.get("additionalProperties", True)
 
 
-def argument(schema: Mapping[str, Any], owner: str, key: str) -> tuple[Any, bool]:
-    """What a schema says of one argument, in whichever case, and whether it is declared."""
-    cases = member_cases(schema, owner, strict=False)
+def argument(cases: list[Case], root: Mapping[str, Any], owner: str, key: str) -> tuple[Any, bool]:
+    """What the cases of a schema say of one argument, and whether it is declared."""
     told = [member.bare for case in cases for member in case.members if member.key == key]
     declared = any(key in case.names for case in cases)
     if not declared:
@@ -193,7 +192,18 @@ def argument(schema: Mapping[str, Any], owner: str, key: str) -> tuple[Any, bool
     if not distinct or True in distinct:
         return True, declared
     both = distinct[0] if len(distinct) == 1 else {"anyOf": distinct}
-    return alone(both, schema, owner), declared
+    return alone(both, root, owner), declared
+
+
+def still(cases: list[Case], key: str, value: Any) -> list[Case]:
+    """Those of the cases that an argument leaves; all, where it leaves none."""
+    left = [
+        case
+        for case in cases
+        if any(member.key == key and satisfies(value, member.schema) for member in case.members)
+        or (key not in case.names and case.others is not False)
+    ]
+    return left or cases
 
 
 def all_of(schemas: list[Any]) -> Any:

@@ -37,7 +37,7 @@ from tokenform.frontends.tools.layout import (
     Tagged,
     Wire,
 )
-from tokenform.frontends.tools.members import argument
+from tokenform.frontends.tools.members import Case, argument, member_cases, still
 from tokenform.frontends.tools.read_nested import NestedReader, Place, marked_object
 from tokenform.frontends.tools.read_values import (
     fail,
@@ -91,7 +91,10 @@ class CallReader:
         # What ends the call after its arguments; whether these were read, and their end too.
         self._ends: tuple[str, ...] = ()
         self._read = self._whole = False
-        self._arguments: dict[str, dict[str, Argument]] = {}
+        self._arguments: dict[str, dict[tuple[Any, ...], Argument]] = {}
+        self._cases: dict[str, list[Case] | None] = {}
+        self._left: list[Case] | None = None
+        self._value: list[str] = []
         self._places: dict[str, Place] = {}
         self._heads_of: dict[str, list[str]] = {}
         self._tokens: dict[str, tuple[str, ...]] = {}
@@ -104,7 +107,7 @@ class CallReader:
         """
         self._tool, self._id, self._begun = None, "", False
         self._wrong, self._guess, self._aside = None, wire.guess, None
-        self._ends, self._read, self._whole = (), False, False
+        self._ends, self._read, self._whole, self._left = (), False, False, None
         try:
             yield from self._parts(wire.call, wire)
         except ToolError as error:
@@ -138,6 +141,7 @@ class CallReader:
         if self._aside is not None:
             self._aside.append(text)
         elif self._tool is not None:
+            self._value.append(text)
             self.report.fragment(text)
 
     def _finish(self) -> None:
@@ -401,7 +405,9 @@ class CallReader:
                 continue
             self._fragment(f"{between}{name}: ")
             seen.add(key)
+            self._value = []
             yield from self._tagged_value(layout, key)
+            self._leave(key, "".join(self._value))
         self._fragment("}")
 
     def _unwrapped(self, text: str) -> dict[str, Any]:
@@ -548,9 +554,30 @@ class CallReader:
             return _ANYTHING
         name = self._tool.name
         known = self._arguments.setdefault(name, {})
-        if key not in known:
-            known[key] = _argument_of(self._tool, key)
-        return known[key]
+        at = (key, *map(id, self._left or ()))
+        if at not in known:
+            known[at] = _argument_of(self._tool, self._left or self._all_cases(), key)
+        return known[at]
+
+    def _all_cases(self) -> list[Case] | None:
+        """The ways in which the tool's arguments may stand together; None: they are not known."""
+        assert self._tool is not None
+        name = self._tool.name
+        if name not in self._cases:
+            try:
+                self._cases[name] = member_cases(self._tool.parameters, name, strict=False)
+            except (TokenformError, RecursionError):  # what the schema says is judged with the whole call
+                self._cases[name] = None
+        return self._cases[name]
+
+    def _leave(self, key: str, text: str) -> None:
+        """An argument was read: only some cases are left, which tell what the others are."""
+        cases = self._left or self._all_cases()
+        if cases is not None and len(cases) > 1:
+            try:
+                self._left = still(cases, key, json.loads(text))
+            except (ToolError, ValueError):  # judged with the whole call
+                self._left = None
 
 
 @dataclass(frozen=True)
@@ -577,9 +604,8 @@ def _object_in_string(text: str) -> str | None:
         return None
 
 
-def _argument_of(tool: Tool, key: str) -> Argument:
-    try:
-        schema, declared = argument(tool.parameters, tool.name, key)
-    except (TokenformError, RecursionError):  # what the schema says is judged with the whole call
+def _argument_of(tool: Tool, cases: list[Case] | None, key: str) -> Argument:
+    if cases is None:
         return Argument("true", frozenset(TYPES), key in tool.parameters.get("properties", {}))
+    schema, declared = argument(cases, tool.parameters, tool.name, key)
     return Argument(json.dumps(schema), types_of(schema, tool.name), declared)
