@@ -202,6 +202,20 @@ def test_calls_satisfy_their_tools(client, choice):
     assert "".join(one["function"].get("arguments", "") for one in calls) == call["function"]["arguments"]
 
 
+def test_a_bad_tool_costs_itself(client):
+    """Its schema is none, or can't be kept: the request is answered, the other tools are as they were."""
+    for said in ({"type": 3}, {"type": "string", "pattern": "(a"}):
+        bad = {"name": "bad", "parameters": {"type": "object", "properties": {"q": said}}}
+        listed = [{"type": "function", "function": bad}, WEATHER]
+        for name in ("weather", "bad"):
+            choice = {"type": "function", "function": {"name": name}}
+            answer = post(client, tools=listed, tool_choice=choice, parallel_tool_calls=False, max_tokens=200)
+            for call in answer["choices"][0]["message"].get("tool_calls") or ():
+                arguments = json.loads(call["function"]["arguments"])
+                assert call["function"]["name"] == name and isinstance(arguments, dict)
+                assert name == "bad" or list(arguments) == ["city"]
+
+
 def test_answers_of_tools_go_on(client):
     call = {"id": "c1", "type": "function", "function": {"name": "weather", "arguments": '{"city": "Oslo"}'}}
     messages = [

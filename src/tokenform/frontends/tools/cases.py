@@ -18,6 +18,7 @@ from itertools import combinations
 from math import comb
 from typing import Any
 
+from tokenform.frontends.pattern_dialects import DIALECT
 from tokenform.frontends.tools.conjuncts import conjuncts, types_of
 
 MOST = 64
@@ -64,7 +65,7 @@ class Splitter:
             kinds = part.get("type", "object")
             if "object" not in (kinds if isinstance(kinds, list) else [kinds]):
                 return []
-            found = [[*case, {k: part[k] for k in PLAIN if k in part}] for case in found]
+            found = [[*case, {k: part[k] for k in (*PLAIN, DIALECT) if k in part}] for case in found]
             for keyword, ways in self._bound(part):
                 joined = None if ways is None else _product(found, ways)
                 if joined is None:

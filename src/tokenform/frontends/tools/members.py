@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tokenform.errors import InvalidSchema
+from tokenform.frontends.pattern_dialects import DIALECT
 from tokenform.frontends.tools.cases import BESIDE, MOST, Parts, Splitter, counted
 from tokenform.frontends.tools.conjuncts import DEFINITIONS, TYPES, alone, types_of
 from tokenform.frontends.tools.judge import possible, satisfies
@@ -177,7 +178,8 @@ def _said(part: Mapping[str, Any], key: str) -> Any:
     """What one schema says of the member."""
     told = [part["properties"][key]] if key in part.get("properties", {}) else []
     for pattern, schema in part.get("patternProperties", {}).items():
-        if satisfies(key, {"type": "string", "pattern": pattern}):
+        dialect = {DIALECT: part[DIALECT]} if DIALECT in part else {}
+        if satisfies(key, {"type": "string", "pattern": pattern, **dialect}):
             told.append(schema)
     return all_of(told) if told else part.get("additionalProperties", True)
 

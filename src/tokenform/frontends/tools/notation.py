@@ -19,6 +19,7 @@ from itertools import combinations
 from typing import Any
 
 from tokenform.errors import UnsupportedSchema
+from tokenform.frontends.pattern_dialects import DIALECT
 from tokenform.frontends.tools.cases import ASSERTIONS, Splitter
 from tokenform.frontends.tools.conjuncts import (
     DEFINITIONS,
@@ -182,9 +183,9 @@ class Notation:
         pairs = combinations(branches, 2) if key == "oneOf" else ()
         if len(branches) > 100 or not all(split.apart(one, two) for one, two in pairs):
             self.loosens(owner)(key)
-        said = ASSERTIONS - {"$ref", "allOf"}
+        said = ASSERTIONS - {"$ref", "allOf"} | {DIALECT}
         rest = [{k: v for k, v in p.items() if k in said and not (p is part and k == key)} for p in parts]
-        rest = [p for p in rest if p]
+        rest = [p for p in rest if p.keys() - {DIALECT}]
         made = []
         for branch in branches:
             schema = {"allOf": [*rest, branch]} if rest else branch
