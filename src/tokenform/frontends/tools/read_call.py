@@ -15,7 +15,7 @@ import json
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 from tokenform.errors import TokenformError, ToolError
 from tokenform.frontends.tools.conjuncts import TYPES, types_of
@@ -39,6 +39,7 @@ from tokenform.frontends.tools.layout import (
 )
 from tokenform.frontends.tools.members import Case, argument, member_cases, still
 from tokenform.frontends.tools.read_nested import NestedReader, Place, marked_object
+from tokenform.frontends.tools.read_told import Report
 from tokenform.frontends.tools.read_values import (
     fail,
     inside_string,
@@ -56,22 +57,6 @@ _NAMES = ("name", "tool_name", "function")
 _ARGUMENTS = ("arguments", "parameters")
 _IDS = ("id", "tool_call_id")
 _WORDS = {"true": True, "false": False, "none": None, "null": None}
-
-
-class Report(Protocol):
-    """Who is told of a call as it is read."""
-
-    def begin(self, tool: Tool, id: str) -> None: ...
-    def fragment(self, text: str) -> None: ...
-    def finish(self) -> None: ...
-
-
-class Nobody:
-    """Is told nothing: the text is only passed over."""
-
-    def begin(self, tool: Tool, id: str) -> None: ...
-    def fragment(self, text: str) -> None: ...
-    def finish(self) -> None: ...
 
 
 class CallReader:

@@ -23,8 +23,9 @@ from tokenform.frontends.tools.calls import ToolCall, ToolCalls
 from tokenform.frontends.tools.definitions import Tool, ToolLike, by_name, read_tools
 from tokenform.frontends.tools.formats import find_format
 from tokenform.frontends.tools.layout import Either, Part, PythonArguments, Wire
-from tokenform.frontends.tools.read_call import CallReader, Nobody
+from tokenform.frontends.tools.read_call import CallReader
 from tokenform.frontends.tools.read_nested import Place, whole_numbers
+from tokenform.frontends.tools.read_told import Nobody
 from tokenform.frontends.tools.source import WHITESPACE, Reading, Source
 from tokenform.frontends.tools.turn import told_reasoning
 
