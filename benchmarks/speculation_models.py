@@ -3,6 +3,7 @@
     python benchmarks/speculation_models.py builtin --count 20       # documents for unseen schemas
     python benchmarks/speculation_models.py free --count 10          # free text: what the default costs
     python benchmarks/speculation_models.py assisted --count 10      # beside transformers' own speculation
+    python benchmarks/speculation_models.py folder --model FOLDER    # extraction tasks, free text: a model of one's own
 
 Purpose: what speculation saves where a model pays for it.
 Invariant: within a table every row runs the same model on the same prompts, one text at a time, greedily
@@ -18,7 +19,7 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -27,17 +28,34 @@ import torch
 
 import tokenform as tf
 from tokenform.bench.tables import save, text_table
+from tokenform.bench.evaluate.tasks import make_tasks
 from tokenform.builtin import load, load_draft
 from tokenform.builtin.data import Example, examples
 from tokenform.builtin.evaluate import EVALUATION_SEED
-from tokenform.decoding.speculative.drafters import DraftModel, Forced, Merge, Names, NGram, Suffix
+from tokenform.decoding.speculative.drafters import (
+    DraftModel,
+    Forced,
+    Merge,
+    Names,
+    NGram,
+    Recycling,
+    Suffix,
+    auto,
+)
 from tokenform.decoding.speculative.policies import Fixed
 from tokenform.integrations.transformers import GrammarLogitsProcessor
 
 RESULTS = Path(__file__).resolve().parent / "results"
 MOST = 200
 
-Writer = Callable[[Example, int], list[int]]
+Writer = Callable[[Any, int], list[int]]
+QUESTIONS = (
+    "Hello! Who are you?",
+    "Why does the moon have phases? Explain it to a child.",
+    "Write a short story about a lighthouse keeper who is afraid of the dark.",
+    "Give me three reasons to learn to cook.",
+    "What is the difference between a lake and a pond?",
+)
 
 
 @dataclass
@@ -49,6 +67,7 @@ class Row:
     forwards: int = 0
     seconds: float = 0.0
     cpu: float = 0.0
+    each: list[float] = field(default_factory=list)
     texts: list[list[int]] = field(default_factory=list)
     failed: str = ""
 
@@ -64,7 +83,7 @@ class Passes:
         self.count += 1
 
 
-def run(rows: dict[str, Row], prompts: list[Example], most: int, passes: Passes) -> None:
+def run(rows: dict[str, Row], prompts: Sequence[Any], most: int, passes: Passes) -> None:
     """Each prompt with each row in turn; the first is not counted."""
     for number, prompt in enumerate(prompts):
         turn = list(rows.values())
@@ -79,7 +98,8 @@ def run(rows: dict[str, Row], prompts: list[Example], most: int, passes: Passes)
                 continue
             if number:
                 row.seconds += time.perf_counter() - began
-                row.cpu += time.process_time() - cpu
+                row.each.append(time.process_time() - cpu)
+                row.cpu += row.each[-1]
                 row.forwards += passes.count - before
                 row.tokens += len(text)
                 row.texts.append(text)
@@ -93,6 +113,16 @@ def generator_row(drafter: Any, constrained: bool, temperature: float = 0.0, pol
         grammar = grammar_of(example) if constrained else None
         prompt = generator.tokenizer.encode(example.prompt, add_special_tokens=False)
         return list(generator.sample(prompt, grammar, max_tokens=most, seed=0)[0].tokens)
+
+    return Row(write)
+
+
+def chat_row(generator: tf.Generator) -> Row:
+    """A generator that is asked as a newcomer asks it: a string, and a schema or None."""
+
+    def write(task: tuple[str, Any], most: int) -> list[int]:
+        grammar = None if task[1] is None else tf.json_schema(task[1])
+        return list(generator.sample(task[0], grammar, max_tokens=most, seed=0)[0].tokens)
 
     return Row(write)
 
@@ -136,16 +166,17 @@ def table(title: str, rows: dict[str, Row]) -> str:
     cells = []
     for name, row in rows.items():
         if row.failed:
-            cells.append([name, "-", "-", "-", "-", "-", row.failed])
+            cells.append([name, *"-------", row.failed])
             continue
         differ = sum(a != b for a, b in zip(row.texts, first.texts, strict=True))
         speed = (first.seconds / first.tokens) / (row.seconds / row.tokens)
         cpu = (first.cpu / first.tokens) / (row.cpu / row.tokens)
         figures = [row.tokens / row.forwards, row.seconds, speed, row.cpu, cpu]
+        shares = [own / plain for own, plain in zip(row.each, first.each, strict=True)]
+        figures += [sum(shares) / len(shares), max(shares)]
         cells.append([name, *(f"{figure:.2f}" for figure in figures), str(differ)])
-    return f"{title}\n" + text_table(
-        ["", "tokens/forward", "seconds", "speed-up", "CPU seconds", "CPU speed-up", "differ"], cells
-    )
+    titles = ["tokens/forward", "seconds", "speed-up", "CPU seconds", "CPU speed-up", "CPU share", "worst"]
+    return f"{title}\n" + text_table(["", *titles, "differ"], cells)
 
 
 def builtin(prompts: list[Example], passes: Passes, most: int) -> dict[str, dict[str, Row]]:
@@ -194,10 +225,29 @@ def assisted(prompts: list[Example], passes: Passes, most: int) -> dict[str, dic
     return found
 
 
+def folder(path: str, count: int, most: int) -> dict[str, dict[str, Row]]:
+    """A chat model of one's own, with strings as prompts: extraction under schemas, free text."""
+    plain = tf.Generator(path, drafter=None)
+    drafters: dict[str, Any] = {"auto": "auto", "auto and Recycling": Merge(*auto().drafters, Recycling())}
+    passes, found = Passes(plain.model), {}
+    tasks = [(task.prompt, task.schema) for task in make_tasks("extraction", count, 0)]
+    for title, asked in (
+        ("extraction", [tasks[0], *tasks]),
+        ("free text", [(question, None) for question in QUESTIONS]),
+    ):
+        rows = {"plain": chat_row(plain)}
+        for name, drafter in drafters.items():
+            rows[name] = chat_row(tf.Generator(plain.model, plain.tokenizer, drafter=drafter))
+        run(rows, asked, most, passes)
+        found[title] = rows
+    return found
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     jobs = {"builtin": builtin, "free": free, "assisted": assisted}
-    parser.add_argument("job", choices=list(jobs))
+    parser.add_argument("job", choices=[*jobs, "folder"])
+    parser.add_argument("--model", default=".real/smollm2", help="for `folder`: a folder or a GGUF file")
     parser.add_argument("--count", type=int, default=20, help="prompts")
     parser.add_argument("--max-tokens", type=int, default=MOST)
     parser.add_argument("--threads", type=int, default=2)
@@ -205,13 +255,16 @@ def main() -> int:
     parser.add_argument("--results", type=Path, default=RESULTS)
     arguments = parser.parse_args()
     torch.set_num_threads(arguments.threads)
-    prompts = examples(arguments.seed, arguments.count + 1, held_out=True, tools=0.0)
-    found = jobs[arguments.job](prompts, Passes(load()[0]), arguments.max_tokens)
+    if arguments.job == "folder":
+        found = folder(arguments.model, arguments.count, arguments.max_tokens)
+    else:
+        prompts = examples(arguments.seed, arguments.count + 1, held_out=True, tools=0.0)
+        found = jobs[arguments.job](prompts, Passes(load()[0]), arguments.max_tokens)
     kept: dict[str, Any] = {}
     for title, rows in found.items():
         print(table(title, rows))
         kept[title] = {
-            name: {k: getattr(row, k) for k in ("tokens", "forwards", "seconds", "cpu", "failed")}
+            name: {k: getattr(row, k) for k in ("tokens", "forwards", "seconds", "cpu", "each", "failed")}
             for name, row in rows.items()
         }
     payload = {"command": sys.argv, "threads": arguments.threads, "prompts": arguments.count, "rows": kept}

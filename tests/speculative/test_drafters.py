@@ -392,56 +392,6 @@ def test_a_source_that_does_not_pay_is_asked_ever_less():
     assert Wrong.asked < 100
 
 
-def test_a_pass_for_a_draft_is_spent_only_where_a_token_is_worth_it():
-    controller = Controller()
-    for _ in range(40):
-        controller.observe(4, 0.010)
-        controller.shape([DraftTree.chain([1], confidence=1.0)])  # two tokens a step: 5 ms each
-    assert 0.004 < controller.worth() < 0.006
-    stop = controller.budget(1).stop
-    assert not stop(1.0, 1.0, 0.001) and stop(1.0, 1.0, 0.008) and stop(0.1, 0.1, 0.001)
-    below = controller.budget(1).after(0.1, 8, 8).stop
-    assert below(1.0, 1.0, 0.001) and not below(1.0, 1.0, 0.0001)
-
-
-def test_the_controller_learns_costs_from_passes_on_a_busy_machine():
-    rng = np.random.default_rng(1)
-    controller = Controller()
-    for _ in range(200):
-        tokens = int(rng.integers(1, 12))
-        late = 20.0 if rng.random() < 0.1 else 1.0 + 0.2 * rng.random()
-        controller.observe(tokens, late * (0.010 + 0.0005 * tokens), drafting=0.001)
-    fixed, slope = controller.costs()
-    assert 0.010 < fixed < 0.020 and 0.0003 < slope < 0.0016
-    tree = DraftTree.chain([1] * 30, confidence=0.9)
-    assert 8 < sum(controller.shape([tree])[0]) < 30
-    assert not any(controller.shape([DraftTree.chain([1], confidence=0.01)])[0])
-    same = Controller()  # passes of one size tell nothing about the slope
-    for seconds in rng.random(100) + 0.5:
-        same.observe(1, float(seconds))
-    assert same.costs()[0] > 8 * same.costs()[1]
-
-
-def test_a_batch_is_shaped_by_columns():
-    """A line that is longer than the others makes all of them as long."""
-    controller = Controller()
-    for tokens in [8, 16, 32, 64, 128] * 10:
-        controller.observe(tokens, 0.010 + 0.0001 * tokens)
-    long, none = DraftTree.chain(range(20), confidence=0.95), DraftTree()
-    alone = sum(controller.shape([long])[0])
-    one = controller.shape([long] + [none] * 31)
-    every = controller.shape([long] * 32)
-    assert alone == 20 and sum(one[0]) == 0
-    width = sum(every[0])
-    assert all(kept == every[0] for kept in every) and 0 < width < 20
-    fixed, slope = controller.costs()
-    bound = 1.6 * (fixed + 32 * slope)
-    assert fixed + 32 * (1 + width) * slope <= bound < fixed + 32 * (2 + width) * slope
-    # where the head costs nearly all, lines may be long, and each node is worth its own price or left out
-    mixed = controller.shape([long] * 4 + [DraftTree.chain(range(3), confidence=0.01)] * 4, padding=0.05)
-    assert sum(mixed[0]) > 5 and not any(map(any, mixed[4:]))
-
-
 def test_what_a_datastore_forgets_makes_no_pause():
     """The automaton that stays was built meanwhile, and is that of the last texts."""
     drafter, rng = Suffix(keep=200), np.random.default_rng(0)

@@ -21,6 +21,7 @@ from .drafters.base import Budget, Context
 from .drafters.merge import Merge
 from .drafters.spelling import spelling_of
 from .drafting import Draft, Drafting
+from .policies import Account
 from .request import Output, Request
 from .tree import DraftTree
 
@@ -61,7 +62,7 @@ class Live:
             encode=request.encode,
         )
         self.session = drafter.session(self.context)
-        self.tree = DraftTree()
+        self.tree, self.account = DraftTree(), Account()
         self.choosing: Choosing | None = None
         self.decided: Told | None = None
         self.forced = self._forced_text()

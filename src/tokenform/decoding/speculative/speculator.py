@@ -187,11 +187,15 @@ class Speculator:
     def _draft(self, batch: list[Live]) -> Span:
         """Drafts for all sequences at once, so that they share the passes of the drafters' models."""
         span = self._clock.begin()
-        asking = (live.drafting(self.policy.budget(len(batch))) for live in batch)
+        drawn = self.verifier.drawn  # then all that was drawn is scored, and nobody shapes or keeps accounts
+        asking = (
+            live.drafting(self.policy.budget(len(batch), None if drawn else live.account)) for live in batch
+        )
         drafts = together(asking, self._draws)
         keep: Sequence[list[bool] | None] = [None] * len(drafts)
-        if not self.verifier.drawn:
-            keep = self.policy.shape([draft.tree for draft in drafts], self._passes.padding)
+        if not drawn:
+            trees, accounts = [draft.tree for draft in drafts], [live.account for live in batch]
+            keep = self.policy.shape(trees, self._passes.padding, accounts)
         for live, draft, kept in zip(batch, drafts, keep, strict=True):
             live.take(draft, kept)
             self._draws.deciding.prepare(live, alone=self.verifier.drawn)
@@ -214,6 +218,7 @@ class Speculator:
                 output.cut = Cut(len(output.tokens) + cut, cast(int, verdict.refused[cut]))
         visited = tree.walk(tokens)
         output.report.count(tree, visited, len(tokens))
+        live.account.wrote(len(tokens))
         text = tokens if ended is None else tokens[:-1]
         if request.logprobs:
             output.logprob += math.fsum(logprobs[: len(text)])

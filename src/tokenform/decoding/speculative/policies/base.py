@@ -13,19 +13,27 @@ from typing import Protocol
 
 from ..drafters.base import Budget
 from ..tree import DraftTree
+from .account import Account
 
 
 class Policy(Protocol):
     """One rule for the size of drafts; one object serves one run."""
 
-    def budget(self, active: int) -> Budget:
-        """What may be drafted for one sequence, when `active` sequences share the pass."""
+    def budget(self, active: int, account: Account | None = None) -> Budget:
+        """What may be drafted for one sequence, when `active` sequences share the pass.
+
+        Args:
+            account: of the sequence's text; None where nobody keeps one.
+        """
         ...
 
-    def shape(self, trees: Sequence[DraftTree], padding: float = 1.0) -> list[list[bool]]:
+    def shape(
+        self, trees: Sequence[DraftTree], padding: float = 1.0, accounts: Sequence[Account] = ()
+    ) -> list[list[bool]]:
         """Which nodes of a step's trees to score; what stands below one that is left out is left out too.
 
         Args:
+            accounts: of the texts, in the order of the trees; none where nobody keeps them.
             padding: what a position that only pads a line to the longest costs beside a node that is scored.
         """
         ...

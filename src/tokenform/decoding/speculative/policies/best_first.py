@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from ..drafters.base import Budget
 from ..tree import DraftTree
+from .account import Account
 from .base import best_first, chances
 from .fixed import Fixed
 
@@ -23,7 +24,7 @@ class BestFirst(Fixed):
         super().__init__(nodes, depth)
         self.wide = wide
 
-    def budget(self, active: int) -> Budget:
+    def budget(self, active: int, account: Account | None = None) -> Budget:
         budget = super().budget(active)
         budget.nodes *= self.wide
         return budget

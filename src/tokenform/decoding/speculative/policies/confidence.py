@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from ..drafters.base import Budget
 from ..tree import DraftTree
+from .account import Account
 from .base import chances
 from .fixed import Fixed
 
@@ -21,7 +22,7 @@ class Confidence(Fixed):
         super().__init__(nodes, depth)
         self.threshold = threshold
 
-    def budget(self, active: int) -> Budget:
+    def budget(self, active: int, account: Account | None = None) -> Budget:
         budget = super().budget(active)
         budget.stop = lambda own, path, seconds: self.judged(own, path) < self.threshold
         return budget

@@ -8,6 +8,7 @@ from tokenform.errors import OptionError
 
 from ..drafters.base import Budget
 from ..tree import DraftTree
+from .account import Account
 
 
 class Fixed:
@@ -21,10 +22,12 @@ class Fixed:
             raise OptionError(f"a budget is at least 0 nodes, not {nodes}")
         self.nodes, self.depth = nodes, depth
 
-    def budget(self, active: int) -> Budget:
+    def budget(self, active: int, account: Account | None = None) -> Budget:
         return Budget(self.nodes) if self.depth is None else Budget(self.nodes, self.depth)
 
-    def shape(self, trees: Sequence[DraftTree], padding: float = 1.0) -> list[list[bool]]:
+    def shape(
+        self, trees: Sequence[DraftTree], padding: float = 1.0, accounts: Sequence[Account] = ()
+    ) -> list[list[bool]]:
         return [self.kept(tree) for tree in trees]
 
     def kept(self, tree: DraftTree) -> list[bool]:
