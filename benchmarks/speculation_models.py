@@ -3,7 +3,7 @@
     python benchmarks/speculation_models.py builtin --count 20       # documents for unseen schemas
     python benchmarks/speculation_models.py free --count 10          # free text: what the default costs
     python benchmarks/speculation_models.py assisted --count 10      # beside transformers' own speculation
-    python benchmarks/speculation_models.py folder --model FOLDER    # extraction tasks, free text: a model of one's own
+    python benchmarks/speculation_models.py folder --model FOLDER    # extraction, free text: a chat model
 
 Purpose: what speculation saves where a model pays for it.
 Invariant: within a table every row runs the same model on the same prompts, one text at a time, greedily
@@ -27,8 +27,8 @@ from typing import Any
 import torch
 
 import tokenform as tf
-from tokenform.bench.tables import save, text_table
 from tokenform.bench.evaluate.tasks import make_tasks
+from tokenform.bench.tables import save, text_table
 from tokenform.builtin import load, load_draft
 from tokenform.builtin.data import Example, examples
 from tokenform.builtin.evaluate import EVALUATION_SEED

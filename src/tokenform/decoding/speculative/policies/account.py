@@ -6,7 +6,7 @@ and the drafters' own time), at measured prices.
 Invariant: nothing is spent that could leave the text behind plain decoding by more than the allowance, even
 if no guess comes true.  So a text alone takes at most (1 + `_RATE`) times what plain decoding takes, and
 `_FIRST` passes, whatever is drafted; the texts of a batch together keep to the sum.
-Rejected: a stop after so many wrong guesses (wide and narrow passes, dear and cheap drafters would count alike).
+Rejected: a stop after so many wrong guesses (wide passes and narrow ones would count alike).
 """
 
 from __future__ import annotations
