@@ -12,6 +12,7 @@ from tokenform import errors
 from tokenform.decoding.draws import MaskedSampler
 from tokenform.decoding.speculative.backbone import Backbone
 from tokenform.decoding.speculative.drafters import DraftModel, Forced, Merge, NGram
+from tokenform.decoding.speculative.policies import Fixed
 from tokenform.decoding.speculative.request import Request
 
 from .models import model
@@ -42,7 +43,8 @@ def requests(count: int, kind: str = "grammar") -> list[Request]:
 @pytest.mark.parametrize("taken", range(1, 6))
 def test_a_stream_that_is_given_up_leaves_nothing_in_any_cache(taken):
     drafter = DraftModel(network("qwen3", 2), tokens=3)
-    writer = tf.Generator(network(), vocabulary(), drafter=Merge(Forced(), drafter), sampler=tf.Local(0.8))
+    both = Merge(Forced(), drafter)  # Fixed: also where it does not pay, it is asked
+    writer = tf.Generator(network(), vocabulary(), drafter=both, sampler=tf.Local(0.8), policy=Fixed)
     want = writer.sample([5, 6], GRAMMAR, seed=1)[0].tokens
     stream = writer.stream([5, 6], GRAMMAR, seed=1)
     for _ in range(taken):

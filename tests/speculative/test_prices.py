@@ -259,3 +259,9 @@ def test_an_account_without_a_clock_stops_nothing():
         controller.shape([DraftTree.chain([1], "test", 0.9)], 1.0, [account])
         account.wrote(1)
     assert controller.budget(1, account).nodes > 0 and math.isfinite(account.spent)
+
+
+def test_a_drafter_that_seemed_too_dear_for_any_text_is_asked_again():
+    controller = knowing("step", drafting=10.0)
+    asked = [controller.budget(1, Account()).nodes > 0 for _ in range(800)]
+    assert not asked[0] and asked[-1]

@@ -5,13 +5,13 @@ taken (its tokens, each at its share of a pass without drafts) and what it took 
 and the drafters' own time), at measured prices.
 Invariant: nothing is spent that could leave the text behind plain decoding by more than the allowance, even
 if no guess comes true.  So a text alone takes at most (1 + `_RATE`) times what plain decoding takes, and
-`_FIRST` passes, whatever is drafted; the texts of a batch together keep to the sum.
+`FIRST` passes, whatever is drafted; the texts of a batch together keep to the sum.
 Rejected: a stop after so many wrong guesses (wide passes and narrow ones would count alike).
 """
 
 from __future__ import annotations
 
-_FIRST = 1.5  # passes without drafts that a text may lose: a first guess of a few tokens
+FIRST = 1.5  # passes without drafts that a text may lose: a first guess of a few tokens
 _RATE = 0.01  # of what plain decoding would have taken so far
 
 
@@ -35,7 +35,7 @@ class Account:
         Args:
             share: the text's part of a pass without drafts.
         """
-        return _FIRST * share + (1 + _RATE) * self.plain - self.spent
+        return FIRST * share + (1 + _RATE) * self.plain - self.spent
 
     def step(self, share: float, more: float) -> None:
         """A step of the text begins, which takes `more` seconds beside its share of a pass without drafts."""

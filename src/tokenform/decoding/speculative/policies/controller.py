@@ -25,12 +25,13 @@ from collections.abc import Sequence
 from ..drafters.base import Budget
 from ..drafters.lookahead import INVESTMENT
 from ..tree import DraftTree
-from .account import Account
+from .account import FIRST, Account
 from .base import best_first, chances
 from .prices import Prices
 
 _KEEP = 0.98
 _LONGEST = 1.6  # times as long as a step without drafts that one of several sequences may take
+_FORGET = 0.99
 _MEASURED = 2  # steps without drafts that are run to learn what they cost
 
 
@@ -70,6 +71,8 @@ class Controller:
             return Budget(0)
         plain = self.prices.of(active, active)
         share, most, least = plain / active, 0, math.inf
+        if self.drafting + self.prices.of(active + 1, active) > (1 + FIRST) * plain:
+            self.drafting *= _FORGET  # no text may ask at such a price: a first draft may have been slow
         room = math.inf if account is None else account.room(share) - self.drafting / active
         for nodes in self._sizes:
             more = self.prices.of(active * (1 + nodes), active) - plain
