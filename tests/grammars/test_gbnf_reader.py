@@ -9,13 +9,14 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import given, settings
 
+import tokenform as tf
 from tokenform import Vocabulary
 from tokenform.errors import InvalidGrammar, LimitExceeded
 from tokenform.frontends.gbnf import gbnf, read_gbnf
 
 from .judge import accepts, structure_to_lark
 
-MAX_REPETITION, MAX_NESTING = 20_000, 200  # of rust/core/src/gbnf
+MAX_REPETITION, MAX_NESTING = 100_000, 200  # of rust/core/src/gbnf
 
 LANGUAGES = [
     ('root ::= "a" | "bc"', ["a", "bc"], ["", "b", "abc"]),
@@ -104,6 +105,29 @@ def test_mistakes(text: str, line: int, column: int, message: str) -> None:
 def test_no_root() -> None:
     with pytest.raises(InvalidGrammar, match="start rule 'root' is not defined; rules of the grammar: x"):
         read_gbnf('x ::= "a"')
+
+
+def test_what_others_write_is_read() -> None:
+    for text, accepted, refused in [
+        ("\ufeffroot ::= [a-z\\-]+ # a byte order mark", ["a-b"], ["\\", "A"]),
+        (
+            'root ::= "\\"" [^"]{1,65536} "\\""',
+            ['"abc"', '"' + "x" * 65536 + '"'],
+            ['""', '"' + "x" * 65537 + '"'],
+        ),
+    ]:
+        automaton = tf.gbnf(text).compile(tf.Vocabulary([bytes([b]) for b in range(256)] + [b""], eos=[256]))
+        for word in accepted:
+            assert automaton.matches(word.encode()), word[:9]
+        for word in refused:
+            assert not automaton.matches(word.encode()), word[:9]
+
+
+@pytest.mark.parametrize("token", ["<[98]>", "<think>", "!<think>"])
+def test_tokens_are_refused_with_a_way_out(token: str) -> None:
+    with pytest.raises(InvalidGrammar, match="special_token") as caught:
+        tf.gbnf(f'root ::= "a" {token}')
+    assert (caught.value.line, caught.value.column) == (1, 14)
 
 
 def test_limits() -> None:

@@ -9,10 +9,10 @@ import jsonschema
 import pytest
 import torch
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers
-from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
+from transformers import LlamaConfig, LlamaForCausalLM, LogitsProcessor, PreTrainedTokenizerFast
 
 import tokenform as tf
-from tokenform.errors import BudgetTooSmall, ModelError, OptionError
+from tokenform.errors import BudgetTooSmall, ModelError, OptionError, SamplingError
 from tokenform.integrations.custom_generate import custom_generate
 from tokenform.integrations.transformers import GrammarLogitsProcessor
 
@@ -152,3 +152,34 @@ def test_custom_generate_keeps_the_options_of_generate(model, tokenizer):
         model.generate(inputs.input_ids, custom_generate=method, num_beams=2, max_new_tokens=12)
     with pytest.raises(BudgetTooSmall):
         model.generate(inputs.input_ids, custom_generate=method, max_new_tokens=3)
+
+
+def test_what_other_processors_leave_empty_is_an_error(model, tokenizer):
+    class NoDigits(LogitsProcessor):
+        def __call__(self, input_ids, scores):
+            scores = scores.clone()
+            scores[:, tokenizer.convert_tokens_to_ids(list("0123456789"))] = float("-inf")
+            return scores
+
+    inputs = tokenizer("a", return_tensors="pt")
+    grammar = tf.regex("[0-9]{3}")
+    processor = GrammarLogitsProcessor(grammar, tokenizer, model=model)
+    with pytest.raises(SamplingError, match="row 0 has no token left after 0 tokens"):
+        model.generate(**inputs, logits_processor=[NoDigits(), processor], max_new_tokens=9, do_sample=False)
+    with pytest.raises(SamplingError, match="after 3 tokens"):
+        processor = GrammarLogitsProcessor(grammar, tokenizer, model=model)
+        model.generate(
+            **inputs, logits_processor=[processor], max_new_tokens=9, min_new_tokens=6, do_sample=False
+        )
+
+
+def test_without_a_model_its_files_name_the_ends(tokenizer, tmp_path):
+    tokenizer.save_pretrained(tmp_path)
+    pad = tokenizer.pad_token_id
+    (tmp_path / "generation_config.json").write_text(
+        json.dumps({"eos_token_id": [tokenizer.eos_token_id, pad]})
+    )
+    processor = GrammarLogitsProcessor(tf.regex("a"), PreTrainedTokenizerFast.from_pretrained(tmp_path))
+    assert sorted(processor.vocabulary.eos) == sorted([tokenizer.eos_token_id, pad])
+    with pytest.warns(UserWarning, match="pass model="):
+        GrammarLogitsProcessor(tf.regex("a"), tokenizer)

@@ -12,7 +12,7 @@
 //! # Ok::<(), tokenform_core::Error>(())
 //! ```
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use crate::automaton::pattern::Pattern;
 use crate::cache::{self, Patience, Reading};
@@ -48,6 +48,8 @@ pub struct Grammar {
     /// What checking it has built, for the first automaton.
     ready: Mutex<Option<Built>>,
     reading: Reading,
+    /// What was found when somebody asked.
+    left_out: OnceLock<Vec<String>>,
 }
 
 impl Source {
@@ -119,19 +121,19 @@ impl Grammar {
         let ((built, report), work) = read.map_err(Error::from).and_then(|read| read)?;
         let (source, reading) = (Arc::new(source), Reading { report: report.into(), work });
         cache::add_reading(&source, &reading);
-        Ok(Grammar { source, ready: Mutex::new(Some(built)), reading })
+        Ok(Grammar { source, ready: Mutex::new(Some(built)), reading, left_out: OnceLock::new() })
     }
 
     /// The grammar of a source that was read before.
     pub fn known(source: &Source, patience: Patience) -> Option<Self> {
         let (source, reading) = cache::read(source, patience)?;
-        Some(Grammar { source, ready: Mutex::new(None), reading })
+        Some(Grammar { source, ready: Mutex::new(None), reading, left_out: OnceLock::new() })
     }
 
     /// The grammar that another reader made of a text and [`Grammar::remember`] was told of.
     pub fn named(name: &str, patience: Patience) -> Option<Self> {
         let (source, reading) = cache::named(name, patience)?;
-        Some(Grammar { source, ready: Mutex::new(None), reading })
+        Some(Grammar { source, ready: Mutex::new(None), reading, left_out: OnceLock::new() })
     }
 
     /// This is what a reader made of a text: as long as the source is remembered it is found by that name, which says
@@ -167,6 +169,12 @@ impl Grammar {
     /// What was ignored, loosened or not proven; empty: the grammar is exact.
     pub fn report(&self) -> &[String] {
         &self.reading.report
+    }
+
+    /// Parts of its schemas that nothing satisfies, so that documents lack them: a line each, found when it is asked
+    /// for first.
+    pub fn left_out(&self) -> &[String] {
+        self.left_out.get_or_init(|| self.source.left_out())
     }
 
     /// Steps of work that reading it took, wherever it was read first.

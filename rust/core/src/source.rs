@@ -4,6 +4,7 @@ use serde_json::{json, Map, Value};
 
 use crate::compose::form::value_of;
 use crate::regex::Dialect;
+use crate::schema::left_out::left_out;
 use crate::schema::options::Options;
 
 /// What a grammar is made of.
@@ -44,6 +45,31 @@ impl Source {
             }
             Source::Gbnf(text, start) => json!({"gbnf": text, "start": start}),
             Source::Composite(form, _) => value_of(form).unwrap_or_default(),
+        }
+    }
+
+    /// See [`crate::Grammar::left_out`].
+    pub(crate) fn left_out(&self) -> Vec<String> {
+        match self {
+            Source::Schema { text, options } => left_out(&[(text.clone(), options.clone())]),
+            Source::Composite(text, _) if text.contains("\"schema\"") => {
+                let mut schemas: Vec<(String, Options)> = Vec::new();
+                let mut stack = vec![self.to_form()];
+                while let Some(form) = stack.pop() {
+                    if let (Some(text), Ok(options)) =
+                        (form["schema"].as_str(), Options::read(&form["options"]))
+                    {
+                        schemas.push((text.into(), options));
+                    }
+                    match form {
+                        Value::Array(items) => stack.extend(items),
+                        Value::Object(members) => stack.extend(members.into_iter().map(|member| member.1)),
+                        _ => {}
+                    }
+                }
+                left_out(&schemas)
+            }
+            _ => Vec::new(),
         }
     }
 

@@ -103,10 +103,16 @@ impl Grammar {
         self.core.work()
     }
 
-    /// What was ignored, loosened or not proven.
+    /// What was ignored, loosened or not proven, as reading it found.
     #[getter]
-    fn report(&self) -> Vec<String> {
+    fn notes(&self) -> Vec<String> {
         self.core.report().to_vec()
+    }
+
+    /// The same, and what of its schemas nothing satisfies: looked for when it is asked for first.
+    #[getter]
+    fn report(&self, py: Python<'_>) -> Vec<String> {
+        unlocked(py, || [self.core.report(), self.core.left_out()].concat())
     }
 }
 

@@ -29,8 +29,8 @@ def gbnf(text: str, *, start: str = "root") -> Grammar:
         InvalidGrammar: `line` and `column` are the place of the mistake; the message shows the line and says
             what was expected.
         UnsatisfiableGrammar: no text is accepted.
-        LimitExceeded: the counts of `{m,n}` add up to more than 20,000, groups are nested deeper than 200, or
-            the grammar is too large.
+        LimitExceeded: the counts of `{m,n}` add up to more than 100,000, groups are nested deeper than 200,
+            or the grammar is too large.
     """
     check_text(text, InvalidGrammar)
     return Grammar(_core.gbnf_grammar(text, start), form={"gbnf": text, "start": start}, source=text)

@@ -153,7 +153,10 @@ class Grammar:
 
     @property
     def report(self) -> list[Any]:
-        """What was ignored or loosened, one entry each; empty: the grammar is exact."""
+        """What was ignored or loosened, and what of its schemas nothing satisfies, one entry each.
+
+        Empty: the grammar is exact.  The latter is looked for when the report is asked for first.
+        """
         return list(self.core.report if self._notes is None else self._notes)
 
     def to_gbnf(self) -> str:

@@ -55,7 +55,8 @@ def json_schema(
             writes it, with `indent=2`; "any": whatever JSON allows in bounded runs, around the document too.
         numbers: "natural": integers as digits, other numbers as any writer spells them (`19.90`, `3e-4`,
             `1E+06`), with values that a double holds and at most 80 digits before the point and 40 after it;
-            "canonical": as `json.dumps` and `JSON.stringify` write them; "any": every spelling.
+            "canonical": as `json.dumps` and `JSON.stringify` write them; "any": every spelling.  Moments have
+            at most 9 digits of a fraction, durations 19 of a count, unless it is "any".
         strings: "natural": characters as they are, or as some writer escapes them: quotes, backslashes and
             control characters, `\\u` with lower-case digits for what is not ASCII and for `<`, `>`, `&`, and
             `\\/`; "canonical": only the escapes that JSON demands; "any": every escape that it has.
@@ -67,8 +68,8 @@ def json_schema(
             the others read it, where they agree; `Grammar.report` says so.  A subschema with
             `x-pattern-dialect` says it for itself.
         strict: keys of the schema that look like a keyword and are none (`propertys`, `requird`), and
-            those of other engines (`x-guidance`), are refused; else they are named in `Grammar.report` and in
-            a `SchemaWarning`.
+            those of others (`x-guidance`, OpenAPI's `nullable`), are refused; else they are named in
+            `Grammar.report` and in a `SchemaWarning`.
         registry: schemas that `$ref` may point to, by URI; nothing is ever fetched.  The official
             meta-schemas are known without it.
         strings_in: grammars by JSON Pointer into the schema: the strings that the subschema there admits are
@@ -94,7 +95,7 @@ def json_schema(
         core = forms.compiled(form, "the schema")
     else:
         core = _core.json_schema(text, **chosen, strict=bool(strict), registry=known)
-    warn_unknown(core.report, " (strict=True refuses such keys)")
+    warn_unknown(core.notes, " (strict=True refuses such keys)")
     return Grammar(core, form=form, read=_read, source=text, schema=schema)
 
 
@@ -210,7 +211,7 @@ def schema_text(schema: Schema) -> str:
     # the common types first: an abstract class takes longer to say yes
     if not isinstance(schema, (dict, bool)) and not isinstance(schema, Mapping):
         raise InvalidSchema(
-            f"a schema is a mapping, true, false or JSON text, not {type(schema).__name__}.", pointer=""
+            f"a schema is a mapping, true, false or JSON text, not {_named(schema)}.", pointer=""
         )
     try:
         return _WRITER.encode(schema)
@@ -221,6 +222,14 @@ def schema_text(schema: Schema) -> str:
         ) from None
     except (TypeError, ValueError) as error:
         raise InvalidSchema(f"the schema can't be written as JSON: {error}.", pointer="") from None
+
+
+def _named(value: Any) -> str:
+    """What was given instead of a schema, and what takes it."""
+    if isinstance(value, type) or hasattr(value, "json_schema") or hasattr(value, "__origin__"):
+        name = getattr(value, "__name__", type(value).__name__)
+        return f"the type {name}; tf.from_type makes a grammar of a type"
+    return type(value).__name__
 
 
 def _plain(value: Any) -> Any:

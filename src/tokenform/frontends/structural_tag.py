@@ -99,7 +99,7 @@ def structural_tag(
     # what is made on the way is gone before collections go on
     with collected_later():
         core, form = _put_together(_Reader(known, token_text, json_options or {}), spec, json_options)
-    warn_unknown(core.report)
+    warn_unknown(core.notes)
     return Grammar(core, form=form, source="structural tag")
 
 

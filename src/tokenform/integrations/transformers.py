@@ -17,22 +17,54 @@ whole rows (they are brought home and hashed anew at every step).
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
 
 from tokenform.engine import State, TokenAutomaton, Vocabulary
 from tokenform.engine.packed import mask_of
-from tokenform.errors import ModelError, OptionError, extras
+from tokenform.errors import ModelError, OptionError, SamplingError, extras, warn_outside
 from tokenform.frontends import to_grammar
 
 with extras():
     import torch
-    from transformers import LogitsProcessor
+    from transformers import GenerationConfig, LogitsProcessor, PretrainedConfig
 
     from tokenform.decoding.configuration import read_vocabulary
     from tokenform.decoding.row import check_room
     from tokenform.masking import CAPACITY, MaskTable, Wanted
+
+
+def _generation_end(name: str) -> Any:
+    return GenerationConfig.from_pretrained(name, local_files_only=True).eos_token_id
+
+
+def _config_end(name: str) -> Any:
+    return PretrainedConfig.get_config_dict(name, local_files_only=True)[0].get("eos_token_id")
+
+
+def _vocabulary(model: Any, tokenizer: Any) -> Vocabulary:
+    """The vocabulary of a model; without one, of what the files beside its tokenizer say of its end."""
+    if model is not None:
+        return read_vocabulary(model, tokenizer)
+    own = getattr(tokenizer, "eos_token_id", None)
+    ends = {own} if isinstance(own, int) else set(own or ())
+    name = getattr(tokenizer, "name_or_path", "")
+    told = False
+    for read in (_generation_end, _config_end) if name else ():
+        with suppress(OSError, ValueError):
+            found = read(name)
+            told = told or found is not None
+            ends.update([found] if isinstance(found, int) else found or ())
+    if not told:
+        warn_outside(
+            "the model is not known, so only the tokenizer's own token ends texts; pass model= if the model "
+            "has others.",
+            UserWarning,
+        )
+    size = len(tokenizer) if hasattr(tokenizer, "__len__") else max(ends, default=0) + 1
+    return Vocabulary.from_tokenizer(tokenizer, eos={end for end in ends if 0 <= end < size} or None)
 
 
 class GrammarLogitsProcessor(LogitsProcessor):  # type: ignore[misc]
@@ -44,20 +76,21 @@ class GrammarLogitsProcessor(LogitsProcessor):  # type: ignore[misc]
         grammar: a grammar, schema or type; or a list with one for each prompt of the batch.
         tokenizer: the model's tokenizer, or a `Vocabulary` as wide as its logits.
         model: gives the width of the logits and the ids that end texts; needed beside a tokenizer whose
-            vocabulary is narrower than the logits.
+            vocabulary is narrower than the logits.  Without it, the ids are the tokenizer's and those of the
+            configuration files beside it; where there are none, a warning says so.
         max_tokens: texts end within so many tokens; give `max_new_tokens` one more, for the end-of-text
             token.  None sets no bound, and `max_new_tokens` may then cut a text.
     Raises:
         BudgetTooSmall: no text has so few tokens.
         VocabularyError: the tokenizer can't be read.
+        SamplingError: by a call: what other processors left holds no token that the grammar allows.  Those
+            behind this one it does not see, so put it last.
     """
 
     def __init__(
         self, grammar: Any, tokenizer: Any, *, model: Any = None, max_tokens: int | None = None
     ) -> None:
-        self.vocabulary = (
-            tokenizer if isinstance(tokenizer, Vocabulary) else read_vocabulary(model, tokenizer)
-        )
+        self.vocabulary = tokenizer if isinstance(tokenizer, Vocabulary) else _vocabulary(model, tokenizer)
         several = list(grammar) if isinstance(grammar, list | tuple) else [grammar]
         if not several:
             raise OptionError("no grammar is given; pass one, or one for each prompt.")
@@ -93,7 +126,16 @@ class GrammarLogitsProcessor(LogitsProcessor):  # type: ignore[misc]
         written = input_ids.shape[1] - self._prompt
         wanted = [self._wanted(place // share, row[-1], written) for place, row in enumerate(self._states)]
         table = self._table_on(scores.device, len(wanted))
-        return table.apply(scores, table.rows(wanted), out=torch.empty_like(scores))
+        kept = table.apply(scores, table.rows(wanted), out=torch.empty_like(scores))
+        dead = torch.isneginf(kept.amax(1)).tolist()
+        for place, row in enumerate(self._states):
+            if dead[place] and row[-1] is not None:
+                raise SamplingError(
+                    f"row {place} has no token left after {written} tokens: the other logits processors and "
+                    "options (min_new_tokens, bad_words_ids, ...) forbid all that its grammar allows; drop "
+                    "one of them, or say in the grammar what it is to keep to."
+                )
+        return kept
 
     def _table_on(self, device: torch.device, rows: int) -> MaskTable:
         if self._table is None or self._table.device != device or self._table.capacity < rows:

@@ -61,7 +61,7 @@ fn escape(text: &str) -> std::result::Result<(char, usize), String> {
         'n' => return Ok(('\n', 2)),
         'r' => return Ok(('\r', 2)),
         't' => return Ok(('\t', 2)),
-        '\\' | '"' | '[' | ']' => return Ok((letter, 2)),
+        letter if letter.is_ascii_punctuation() => return Ok((letter, 2)),
         'x' => 2,
         'u' => 4,
         'U' => 8,

@@ -62,6 +62,7 @@ impl<'t> Scan<'t> {
     /// The text with its first token read.
     pub fn new(text: &'t str) -> Result<Self> {
         let next = Piece { token: Token::End, at: 0, text: "" };
+        let text = text.strip_prefix('\u{FEFF}').unwrap_or(text);
         let mut scan = Scan { text, at: 0, behind: 0, next };
         scan.advance(Place::Start)?;
         Ok(scan)
@@ -78,6 +79,9 @@ impl<'t> Scan<'t> {
                 '"' => "this literal has no closing '\"'".into(),
                 '[' => "this class has no closing ']'".into(),
                 '{' => "a repetition is written {m}, {m,} or {m,n}".into(),
+                '<' | '!' => "tokens (<[id]>, <name>, !<name>) aren't read in GBNF; write the token's text as a \
+                              \"literal\", or put tf.special_token(\"<name>\") between grammars with '+' and '|'"
+                    .into(),
                 shown => format!("unexpected character {shown:?}; expected {}", place.expected()),
             };
             return Err(self.mistake(message, self.at));

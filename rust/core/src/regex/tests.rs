@@ -1,5 +1,6 @@
 //! Languages judged by the oracle [`super::matcher`], against the JSON-Schema-Test-Suite and by hand.
 
+use super::format::Digits;
 use super::matcher::matches;
 use super::syntax::Node;
 use super::{format, lower, parse, Dialect, Lang, RegexErrorKind};
@@ -210,11 +211,11 @@ fn texts_over(letters: &str, longest: usize) -> Vec<String> {
 
 #[test]
 fn leap_days_and_leap_seconds() {
-    let date = format("date").expect("a known format");
+    let date = format("date", Digits::Few).expect("a known format");
     for (year, leap) in [("2000", true), ("1900", false), ("2024", true), ("2023", false), ("0400", true)] {
         assert_eq!(matches(date, &format!("{year}-02-29")), leap, "{year}");
     }
-    let time = format("time").expect("a known format");
+    let time = format("time", Digits::Any).expect("a known format");
     for ((sign, direction), offset) in
         [('+', 1), ('-', -1)].into_iter().flat_map(|s| (0..1440i32).map(move |m| (s, m)))
     {
@@ -236,7 +237,7 @@ fn formats_of_the_test_suite() {
     let mut wrong: Vec<String> = Vec::new();
     let mut judged = 0;
     for (name, text, valid) in cases {
-        let Some(lang) = format(&name) else { continue };
+        let Some(lang) = format(&name, Digits::Any) else { continue };
         judged += 1;
         if matches(lang, &text) != valid {
             wrong.push(format!("{name} {text}"));

@@ -15,7 +15,7 @@ use super::Schema;
 use crate::error::{Error, Kind, Result};
 
 /// What a schema may say beside the keywords of the table, in some draft or in OpenAPI.
-const SILENT: [&str; 25] = [
+const SILENT: [&str; 24] = [
     "$schema",
     "$id",
     "id",
@@ -40,10 +40,29 @@ const SILENT: [&str; 25] = [
     "discriminator",
     "xml",
     "externalDocs",
-    "nullable",
 ];
-/// Keys that other engines read.
-const FOREIGN: [(&str, &str); 1] = [("x-guidance", "give whitespace, order and spelling as options instead")];
+/// Keys that others read: what they hold there, and what says the same here.
+const FOREIGN: [(&str, Holds, &str); 16] = [
+    ("x-guidance", Holds::Anything, "give whitespace, order and spelling as options instead"),
+    // OpenAPI 3.0
+    ("nullable", Holds::Flag, "write \"type\": [..., \"null\"], or {\"type\": \"null\"} in an \"anyOf\""),
+    ("x-nullable", Holds::Flag, "write \"type\": [..., \"null\"], or {\"type\": \"null\"} in an \"anyOf\""),
+    // draft 3
+    ("divisibleBy", Holds::Number, "write \"multipleOf\", or say by \"$schema\" that this is draft 3"),
+    ("disallow", Holds::Anything, "write \"not\""),
+    ("extends", Holds::SchemaOrList, "write \"allOf\""),
+    ("optional", Holds::Flag, "list what must be there in \"required\""),
+    // Ajv's plugins
+    ("formatMinimum", Holds::Anything, "write a \"pattern\""),
+    ("formatMaximum", Holds::Anything, "write a \"pattern\""),
+    ("formatExclusiveMinimum", Holds::Anything, "write a \"pattern\""),
+    ("formatExclusiveMaximum", Holds::Anything, "write a \"pattern\""),
+    ("regexp", Holds::Anything, "write a \"pattern\""),
+    ("range", Holds::List, "write \"minimum\" and \"maximum\""),
+    ("uniqueItemProperties", Holds::Names, "judge the finished document"),
+    ("allRequired", Holds::Flag, "list the properties in \"required\""),
+    ("anyRequired", Holds::Names, "write an \"anyOf\" of \"required\""),
+];
 /// Names whose nearest keyword means the opposite.
 const MEANT: [(&str, &str); 2] = [("inclusiveMinimum", "minimum"), ("inclusiveMaximum", "maximum")];
 /// Lengths from which on one slip counts, and two.
@@ -58,8 +77,13 @@ impl Schema {
         if SILENT.contains(&key) || key.len() > 32 || key.starts_with(['_', '/']) {
             return Ok(());
         }
-        let foreign = FOREIGN.iter().find(|f| f.0 == key).map(|f| f.1.to_string());
-        let hint = foreign.or_else(|| Some(format!("did you mean {:?}?", self.nearest(key, value)?)));
+        let foreign = FOREIGN.iter().find(|f| f.0 == key && self.could_be(f.1, value));
+        let hint = match foreign {
+            // the way it is read here
+            Some((_, Holds::Flag, _)) if matches!(self.doc.get(value), Json::Bool(false)) => return Ok(()),
+            Some((_, _, hint)) => Some(hint.to_string()),
+            None => self.nearest(key, value).map(|near| format!("did you mean {near:?}?")),
+        };
         let Some(hint) = hint else { return Ok(()) };
         let place = self.doc.pointer(value);
         if self.options.strict {
@@ -229,6 +253,37 @@ mod tests {
     fn the_keys_of_other_engines_are_told() {
         let report = told(r#"{"x-guidance": {"whitespace_flexible": false}}"#);
         assert!(report[0].starts_with("unknown: \"x-guidance\" at /x-guidance says nothing"), "{report:?}");
+        for (key, value, hint) in [
+            ("nullable", "true", r#""type": [..., "null"]"#),
+            ("divisibleBy", "5", "multipleOf"),
+            ("disallow", r#""string""#, "\"not\""),
+            ("formatMinimum", r#""2024-01-01""#, "pattern"),
+        ] {
+            let report = told(&format!(r#"{{"properties": {{"a": {{"{key}": {value}}}}}}}"#));
+            assert_eq!(report.len(), 1, "{key}");
+            assert!(report[0].starts_with(&format!("unknown: {key:?} at /properties/a/{key}")), "{report:?}");
+            assert!(report[0].contains(hint), "{report:?}");
+        }
+        assert!(
+            told(r#"{"nullable": false, "properties": {"nullable": {}}, "extends": "base.json"}"#).is_empty()
+        );
+    }
+
+    #[test]
+    fn draft_3_is_read_as_it_was_meant() {
+        let of = |text: &str| {
+            Schema::new(
+                &format!(r#"{{"$schema": "http://json-schema.org/draft-03/schema#", {text}}}"#),
+                Options::default(),
+            )
+        };
+        assert!(of(r#""divisibleBy": 5, "properties": {"a": {"required": true}}"#)
+            .unwrap()
+            .report
+            .is_empty());
+        for text in [r#""disallow": "string""#, r#""extends": {}"#] {
+            assert_eq!(of(text).err().expect("refused").kind, Kind::UnsupportedSchema);
+        }
     }
 
     #[test]

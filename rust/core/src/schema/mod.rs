@@ -5,7 +5,8 @@
 //! `compiled` and `patterns` what was made of them; `formula` what they have in common; `names` the keys that a formula
 //! names; [`used`] those that an object has used; `branches` what is left after a key or an item, `decide` where that is
 //! much; `apart` objects that must differ;
-//! [`keywords`] one family a file: from keywords to formulas; [`live`] satisfiability, with witnesses.
+//! [`keywords`] one family a file: from keywords to formulas; [`live`] satisfiability, with witnesses; [`mod@left_out`]
+//! what nothing satisfies.
 
 mod apart;
 mod arenas;
@@ -17,6 +18,7 @@ mod decide;
 pub mod document;
 pub(crate) mod formula;
 pub mod keywords;
+pub mod left_out;
 pub mod live;
 mod misspelled;
 mod names;
@@ -166,14 +168,23 @@ impl Schema {
             self.lexicon.terms.delta(strings);
         }
         if !live {
-            let place = self.blame(root);
-            return Err(Error::new(
-                crate::Kind::UnsatisfiableSchema,
-                "no document satisfies the schema; relax what clashes here",
-            )
-            .at(&self.doc.pointer(place)));
+            return Err(self.unsatisfiable(root));
         }
         Ok(value)
+    }
+
+    fn unsatisfiable(&mut self, root: JsonNodeId) -> Error {
+        let place = self.blame(root);
+        // an explanation that takes too long is done without
+        let why = crate::work::run(crate::work::allowed(), || self.why(place, "here")).ok();
+        let (why, keyword) = why.unwrap_or(("relax what clashes here".into(), None));
+        let error =
+            Error::new(crate::Kind::UnsatisfiableSchema, format!("no document satisfies the schema; {why}"))
+                .at(&self.doc.pointer(place));
+        match keyword {
+            Some(keyword) => error.keyword(&keyword),
+            None => error,
+        }
     }
 
     pub fn name(&mut self, text: &str) -> NameId {

@@ -20,6 +20,7 @@ use crate::hash::{Keyed, KeyedMap};
 /// The drafts, by year or number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Draft {
+    D3 = 3,
     D4 = 4,
     D6 = 6,
     D7 = 7,
@@ -30,6 +31,7 @@ pub enum Draft {
 impl Draft {
     fn of(uri: &str) -> Option<Draft> {
         let known = [
+            ("draft-03", Draft::D3),
             ("draft-04", Draft::D4),
             ("draft-06", Draft::D6),
             ("draft-07", Draft::D7),
@@ -110,7 +112,7 @@ impl Resolver {
                     (entry.1, entry.2) = (draft, stated);
                 }
             }
-            let id_key = if draft == Draft::D4 { "id" } else { "$id" };
+            let id_key = if draft <= Draft::D4 { "id" } else { "$id" };
             let id = doc.key(node, id_key).and_then(|i| doc.str(i));
             let ignored = draft < Draft::D2019 && doc.key(node, "$ref").is_some();
             if let (Some(id), false) = (id, ignored) {

@@ -38,6 +38,8 @@ pub enum Holds {
     Reference,
     /// Before draft 6 a flag beside `minimum`, later a number.
     ExclusiveBound,
+    /// Of a draft that is not enforced.
+    Gone,
 }
 
 use Holds::*;
@@ -57,6 +59,9 @@ pub(super) const TABLE: &[Row] = &[
     ("exclusiveMinimum", ExclusiveBound, 4, 2020),
     ("exclusiveMaximum", ExclusiveBound, 4, 2020),
     ("multipleOf", PositiveNumber, 4, 2020),
+    ("divisibleBy", PositiveNumber, 3, 3),
+    ("disallow", Gone, 3, 3),
+    ("extends", Gone, 3, 3),
     ("minLength", Count, 4, 2020),
     ("maxLength", Count, 4, 2020),
     ("pattern", Pattern, 4, 2020),
@@ -97,7 +102,8 @@ pub const DEFINITIONS: [&str; 2] = ["$defs", "definitions"];
 /// What a keyword of a draft holds; `None` for keywords that assert nothing.
 pub fn holds(keyword: &str, draft: Draft) -> Option<Holds> {
     let year = draft as u32;
-    row(keyword).filter(|row| row.2 <= year && year <= row.3).map(|row| row.1)
+    // draft 3 is read as the next one, with what only it has
+    row(keyword).filter(|row| row.2 <= year.max(4) && year <= row.3).map(|row| row.1)
 }
 
 /// Whether some draft knows the keyword.
@@ -238,10 +244,13 @@ fn check_keyword(
             Json::Object(entries) if entries.iter().all(|e| is_names(e.1)) => Ok(()),
             _ => wrong("an object of lists of names"),
         },
-        Names if draft == Draft::D4 && matches!(json, Json::Bool(_)) => Ok(()),
+        Names if draft <= Draft::D4 && matches!(json, Json::Bool(_)) => Ok(()),
+        Names if matches!(json, Json::Bool(_)) => wrong(
+            "a list of names (a flag beside a property is draft 3: list the property in the \"required\" of its object)",
+        ),
         Names if !is_names(value) => wrong("a list of names"),
         Number | PositiveNumber => check_number(&json, keyword, what),
-        ExclusiveBound if draft == Draft::D4 => match json {
+        ExclusiveBound if draft <= Draft::D4 => match json {
             Json::Bool(_) => Ok(()),
             _ => wrong("true or false in draft 4"),
         },
@@ -259,8 +268,17 @@ fn check_keyword(
             _ => wrong("a regular expression"),
         },
         Type => check_type(schema, value),
+        Gone => schema.unsupported(format!("{keyword:?} of draft 3 can't be enforced; {}", instead(keyword))),
         List if !matches!(json, Json::Array(_)) => wrong("a list"),
         _ => Ok(()),
+    }
+}
+
+/// What is written today for a keyword of draft 3.
+fn instead(keyword: &str) -> &'static str {
+    match keyword {
+        "disallow" => "write \"not\"",
+        _ => "write \"allOf\"",
     }
 }
 

@@ -4,7 +4,11 @@
 //! a leap second is a table that grows (appendix D), so no day is excluded. `T` and `Z` in either case.
 
 use super::abnf::{any_of, cat, digit, either_case, one_of, text, times, two_digits};
+use super::Digits;
 use crate::regex::lang::Lang;
+
+/// Digits of a fraction that writers write: those of nanoseconds.
+const FRACTION: u32 = 9;
 
 /// full-date
 pub(super) fn date() -> Lang {
@@ -35,7 +39,7 @@ fn leap_year() -> Lang {
 }
 
 /// full-time
-pub(super) fn time() -> Lang {
+pub(super) fn time(digits: Digits) -> Lang {
     let offset =
         any_of![either_case("z"), cat![one_of("+-"), two_digits(0, 23), text(":"), two_digits(0, 59)],];
     let ordinary = cat![
@@ -44,33 +48,33 @@ pub(super) fn time() -> Lang {
         two_digits(0, 59),
         text(":"),
         two_digits(0, 59),
-        fraction(),
+        fraction(digits),
         offset,
     ];
-    any_of![ordinary, leap_second()]
+    any_of![ordinary, leap_second(digits)]
 }
 
 /// date-time
-pub(super) fn date_time() -> Lang {
-    cat![date(), either_case("t"), time()]
+pub(super) fn date_time(digits: Digits) -> Lang {
+    cat![date(), either_case("t"), time(digits)]
 }
 
-fn fraction() -> Lang {
-    cat![text("."), digit().plus()].optional()
+fn fraction(digits: Digits) -> Lang {
+    cat![text("."), digits.up_to(FRACTION)].optional()
 }
 
 /// A second of 60: local time minus offset is 23:59. With hours h, minutes m and an offset of H:M,
 /// `-`: h = 23-H and m = 59-M; `+`: for M = 0, m = 59 and h = H-1 (mod 24); else m = M-1 and h = H.
 /// Hours are bound to the offset's hours apart from the minutes, and both must hold: a branch for each hour and
 /// minute would be 1,440, and digits bound one by one would let a time go on that only a search shows to be dead.
-fn leap_second() -> Lang {
+fn leap_second(digits: Digits) -> Lang {
     let hour_before =
-        |hour: u32| cat![text(":59:60"), fraction(), text(&format!("+{:02}:00", (hour + 1) % 24))];
+        |hour: u32| cat![text(":59:60"), fraction(digits), text(&format!("+{:02}:00", (hour + 1) % 24))];
     any_of![
-        cat![text("23:59:60"), fraction(), either_case("z")],
-        Lang::and([hours("-", |hour| 23 - hour), minutes("-", 59, |minute| 59 - minute)]),
+        cat![text("23:59:60"), fraction(digits), either_case("z")],
+        Lang::and([hours(digits, "-", |hour| 23 - hour), minutes(digits, "-", 59, |minute| 59 - minute)]),
         numbered(23, hour_before),
-        Lang::and([hours("+", |hour| hour), minutes("+", 58, |minute| minute + 1)]),
+        Lang::and([hours(digits, "+", |hour| hour), minutes(digits, "+", 58, |minute| minute + 1)]),
     ]
 }
 
@@ -85,18 +89,18 @@ fn numbered(last: u32, then: impl Fn(u32) -> Lang) -> Lang {
 }
 
 /// A clock at a second of 60 whose offset has the hours that its own call for, and any minutes.
-fn hours(sign: &str, offset: impl Fn(u32) -> u32) -> Lang {
+fn hours(digits: Digits, sign: &str, offset: impl Fn(u32) -> u32) -> Lang {
     numbered(23, |hour| {
         let end = text(&format!("{sign}{:02}:", offset(hour)));
-        cat![text(":"), times(digit(), 2), text(":60"), fraction(), end, times(digit(), 2)]
+        cat![text(":"), times(digit(), 2), text(":60"), fraction(digits), end, times(digit(), 2)]
     })
 }
 
 /// The same for minutes, up to a last one.
-fn minutes(sign: &str, last: u32, offset: impl Fn(u32) -> u32) -> Lang {
+fn minutes(digits: Digits, sign: &str, last: u32, offset: impl Fn(u32) -> u32) -> Lang {
     let of = |minute| {
         let end = text(&format!(":{:02}", offset(minute)));
-        cat![text(":60"), fraction(), text(sign), times(digit(), 2), end]
+        cat![text(":60"), fraction(digits), text(sign), times(digit(), 2), end]
     };
     cat![times(digit(), 2), text(":"), numbered(last, of)]
 }

@@ -1,7 +1,11 @@
-//! `uuid` (RFC 4122 §3) and `duration` (RFC 3339 appendix A). Exact.
+//! `uuid` (RFC 4122 §3) and `duration` (RFC 3339 appendix A). Exact but for [`Digits`].
 
-use super::abnf::{any_of, cat, digit, hex_digit, text, times};
+use super::abnf::{any_of, cat, hex_digit, text, times};
+use super::Digits;
 use crate::regex::lang::Lang;
+
+/// Digits of a count of units that writers write: those of 64 bits.
+const COUNT: u32 = 19;
 
 /// Five groups of hexadecimal digits; any version and variant.
 pub(super) fn uuid() -> Lang {
@@ -10,8 +14,8 @@ pub(super) fn uuid() -> Lang {
 }
 
 /// A unit may be left out only from either end: `P1Y2D` is none.
-pub(super) fn duration() -> Lang {
-    let count = |unit: &str| cat![digit().plus(), text(unit)];
+pub(super) fn duration(digits: Digits) -> Lang {
+    let count = |unit: &str| cat![digits.up_to(COUNT), text(unit)];
     // largest unit first: each may go on with the next smaller one
     let chain = |units: [&str; 3]| {
         let third = count(units[2]);

@@ -40,11 +40,29 @@ pub const NAMES: [&str; 19] = [
     "uuid",
 ];
 
+/// How many digits moments and durations have where their RFC says "one or more": as many as writers write, so that
+/// a model does not run on, or any number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Digits {
+    Few,
+    Any,
+}
+
+impl Digits {
+    /// One digit or more, `most` where they are few.
+    fn up_to(self, most: u32) -> Lang {
+        abnf::digit().repeat(1, (self == Digits::Few).then_some(most))
+    }
+}
+
 /// The strings of a format of JSON Schema; `None` for a name that is none. Made once for the process.
-pub fn format(name: &str) -> Option<&'static Lang> {
+pub fn format(name: &str, digits: Digits) -> Option<&'static Lang> {
     static KNOWN: [OnceLock<Lang>; NAMES.len()] = [const { OnceLock::new() }; NAMES.len()];
+    static ANY: [OnceLock<Lang>; NAMES.len()] = [const { OnceLock::new() }; NAMES.len()];
     let place = NAMES.iter().position(|&known| known == name)?;
-    Some(KNOWN[place].get_or_init(|| build(name)))
+    let apart = digits == Digits::Any && ["date-time", "time", "duration"].contains(&name);
+    let known = if apart { &ANY } else { &KNOWN };
+    Some(known[place].get_or_init(|| build(name, digits)))
 }
 
 /// What of a format its language does not check, to be reported.
@@ -59,7 +77,7 @@ pub fn prepare() {
     STARTED.call_once(|| {
         let made = std::thread::Builder::new().name("formats".into()).spawn(|| {
             for name in ["regex", "date-time", "idn-hostname", "ipv4", "uri"] {
-                format(name);
+                format(name, Digits::Few);
             }
         });
         // without a thread they are made when asked for
@@ -67,12 +85,12 @@ pub fn prepare() {
     });
 }
 
-fn build(name: &str) -> Lang {
+fn build(name: &str, digits: Digits) -> Lang {
     match name {
         "date" => datetime::date(),
-        "time" => datetime::time(),
-        "date-time" => datetime::date_time(),
-        "duration" => misc::duration(),
+        "time" => datetime::time(digits),
+        "date-time" => datetime::date_time(digits),
+        "duration" => misc::duration(digits),
         "email" => internet::email(),
         "idn-email" => internet::idn_email(),
         "hostname" => internet::hostname(),

@@ -105,9 +105,11 @@ pub(super) fn compile(schema: &mut Schema, node: JsonNodeId) -> Result<ValId> {
                 let value = schema.constant(at)?;
                 parts.add(schema, value);
             }
-            ("minimum" | "maximum" | "exclusiveMinimum" | "exclusiveMaximum" | "multipleOf", _) => {
-                number::apply(schema, &site, &mut parts, keyword, at)
-            }
+            (
+                "minimum" | "maximum" | "exclusiveMinimum" | "exclusiveMaximum" | "multipleOf"
+                | "divisibleBy",
+                _,
+            ) => number::apply(schema, &site, &mut parts, keyword, at),
             ("minLength" | "maxLength" | "pattern" | "format", _) => {
                 string::apply(schema, &site, &mut parts, keyword, at)?
             }

@@ -1,4 +1,4 @@
-//! `minimum`, `maximum`, `exclusiveMinimum`, `exclusiveMaximum`, `multipleOf`.
+//! `minimum`, `maximum`, `exclusiveMinimum`, `exclusiveMaximum`, `multipleOf`, and `divisibleBy` as draft 3 called it.
 
 use super::{Parts, Site};
 use crate::lexical::number::piece::{Bound, Piece};
@@ -13,11 +13,11 @@ pub(super) fn apply(schema: &mut Schema, site: &Site, parts: &mut Parts, keyword
     let value = Decimal::parse(text).expect("checked before");
     // draft 4: a flag beside the bound makes it open
     let flag = |name: &str| {
-        site.draft == Draft::D4
+        site.draft <= Draft::D4
             && schema.doc.key(site.node, name).is_some_and(|f| matches!(schema.doc.get(f), Json::Bool(true)))
     };
     let set = match keyword {
-        "multipleOf" => NumSet::multiples(value),
+        "multipleOf" | "divisibleBy" => NumSet::multiples(value),
         "minimum" => at_least(value, flag("exclusiveMinimum")),
         "exclusiveMinimum" => at_least(value, true),
         "maximum" => at_most(value, flag("exclusiveMaximum")),

@@ -7,6 +7,7 @@ use crate::lexical::{TermId, Terms};
 use crate::schema::document::{Json, JsonNodeId};
 use crate::schema::object::{Obj, ObjId};
 use crate::schema::options::Order;
+use crate::schema::resolve::Draft;
 use crate::schema::table::SOME_PATTERNS;
 use crate::schema::value::ExprId;
 use crate::schema::{NameId, Schema};
@@ -53,7 +54,26 @@ pub(super) fn shape(schema: &mut Schema, site: &Site, parts: &mut Parts) -> Resu
     let rest = if forbid { ExprId::FALSE } else { rest.unwrap_or(ExprId::TRUE) };
     let atom = schema.shape_atom(props, patterns, rest, names.then_some(declared), site.node);
     parts.objects.push(atom);
+    if site.draft == Draft::D3 {
+        let names = required_by_flags(schema, site.node);
+        parts.objects.push(schema.required(names));
+    }
     Ok(())
+}
+
+/// The properties that say themselves that they are required, as those of draft 3 do.
+fn required_by_flags(schema: &mut Schema, node: JsonNodeId) -> Vec<NameId> {
+    let Some(properties) = schema.doc.key(node, "properties") else { return Vec::new() };
+    let flagged = |schema: &Schema, at| {
+        schema.doc.key(at, "required").is_some_and(|flag| matches!(schema.doc.get(flag), Json::Bool(true)))
+    };
+    let mut names = Vec::new();
+    for (key, at) in schema.doc.entries(properties).to_vec() {
+        if flagged(schema, at) {
+            names.push(schema.name(&key));
+        }
+    }
+    names
 }
 
 /// Patterns that match a few keys only (`^id$`) become names: keys are told apart by their text then.

@@ -1,12 +1,14 @@
 //! `minLength`, `maxLength`, `pattern`, `format`: languages over code points.
 
 use super::{Parts, Site};
-use crate::error::Result;
+use crate::error::{Error, Kind, Result};
 use crate::lexical::number::Decimal;
 use crate::lexical::term::INF;
 use crate::lexical::TermId;
 use crate::regex;
+use crate::regex::format::Digits;
 use crate::schema::document::{Json, JsonNodeId};
+use crate::schema::options::Numbers;
 use crate::schema::{Schema, MARK};
 
 pub(super) fn apply(
@@ -47,6 +49,15 @@ pub(super) fn apply(
 }
 
 impl Schema {
+    /// A keyword that can't be enforced is refused, or reported where the caller chose that.
+    pub(crate) fn unsupported(&mut self, message: String) -> Result<()> {
+        if self.options.report_unsupported {
+            self.note(format!("ignored: {message}"));
+            return Ok(());
+        }
+        Err(Error::new(Kind::UnsupportedSchema, message))
+    }
+
     pub(crate) fn note(&mut self, line: String) {
         if !self.report.contains(&line) {
             self.report.push(line);
@@ -57,7 +68,11 @@ impl Schema {
         if let Some(&known) = self.patterns.formats.get(name) {
             return known;
         }
-        let term = regex::format(name).map(|lang| self.lexicon.terms.lower(lang));
+        let digits = match self.options.numbers {
+            Numbers::Any => Digits::Any,
+            _ => Digits::Few,
+        };
+        let term = regex::format(name, digits).map(|lang| self.lexicon.terms.lower(lang));
         self.patterns.formats.insert(name.into(), term);
         term
     }

@@ -30,7 +30,7 @@ pub(super) fn types(schema: &mut Schema, site: &Site, parts: &mut Parts, at: Jso
             // from draft 6 on 1.0 is an integer; in draft 4 an integer has no fraction and no exponent
             Some("integer") => {
                 numbers = numbers.union(&match site.draft {
-                    Draft::D4 => NumSet::of(Piece::integers_without_mark()),
+                    Draft::D3 | Draft::D4 => NumSet::of(Piece::integers_without_mark()),
                     _ => NumSet::multiples(Decimal::one()),
                 });
             }

@@ -27,7 +27,7 @@ impl Schema {
             && self.lexicon.terms.share_no_word(x.str, y.str)
     }
 
-    pub(super) fn plainly_live(&self, node: JsonNodeId) -> bool {
+    pub(in crate::schema) fn plainly_live(&self, node: JsonNodeId) -> bool {
         self.glance(node, &mut LOOKS.clone())
     }
 
@@ -40,6 +40,9 @@ impl Schema {
             other => return matches!(other, Json::Bool(true)),
         };
         let draft = self.resolver.draft(&self.doc, node);
+        if draft == Draft::D3 {
+            return false; // what an object requires stands in its properties
+        }
         let alone = draft < Draft::D2019 && self.doc.key(node, "$ref").is_some();
         let free = self.options.without.is_empty();
         // keywords that cut the values of one type, and those that say all by themselves

@@ -24,7 +24,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use super::document::{Json, JsonNodeId};
+use super::document::JsonNodeId;
 use super::object::{Obj, ObjId};
 use super::value::{ExprId, SchemaExpr, ValId};
 use super::{ArrId, Schema};
@@ -187,13 +187,7 @@ impl Schema {
             let props = self.doc.key(at, "properties");
             inner.extend(names.iter().filter_map(|n| props.and_then(|p| self.doc.key(p, n))));
         }
-        for (key, value) in self.doc.entries(at) {
-            match (&**key, self.doc.get(*value)) {
-                ("allOf", Json::Array(items)) => inner.extend(items.iter()),
-                ("items", Json::Object(_) | Json::Bool(_)) => {}
-                _ => {}
-            }
-        }
+        inner.extend(self.doc.key(at, "allOf").iter().flat_map(|&all| self.doc.items(all)));
         inner.into_iter().find(|&node| {
             let sub = self.node_sub(node);
             sub == ExprId::FALSE || !self.sub_is_live(sub)
