@@ -126,7 +126,8 @@ impl Schema {
             .collect();
         let mut told: Vec<NameId> = Vec::new();
         for &shape in &shapes {
-            for (name, own) in self.shape(shape).props.to_vec() {
+            let props = self.shape(shape).props.clone();
+            for &(name, own) in props.iter() {
                 if told.contains(&name) || !self.names_clash(&shapes, name) {
                     continue;
                 }
