@@ -42,12 +42,13 @@ class AsyncGenerator(async_generator.AsyncGenerator):
     >>> import asyncio, tokenform as tf
     >>> async def both():
     ...     async with tf.AsyncGenerator() as generator:
-    ...         states = tf.choice(["new", "paid", "shipped"])
+    ...         status = {"enum": ["new", "paid", "shipped"]}
+    ...         order = {"properties": {"status": status}, "required": ["status"]}
     ...         prompts = ("The order is now shipped.", "The order has been paid.")
-    ...         calls = [generator.sample(prompt, states) for prompt in prompts]
+    ...         calls = [generator.sample(prompt, order) for prompt in prompts]
     ...         return [one.text for (one,) in await asyncio.gather(*calls)]
     >>> asyncio.run(both())
-    ['shipped', 'paid']
+    ['{"status": "shipped"}', '{"status": "paid"}']
     """
 
     def __init__(
