@@ -86,8 +86,14 @@ def request(number: int, bound: Sequence[dict[str, Any]]) -> dict[str, Any]:
     return {**picked.choice(bound), "messages": messages, "seed": number, "temperature": temperature}
 
 
-def judged(body: dict[str, Any], message: dict[str, Any]) -> str:
-    """The answer as text, after an independent judge has found it valid."""
+def judged(body: dict[str, Any], message: dict[str, Any], reason: str) -> str:
+    """The answer as text, after an independent judge has found it valid.
+
+    Args:
+        reason: why it ended; a call that the budget cut short is not given.
+    """
+    if "tools" in body and reason == "length":
+        return ""
     if "tools" in body:
         (call,) = message["tool_calls"]
         written: str = call["function"]["arguments"]

@@ -71,19 +71,21 @@ async def asked(client: httpx.AsyncClient, number: int, bound: Bound) -> str:
                 await asyncio.sleep(0.05)
                 continue
             assert answer.status_code == 200, answer.text
-            return judged(body, answer.json()["choices"][0]["message"])
+            choice = answer.json()["choices"][0]
+            return judged(body, choice["message"], choice["finish_reason"])
         async with client.stream("POST", CHAT, json={**body, "stream": True}) as answer:
             if answer.status_code == 429:
                 await asyncio.sleep(0.05)
                 continue
             lines = [line[6:] async for line in answer.aiter_lines() if line.startswith("data: {")]
         assert answer.status_code == 200, (answer.status_code, body)
-        deltas = [json.loads(line)["choices"][0]["delta"] for line in lines]
+        choices = [json.loads(line)["choices"][0] for line in lines]
+        deltas = [choice["delta"] for choice in choices]
         calls = [call["function"] for delta in deltas for call in delta.get("tool_calls", ())]
         text = "".join(delta.get("content") or "" for delta in deltas)
         joined = "".join(call["arguments"] for call in calls)
         message = {"content": text, "tool_calls": [{"function": {"arguments": joined}}]}
-        return judged(body, message)
+        return judged(body, message, choices[-1]["finish_reason"])
 
 
 async def trouble(client: httpx.AsyncClient, number: int) -> None:
@@ -194,7 +196,8 @@ def check(schemas: Sequence[Any], count: int, connections: int, compared: int, g
             numbers, quiet = finishing[:: max(count // compared, 1)], {}
             for number in numbers:
                 body = request(number, bound)
-                quiet[number] = judged(body, client.post(CHAT, json=body).json()["choices"][0]["message"])
+                choice = client.post(CHAT, json=body).json()["choices"][0]
+                quiet[number] = judged(body, choice["message"], choice["finish_reason"])
         asyncio.run(load(url, range(count, count + connections), connections, bound))  # pools are filled
         watched.quiet(url)
         threads, tasks = threading.active_count(), watched.tasks

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from tokenform.decoding.keyed_random import stream_seed
 from tokenform.decoding.progress import Progress
 from tokenform.decoding.prompts import Framed, PromptOptions
 from tokenform.decoding.results import Result
@@ -78,10 +79,9 @@ def written_anew(
             row = group[place]
             assert isinstance(row, Row)
             shown = answered(prompt, error.text or "", _said(error), messages)
+            key = stream_seed(row.seed, [turns])  # a text that came before is not drawn for ever
             try:
-                (rows[place],) = generator.rows(
-                    shown, grammar, 1, row.seed, row.budget, logprobs=row.logprobs
-                )
+                (rows[place],) = generator.rows(shown, grammar, 1, key, row.budget, logprobs=row.logprobs)
             except TokenformError as problem:  # as a prompt that has become too long
                 results[place] = problem
                 continue

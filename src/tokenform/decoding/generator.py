@@ -303,7 +303,8 @@ class Generator:
             told = {"thinking": thinking, "chat_options": chat_options}
             drawn = all_weighted(self, chosen, asked, n, max_tokens, progress, on_invalid, told)
             for (one, constraint, _), results in zip(asked, drawn, strict=True):
-                read = self._prompts.shown(self.prompt_ids(one, constraint, **told))
+                ids = self.prompt_ids(one, constraint, thinking=thinking, chat_options=chat_options)
+                read = self._prompts.shown(ids)
                 for result in results:
                     if isinstance(result, Result):
                         result.prompt = read
