@@ -233,8 +233,11 @@ def test_answers_of_tools_go_on(client):
 def test_tools_and_a_final_form_in_one_request(client):
     fields = {"tools": [WEATHER], "response_format": as_format(PARCEL), "temperature": 1.0}
     for seed in range(6):
-        message = post(client, seed=seed, max_tokens=200, **fields)["choices"][0]["message"]
-        if message.get("tool_calls"):
+        choice = post(client, seed=seed, max_tokens=200, **fields)["choices"][0]
+        message = choice["message"]
+        if choice["finish_reason"] == "length":  # a call that was cut is left out
+            assert not message.get("tool_calls")
+        elif message.get("tool_calls"):
             assert all("city" in json.loads(c["function"]["arguments"]) for c in message["tool_calls"])
         else:
             jsonschema.validate(json.loads(message["content"]), PARCEL)
