@@ -304,7 +304,8 @@ def test_what_is_written_in_a_format_of_pydantic_is_read(name: str) -> None:
     automaton, rng = grammar.compile(BYTES), random.Random(name)
     for _ in range(20):
         text = drawn(automaton, rng)
-        if "://[" not in text.replace("\\/", "/"):  # which addresses in brackets are hosts is judged when they are read
+        # which addresses in brackets are hosts is judged when they are read
+        if "://[" not in text.replace("\\/", "/"):
             grammar.parse(text)
 
 

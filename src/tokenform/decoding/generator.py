@@ -39,7 +39,6 @@ from tokenform.decoding.calls import (
     texts_of,
 )
 from tokenform.decoding.configuration import configured_sampler, context_length, read_vocabulary
-from tokenform.decoding.cuts import cut_at, cut_values, whole_calls
 from tokenform.decoding.decoder import Decoder
 from tokenform.decoding.decoders import Decoders
 from tokenform.decoding.draws import Transform
@@ -57,9 +56,9 @@ from tokenform.decoding.prompts import (
     ReadPrompt,
     ShowSchema,
     framed,
-    is_batch,
 )
-from tokenform.decoding.results import Result, Stats, T, read_value, too_long
+from tokenform.decoding.result_of import result_of
+from tokenform.decoding.results import Result, T, too_long
 from tokenform.decoding.row import Row, check_room, check_shortest
 from tokenform.decoding.samplers.local import Local
 from tokenform.decoding.speculative.backbone import check_model
@@ -77,11 +76,9 @@ from tokenform.errors import (
     DrafterError,
     ModelError,
     OptionError,
-    PromptTooLong,
     TokenformError,
 )
 from tokenform.frontends import Condition, to_constraint
-from tokenform.frontends.tools.calls import ToolCalls
 
 
 class Generator:
@@ -313,7 +310,7 @@ class Generator:
             return given_back(every, batched, on_error, on_length)
         rows: list[Row | TokenformError] = []
         for one, constraint, key, other in zip(
-            prompts, grammars, seeds, self._companions(companion_prompt, len(prompts)), strict=True
+            prompts, grammars, seeds, self.mixing.prompts(companion_prompt, len(prompts)), strict=True
         ):
             try:
                 if isinstance(constraint, TokenformError):
@@ -403,7 +400,7 @@ class Generator:
         chosen = self.chosen(sampler)
         if not isinstance(chosen, Local):
             raise OptionError(f"{type(chosen).__name__} draws whole texts; streams need a Local.")
-        (other,) = self._companions(companion_prompt, 1)
+        (other,) = self.mixing.prompts(companion_prompt, 1)
         (key,) = seeds_of(seed, 1)
         (row,) = self.rows(
             one, constraint, 1, key, max_tokens, other,
@@ -551,16 +548,6 @@ class Generator:
         encode = self._decoders.encode
         return self.vocabulary.greedy(text) or [] if encode is None else encode(text)
 
-    def _companions(self, prompts: Any, count: int) -> list[Any]:
-        """The companion's prompt for each prompt; None where it reads the same."""
-        if prompts is not None and self.mixing.mixture is None:
-            raise OptionError("companion_prompt= needs a generator with mixture=, one of tokenform.targets.")
-        if prompts is None or not is_batch(prompts):
-            return [prompts] * count
-        if len(prompts) != count:
-            raise OptionError(f"{len(prompts)} companion prompts can't be paired with {count} prompts.")
-        return list(prompts)
-
     def rows(
         self,
         prompt: Any,
@@ -590,15 +577,7 @@ class Generator:
         budget = self._prompts.room(ids, max_tokens)
         second = [] if other is None else self.started(other, grammar, thinking, chat_options)[0]
         budget = min(budget, self._prompts.room(second or ids, max_tokens))
-        context = None if self.mixing.companion is None else context_length(self.mixing.companion)
-        if context is not None:
-            read = len(second or ids)
-            if read >= context:
-                raise PromptTooLong(
-                    f"the companion's prompt has {read} tokens, but the companion reads and writes {context} "
-                    "at most; shorten it."
-                )
-            budget = min(budget, context - read)
+        budget = min(budget, self.mixing.room(len(second or ids), max_tokens))
         key = fresh_seed() if seed is None else seed
         hints = None if self.drafter is None else Hints(grammar, self.vocabulary, limits)
         try:
@@ -616,42 +595,6 @@ class Generator:
     def result(
         self, row: Row, grammar: Constraint, stop: str | Sequence[str] = (), *, refused: bool = False
     ) -> Result:
-        """What a row that has ended holds.
-
-        Args:
-            refused: a text that validators refuse is given back too, with the `error`.
-        Raises:
-            InvalidType: validators refuse it.
-        """
-        output = row.output
-        text = b"".join(self._tokens[token] for token in output.tokens).decode("utf-8", errors="replace")
-        text = text[: min((at for one in texts_of(stop) if (at := text.find(one)) >= 0), default=None)]
-        cut, place, made = output.cut, None, list[str]()
-        value, error = read_value(grammar, text)
-        if error is not None and not refused:
-            raise error
-        if cut is not None:
-            place = min(cut_at(cut, output.tokens, self._tokens), len(text))
-            value = whole_calls(value, grammar, text[:place])
-            calls = isinstance(value, ToolCalls)
-            made = [""] if calls else cut_values(cut, text, output.tokens, self._tokens, row.automaton)
-        return Result(
-            text,
-            output.tokens,
-            value,
-            output.logprob,
-            error=error,
-            stats=Stats.of(output),
-            report=output.report if row.drafted else None,
-            token_logprobs=output.token_logprobs,
-            guessed=output.guessed,
-            likeliest=output.likeliest,
-            decided=output.decided,
-            reason=output.reason,
-            automaton=row.automaton,
-            origin=Origin(self, row.prompt),
-            cut_at=place,
-            cut=made,
-            prompt=self._prompts.shown(row.prompt[: row.read]),
-            thought=row.thought,
-        )
+        """What a row that has ended holds; see `result_of`."""
+        origin, prompt = Origin(self, row.prompt), self._prompts.shown(row.prompt[: row.read])
+        return result_of(row, grammar, self._tokens, stop, origin=origin, prompt=prompt, refused=refused)

@@ -12,9 +12,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from tokenform.decoding.configuration import context_length
+from tokenform.decoding.prompts import is_batch
 from tokenform.decoding.speculative.backbone import Backbone
 from tokenform.decoding.speculative.targets import Mixture, Penalties
-from tokenform.errors import OptionError
+from tokenform.errors import OptionError, PromptTooLong
 
 
 @dataclass(frozen=True)
@@ -48,3 +50,36 @@ class Mixing:
         if self.mixture is None:
             return None
         return own if self.companion is None else Backbone(self.companion, size=own.vocabulary_size)
+
+    def prompts(self, given: Any, count: int) -> list[Any]:
+        """The companion's prompt for each of a call's prompts; None where it reads the same.
+
+        Raises:
+            OptionError: there is no companion, or they can't be paired.
+        """
+        if given is not None and self.mixture is None:
+            raise OptionError("companion_prompt= needs a generator with mixture=, one of tokenform.targets.")
+        if given is None or not is_batch(given):
+            return [given] * count
+        if len(given) != count:
+            raise OptionError(f"{len(given)} companion prompts can't be paired with {count} prompts.")
+        return list(given)
+
+    def room(self, read: int, most: int) -> int:
+        """Tokens that may be written as far as the companion model's context goes.
+
+        Args:
+            read: tokens of its prompt.
+            most: tokens where nothing bounds them.
+        Raises:
+            PromptTooLong: none.
+        """
+        context = None if self.companion is None else context_length(self.companion)
+        if context is None:
+            return most
+        if read >= context:
+            raise PromptTooLong(
+                f"the companion's prompt has {read} tokens, but the companion reads and writes {context} "
+                "at most; shorten it."
+            )
+        return min(most, context - read)
