@@ -90,8 +90,8 @@ def test_tools_that_the_template_leaves_out_are_called(smol: tf.Generator) -> No
     for (result,), (name, value) in zip(
         smol.sample(list(asked), grammar, max_tokens=80), asked.values(), strict=True
     ):
-        (call,) = result.tool_calls
-        right += call.name == name and value in str(call.arguments)
+        # a call that the budget cut is none
+        right += any(call.name == name and value in str(call.arguments) for call in result.tool_calls)
     assert right >= 4
 
 
