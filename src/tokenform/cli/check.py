@@ -33,7 +33,7 @@ def check(
     order: OrderOption = "any",
     whitespace: WhitespaceOption = "any",
     numbers: NumbersOption = "any",
-    strings: StringsOption = "natural",
+    strings: StringsOption = "any",
     strict: StrictOption = False,
     as_json: JsonOption = False,
 ) -> None:
