@@ -58,7 +58,7 @@ def main() -> None:
             one.seconds += time.process_time() - began
     for (shown, forced), one in sums.items():
         print(
-            f"shown {shown!s:5} forced {forced:9} fields right {one.right / one.fields:.3f}, whole {one.whole}, "
+            f"shown {shown!s:5} {forced:9} fields right {one.right / one.fields:.3f}, whole {one.whole}, "
             f"nats a token {one.nats / one.tokens:.3f}, a text {one.nats / chosen.count:.1f}, "
             f"{one.tokens} tokens in {one.passes} passes, {one.seconds:.1f} CPU s"
         )
