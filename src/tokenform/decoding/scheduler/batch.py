@@ -34,6 +34,7 @@ class Batch:
         self._generator, self.size, self._changed = generator, size, changed
         self._default = generator.sampler if isinstance(generator.sampler, Local) else Local(temperature=0.0)
         self._waiting, self._running = Turns(), dict[int, Text]()
+        self._joining: list[Text] = []  # neither waiting nor running: their prompts are read
         self._done = Load()
         self.thread: threading.Thread | None = None
         self.decoder = self._new_decoder()
@@ -43,7 +44,7 @@ class Batch:
     @property
     def idle(self) -> bool:
         """Whether nothing runs or waits."""
-        return not (self._running or len(self._waiting))
+        return not (self._running or self._joining or len(self._waiting))
 
     @property
     def load(self) -> Load:
@@ -56,7 +57,7 @@ class Batch:
     @property
     def texts(self) -> list[Text]:
         """All that run or wait."""
-        return [*self._running.values(), *self._waiting]
+        return [*self._running.values(), *self._joining, *self._waiting]
 
     def enter(self, owner: Hashable, texts: Sequence[Text]) -> None:
         """Puts texts into the queue, and wakes the thread."""
@@ -75,7 +76,7 @@ class Batch:
             if self.idle and not self._changed.wait_for(lambda: len(self._waiting) > 0, _LINGER):
                 self.thread = None
                 return False
-            joining: list[Text] = []
+            joining = self._joining
             while len(self._running) + len(joining) < self.size and (text := self._waiting.next()):
                 joining.append(text)
             gone = [text for text in self._running.values() if text.job.ended]
@@ -85,8 +86,10 @@ class Batch:
                 assert text.number is not None
                 self.decoder.cancel(text.number)
                 self._forget(text)
-            for text in joining:
-                self._join(text)
+            while joining:
+                self._join(joining[0])
+                with self._changed:
+                    joining.pop(0)
             if self._running:
                 self._step()
         except Exception as error:  # of nobody's text: none of them can be trusted to go on
@@ -109,7 +112,10 @@ class Batch:
         self._done.steps += 1
         for one in moved:
             self._done.tokens += len(one.tokens)
-            self._tell(self._running[one.number], one)
+            text = self._running[one.number]
+            self._tell(text, one)
+            if one.output.done:  # told first: who waits until nothing runs finds every result
+                self._forget(text)
 
     def _tell(self, text: Text, moved: Step) -> None:
         row, output, count = text.row, moved.output, len(moved.tokens)
@@ -126,7 +132,6 @@ class Batch:
         if kept < count:
             written += self._read(text, moved.tokens[kept:])
         if output.done:
-            self._forget(text)
             if output.error is not None:
                 text.job.fail(output.error)
                 return
@@ -149,11 +154,13 @@ class Batch:
         with self._changed:
             assert text.number is not None
             del self._running[text.number]
+            self._changed.notify_all()
 
     def _start_again(self, error: Exception, held: Sequence[Text]) -> None:
         """Fails every text of this turn, and goes on with a new cache."""
         with self._changed:
             self._running.clear()
+            self._joining.clear()
             _count(self._done, self.decoder)
             self.decoder = self._new_decoder()
         for text in held:

@@ -37,6 +37,8 @@ def forced_tokens(automaton: Any, state: Any, spelling: Spelling) -> Plan:
         tokens = tuple(spelling.encode(text)) if len(text) > 1 else ()
         if len(tokens) < 2 or b"".join(spelling.tokens[token] for token in tokens) != text:
             return ()
+        if any(spelling.tokens[token] not in spelling.ids for token in tokens):
+            return ()  # text that names a special token is spelled, never taken for it
         return tokens if automaton.allows(state, tokens[0]) else ()
     except TokenformError:  # a limit: the draw at this place says so
         return ()
