@@ -546,7 +546,8 @@ class CallReader:
 
     def _all_cases(self) -> list[Case] | None:
         """The ways in which the tool's arguments may stand together; None: they are not known."""
-        assert self._tool is not None
+        if self._tool is None:  # no tool has the name that was called
+            return None
         name = self._tool.name
         if name not in self._cases:
             try:
