@@ -59,6 +59,15 @@ def test_the_grammar_refuses_every_refuse() -> None:
     assert [c["id"] for c in cases() if c["tier"] == "refuse" and allowed(c)] == []
 
 
+# of faults that leave one reading: a last marker that is missing, arguments as JSON text
+MENDED = [
+    "hermes/serialized_arguments",
+    "hermes/until_eos",
+    "minimax/sgl_no_end",
+    "qwen3_coder/missing_close",
+]
+
+
 def test_refused_outputs_are_not_read_as_calls() -> None:
     """But for those that only `tool_choice` or the number of sections forbids: reading does not know them."""
     readable = []
@@ -70,7 +79,7 @@ def test_refused_outputs_are_not_read_as_calls() -> None:
                 continue
             if got:
                 readable.append(case["id"])
-    assert sorted(readable) == ["hermes/text_between_required", "mistral_v3/two_markers"]
+    assert sorted(readable) == sorted([*MENDED, "hermes/text_between_required", "mistral_v3/two_markers"])
 
 
 def test_formats_of_the_outputs_are_known() -> None:
