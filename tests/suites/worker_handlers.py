@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -44,7 +44,7 @@ def broken() -> Callable[[Any], Any]:
     raise RuntimeError("no engine here")
 
 
-def run_unit(_: Any = None, log: str = "") -> Callable[[Unit], UnitResult]:
+def run_unit(_: Any = None, log: str = "") -> Callable[[Sequence[Unit]], list[UnitResult]]:
     """In place of `unit_runner`: cases named for it hang, die, eat memory, fail, or fail the first time; the
     others write `1`."""
     behaviour = behave(1)
@@ -60,4 +60,4 @@ def run_unit(_: Any = None, log: str = "") -> Callable[[Unit], UnitResult]:
         times: dict[str, Any] = {"compile_s": 0.1, "first_token_s": 0.2, "model_s": 0.1, "mask_s": 0.1}
         return UnitResult("ok", **times, tokens=1, forwards=1, finished=True, text="1")
 
-    return handle
+    return lambda group: [handle(unit) for unit in group]

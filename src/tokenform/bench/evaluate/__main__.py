@@ -69,6 +69,12 @@ def parser() -> argparse.ArgumentParser:
     _add_writing(bench, ",".join(default.tasks), default.max_tokens)
     _add_writing(board, None, BOARD_TOKENS)
     board.add_argument(
+        "--batch",
+        type=int,
+        default=16,
+        help="tasks whose texts are written together, with all engines; 0: each text alone",
+    )
+    board.add_argument(
         "--prompt",
         choices=PROMPTS,
         default="library",
@@ -196,7 +202,12 @@ def main(argv: list[str] | None = None) -> int:
             judge(database)
         else:
             limits = Limits(
-                arguments.workers, arguments.timeout, arguments.memory, arguments.judge_timeout, arguments.ray
+                arguments.workers,
+                arguments.timeout,
+                arguments.memory,
+                arguments.judge_timeout,
+                arguments.ray,
+                getattr(arguments, "batch", 0),
             )
             run(_options(arguments), database, limits, quiet=arguments.quiet)
         page, text = write_report(database)

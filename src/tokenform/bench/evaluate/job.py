@@ -11,7 +11,7 @@ Rejected: writers in the workers (locks, and a killed worker in the middle of a 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +36,8 @@ class Limits:
         timeout: seconds for one unit.
         memory_mib: resident size at which a worker is ended.
         judge_timeout: seconds for one verdict.
+        batch: cases whose texts are written together, with all engines; 0: each text alone. A group that
+            fails as a whole is written again, each text alone.
         ray: address of a Ray cluster, "auto" for the running one or a local one; None for processes of this
         machine.
     """
@@ -45,6 +47,7 @@ class Limits:
     memory_mib: int = 4096
     judge_timeout: float = 30.0
     ray: str | None = None
+    batch: int = 0
 
     def __post_init__(self) -> None:
         for name in ("workers", "timeout", "memory_mib", "judge_timeout"):
@@ -84,9 +87,9 @@ def _judge(store: Store, limits: Limits, quiet: bool) -> None:
 
 
 def _outcomes(
-    units: Iterable[Unit], options: Options, limits: Limits, log: Path
-) -> Iterator[tuple[Unit, Outcome]]:
-    memory = limits.memory_mib << 20
+    units: Iterable[tuple[Unit, ...]], options: Options, limits: Limits, log: Path
+) -> Iterator[tuple[tuple[Unit, ...], Outcome]]:
+    memory, timeout = limits.memory_mib << 20, limits.timeout * max(limits.batch, 1)
     if limits.ray is not None:
         return run_on_ray(
             units,
@@ -94,7 +97,7 @@ def _outcomes(
             (options,),
             limits.ray,
             workers=limits.workers,
-            timeout=limits.timeout,
+            timeout=timeout,
             memory_bytes=memory,
         )
     return run_tasks(
@@ -102,43 +105,55 @@ def _outcomes(
         unit_runner,
         (options, str(log)),
         workers=limits.workers,
-        timeout=limits.timeout,
+        timeout=timeout,
         memory_bytes=memory,
     )
 
 
 def _write_all(store: Store, options: Options, limits: Limits, session: float, quiet: bool) -> None:
-    """Run what has no result; what failed, now or in an earlier start, is tried once more."""
+    """Run what has no result; what failed, now or in an earlier start, is tried once more, each alone."""
     again = store.forget(_RETRIED)
-    _write_left(store, options, limits, session, quiet)
-    if not again and store.forget(_RETRIED):
+    alone = replace(limits, batch=0)
+    if limits.batch:
         _write_left(store, options, limits, session, quiet)
+        again = store.forget(_RETRIED) or again
+    _write_left(store, options, alone, session, quiet)
+    if not again and store.forget(_RETRIED):
+        _write_left(store, options, alone, session, quiet)
 
 
 def _write_left(store: Store, options: Options, limits: Limits, session: float, quiet: bool) -> None:
     units = units_left(store, options)
+    if not units:
+        return
+    size = max(limits.batch * len(options.engines), 1)
+    groups = [tuple(units[at : at + size]) for at in range(0, len(units), size)]
     total = store.case_count() * len(options.engines)
     log = store.path.with_name("workers.log")
     try:
         with Meter("units", total, total - len(units), quiet) as meter:
-            for unit, outcome in _outcomes(units, options, limits, log):
-                result = _result(outcome)
-                store.add_result(unit, result, session)
-                meter.step(result.status)
+            for group, outcome in _outcomes(groups, options, limits, log):
+                for unit, result in zip(group, _results(group, outcome), strict=False):
+                    store.add_result(unit, result, session)
+                    meter.step(result.status)
     except WorkerStartError as error:
         raise DataError(f"no worker could be started: {str(error).removeprefix('ModelError: ')}") from error
 
 
-def _result(outcome: Outcome) -> UnitResult:
-    """The unit's result: the worker's own, or how the worker ended."""
+def _results(group: tuple[Unit, ...], outcome: Outcome) -> list[UnitResult]:
+    """The units' results: the worker's own, or how the worker ended; none of a group that failed whole."""
     if outcome.status == "ok":
-        result: UnitResult = outcome.value
+        results: list[UnitResult] = outcome.value
+    elif len(group) > 1:
+        return []
     else:
-        result = UnitResult(
+        ended = UnitResult(
             outcome.status, outcome.detail[:500], compile_s=outcome.noted, total_s=outcome.seconds
         )
-    result.peak_mib = outcome.peak_bytes / 2**20
-    return result
+        results = [ended]
+    for result in results:
+        result.peak_mib = outcome.peak_bytes / 2**20
+    return results
 
 
 def _judge_all(store: Store, limits: Limits, quiet: bool) -> None:

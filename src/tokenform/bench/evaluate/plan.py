@@ -93,6 +93,11 @@ class Options:
             return self.task_count
         return TASKS if not self.limit else min(TASKS, self.limit)
 
+    def most_tokens_of(self, case: StoredCase) -> int:
+        """The limit of a case's text."""
+        own = None if case.task is None else case.task.get("max_tokens")
+        return int(own or self.max_tokens)
+
     def check_engines(self) -> None:
         """DataError if an engine's package isn't installed."""
         absent = missing(self.engines)

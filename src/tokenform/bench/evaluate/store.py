@@ -115,6 +115,11 @@ class UnitResult:
     draws: int | None = None
     cpu_s: float | None = None
 
+    @classmethod
+    def failed(cls, error: Exception) -> UnitResult:
+        """What is kept of an engine's own error."""
+        return cls("error", f"{type(error).__name__}: {error}"[:500])
+
 
 @dataclass(frozen=True)
 class Verdict:

@@ -1,6 +1,6 @@
-"""What a worker process does: a unit of work in, its result out.
+"""What a worker process does: units of work in, their results out.
 
-Purpose: hold the model and the engines of one process, and run units one after the other.
+Purpose: hold the model and the engines of one process, and run units, those of a group in lockstep.
 Invariant: whatever an engine raises becomes the unit's status; only a hang, a crash or a memory limit ends
 the process, and the pool turns that into the unit's status.
 Rejected: judging here (a validator's slow regular expression would be charged to the engine).
@@ -8,15 +8,14 @@ Rejected: judging here (a validator's slow regular expression would be charged t
 
 from __future__ import annotations
 
-import contextlib
 import os
 import platform
 import time
-import warnings
 import zlib
-from collections.abc import Callable
-from dataclasses import replace
-from typing import Any
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -25,85 +24,16 @@ from tokenform.bench.data import Case, Document
 from tokenform.bench.documents import write as write_document
 from tokenform.bench.engines import OWN, Engine, EngineOptions, EngineRefused, load
 from tokenform.bench.evaluate.plan import BOARD, SCOREBOARD, Options
-from tokenform.bench.evaluate.store import Unit, UnitResult, Verdict
+from tokenform.bench.evaluate.store import StoredCase, Unit, UnitResult, Verdict
 from tokenform.bench.evaluate.tasks import Marks, judge_of
 from tokenform.bench.evaluate.tasks.grading import first_object
 from tokenform.bench.measure import measure_case
 from tokenform.bench.suites.judges import Judges
 from tokenform.bench.vocabulary import BenchVocabulary, tekken
-from tokenform.errors import SchemaWarning, TokenformError
-from tokenform.frontends import json_schema
 
-_SCHEMA_CHARACTERS = 4000
-_COVERAGE_PROMPT = "Write one JSON document that is valid under this JSON Schema, and nothing else."
-
-
-class ModelRunner:
-    """A model, its vocabulary for the engines, and its prompts.
-
-    Args:
-        name: of the model; None for the built-in one.
-        asked: how a task is put; see `plan.PROMPTS`.
-        shared: whether engines that write on one prompt share its passes.
-    """
-
-    def __init__(self, name: str | None, asked: str = "schema", *, shared: bool = False) -> None:
-        import torch
-
-        from tokenform.bench.evaluate.passes import Passes
-        from tokenform.decoding.configuration import context_length, read_vocabulary
-        from tokenform.decoding.speculative.backbone import Backbone
-        from tokenform.engine import tokenizers
-        from tokenform.integrations.generation import Generator
-        from tokenform.integrations.models import open_model
-
-        torch.set_num_threads(1)
-        opened = open_model(name)
-        vocabulary = read_vocabulary(opened.model, opened.tokenizer)
-        tokens, special = list(vocabulary.tokens), tokenizers.read(opened.tokenizer).special
-        empty = {i for i, token in enumerate(tokens) if not token}
-        hidden = sorted({i for i in special if i < len(tokens)} | empty | set(vocabulary.eos))
-        self.vocabulary = BenchVocabulary(
-            name or "builtin",
-            [token or f"<empty_{i}>".encode() for i, token in enumerate(tokens)],
-            int(vocabulary.eos[0]),
-            hidden,
-            lambda text: tokenizers.encode(opened.tokenizer, text, specials=False),
-        )
-        self.passes = Passes(Backbone(opened.model, size=vocabulary.size), shared=shared)
-        self._generator = Generator(name)
-        self._context = context_length(opened.model)
-        self._own_format = opened.format_prompt is not None
-        self._chat = bool(getattr(opened.tokenizer, "chat_template", None))
-        self._asked = asked
-
-    def prompt(self, task: dict[str, Any] | None, schema: Any) -> list[int]:
-        """The ids of a prompt, the same for all engines; a model with a format of its own has it always."""
-        text = _COVERAGE_PROMPT if task is None else str(task["prompt"])
-        if self._asked == "library" and task is not None:
-            return self._read(task["text"] or text, schema)
-        if self._own_format:
-            return self._read(text, schema)
-        if self._asked == "schema":
-            shown = str(write_document(schema, "compact"))[:_SCHEMA_CHARACTERS]
-            text = f"{text}\n\n{shown}\n\nDocument:"
-        return self._read([{"role": "user", "content": text}] if self._chat else text, schema)
-
-    def _read(self, prompt: Any, schema: Any) -> list[int]:
-        grammar = None
-        with (
-            warnings.catch_warnings(),
-            contextlib.suppress(TokenformError),
-        ):  # refused: no engine is told of it
-            warnings.simplefilter("ignore", SchemaWarning)
-            grammar = json_schema(schema)
-        return self._generator.prompt_ids(prompt, grammar)
-
-    def room(self, ids: list[int], max_tokens: int) -> int:
-        return max_tokens if self._context is None else min(max_tokens, self._context - len(ids))
-
-    def text(self, tokens: list[int]) -> str:
-        return b"".join(self.vocabulary.tokens[token] for token in tokens).decode("utf-8", "replace")
+if TYPE_CHECKING:  # with torch
+    from tokenform.bench.evaluate.model import ModelRunner
+    from tokenform.bench.evaluate.write import Written
 
 
 class Engines:
@@ -122,28 +52,50 @@ class Engines:
         return self._made[name]
 
 
-def unit_runner(options: Options, log: str | None = None) -> Callable[[Unit], UnitResult]:
-    """Build, in a worker, the function that runs a unit; what engines print goes to the file `log`."""
+LIBRARY = "tokenform"
+"""On a scoreboard this engine is the library as its users have it: `Generator`, batched like the others."""
+Group = Sequence[Unit]
+"""Units that a worker runs together."""
+
+
+def unit_runner(options: Options, log: str | None = None) -> Callable[[Group], list[UnitResult]]:
+    """Build, in a worker, the function that runs units; what engines print goes to the file `log`."""
     if log is not None:
         os.dup2(os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644), 2)
     os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
     worker = f"{platform.node()}:{os.getpid()}"
     board = options.job == SCOREBOARD
     shared = OWN if board else EngineOptions(options.order, options.whitespace)
-    runner = None if options.job == "masks" else ModelRunner(options.model, options.prompt, shared=board)
+    runner = None
+    if options.job != "masks":
+        from tokenform.bench.evaluate.model import ModelRunner
+
+        runner = ModelRunner(options.model, options.prompt)
     vocabulary = tekken() if runner is None else runner.vocabulary
     engines = Engines(vocabulary, shared)
 
-    def run(unit: Unit) -> UnitResult:
-        engine = engines[unit.engine]  # made here, outside the unit's time
+    def run(group: Group) -> list[UnitResult]:
+        made = [engines[unit.engine] for unit in group]  # made here, outside the units' time
         if runner is None:
-            return _guarded(lambda: _mask_unit(unit, engine, vocabulary), worker)
-        return _guarded(lambda: _model_unit(unit, engine, runner, options), worker)
+            found = [
+                _guarded(partial(_mask_unit, unit, engine, vocabulary))
+                for unit, engine in zip(group, made, strict=True)
+            ]
+        else:
+            library = [number for number, unit in enumerate(group) if board and unit.engine == LIBRARY]
+            others = [number for number in range(len(group)) if number not in library]
+            written = _written([(group[i], made[i]) for i in others], runner, options)
+            own = _answered([group[i] for i in library], runner, options)
+            placed = dict(zip([*others, *library], [*written, *own], strict=True))
+            found = [placed[number] for number in range(len(group))]
+        for result in found:
+            result.worker = worker
+        return found
 
     return run
 
 
-def _guarded(run: Callable[[], UnitResult], worker: str) -> UnitResult:
+def _guarded(run: Callable[[], UnitResult]) -> UnitResult:
     """The unit's result, with its time; what the engine raises is its status."""
     begun = time.perf_counter()
     try:
@@ -151,51 +103,80 @@ def _guarded(run: Callable[[], UnitResult], worker: str) -> UnitResult:
     except EngineRefused as error:
         result = UnitResult("refused", str(error)[:500], compile_s=time.perf_counter() - begun)
     except Exception as error:  # an engine's own error in the middle of a text
-        result = UnitResult("error", f"{type(error).__name__}: {error}"[:500])
-    result.total_s, result.worker = time.perf_counter() - begun, worker
+        result = UnitResult.failed(error)
+    result.total_s = time.perf_counter() - begun
     return result
 
 
-def _model_unit(unit: Unit, engine: Engine, runner: ModelRunner, options: Options) -> UnitResult:
-    """Let the model write under the engine's constraint."""
-    from tokenform.bench.evaluate.write import write
+def _written(asked: Sequence[tuple[Unit, Engine]], runner: ModelRunner, options: Options) -> list[UnitResult]:
+    """Let the model write under the engines' constraints, all texts in lockstep."""
+    from tokenform.bench.evaluate.write import Task, write
 
-    case = unit.case
-    ids = runner.prompt(case.task, case.schema)  # the same for all engines: only the constraint differs
-    most = options.max_tokens if case.task is None else case.task.get("max_tokens") or options.max_tokens
+    found = [_guarded(partial(_begin, unit, engine, runner, options)) for unit, engine in asked]
+    begun = {number: one for number, one in enumerate(found) if isinstance(one, _Begun)}
+    tasks = [
+        Task(one.ids, one.session, runner.room(one.ids, options.most_tokens_of(case)), _seed(case, options))
+        for case, one in ((asked[number][0].case, one) for number, one in begun.items())
+    ]
+    vocabulary = runner.vocabulary
+    texts = write(runner.passes, tasks, vocabulary.eos, len(vocabulary.tokens), options.temperature)
+    for (number, one), text in zip(begun.items(), texts, strict=True):
+        found[number] = _result(one, text, runner)
+    return found
+
+
+def _seed(case: StoredCase, options: Options) -> int:
+    return zlib.crc32(f"{options.seed}:{case.kind}:{case.case_id}".encode())
+
+
+def _answered(group: Group, runner: ModelRunner, options: Options) -> list[UnitResult]:
+    from tokenform.bench.evaluate.library import answer
+
+    return answer([unit.case for unit in group], runner, options)
+
+
+@dataclass
+class _Begun(UnitResult):
+    """A unit that is compiled: its prompt, and its engine at the beginning of a text."""
+
+    ids: tuple[int, ...] = ()
+    session: Any = None
+
+
+def _begin(unit: Unit, engine: Engine, runner: ModelRunner, options: Options) -> UnitResult:
+    ids = runner.prompt(
+        unit.case.task, unit.case.schema
+    )  # the same for all engines: only the constraint differs
     begun, cpu = time.perf_counter(), time.process_time()
-    session = engine.json_schema(case.schema).session()
-    compiled, compiled_cpu = time.perf_counter() - begun, time.process_time() - cpu
+    session = engine.json_schema(unit.case.schema).session()
+    compiled = time.perf_counter() - begun
     note(compiled)
-    try:
-        written = write(
-            runner.passes,
-            ids,
-            session,
-            runner.vocabulary.eos,
-            len(runner.vocabulary.tokens),
-            max_tokens=runner.room(ids, most),
-            temperature=options.temperature,
-            seed=zlib.crc32(f"{options.seed}:{case.kind}:{case.case_id}".encode()),
-        )
-    except Exception as error:  # an engine's own error in the middle of a text
-        return UnitResult("error", f"{type(error).__name__}: {error}"[:500], compile_s=compiled)
+    return _Begun("ok", compile_s=compiled, cpu_s=time.process_time() - cpu, ids=tuple(ids), session=session)
+
+
+def _result(begun: _Begun, text: Written | Exception, runner: ModelRunner) -> UnitResult:
+    if isinstance(text, Exception):
+        result = UnitResult.failed(text)
+        result.compile_s = begun.compile_s
+        return result
+    compiled, mask = begun.compile_s or 0.0, sum(text.step_ns) / 1e9
     return UnitResult(
         "ok",
         compile_s=compiled,
-        first_token_s=compiled + written.first_token_s,
-        model_s=written.model_s,
-        mask_s=sum(written.step_ns) / 1e9,
-        prompt_tokens=len(ids),
-        tokens=len(written.tokens),
-        forwards=written.forwards,
-        finished=written.finished,
-        text=runner.text(written.tokens),
-        mask_us=[round(ns / 1e3, 2) for ns in written.step_ns],
-        nats=written.nats,
-        mass=written.mass,
-        draws=written.draws,
-        cpu_s=compiled_cpu + written.cpu_s,
+        first_token_s=compiled + text.first_token_s,
+        model_s=text.model_s,
+        mask_s=mask,
+        total_s=compiled + text.model_s + mask,
+        prompt_tokens=len(begun.ids),
+        tokens=len(text.tokens),
+        forwards=text.forwards,
+        finished=text.finished,
+        text=runner.text(text.tokens),
+        mask_us=[round(ns / 1e3, 2) for ns in text.step_ns],
+        nats=text.nats,
+        mass=text.mass,
+        draws=text.draws,
+        cpu_s=(begun.cpu_s or 0.0) + text.cpu_s,
     )
 
 

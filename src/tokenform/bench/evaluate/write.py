@@ -1,25 +1,25 @@
-"""Writing one text with a model under an engine's masks, and timing it.
+"""Writing texts with a model under engines' masks, in lockstep, and timing them.
 
 Purpose: one decoding loop for all engines, so that what differs between them is the engine alone.
 Invariant: a token is drawn from the model's logits under the engine's mask; the text ends at an EOS token, or
 is cut at `max_tokens` where the engine keeps no budget. An engine whose mask is empty, or that refuses a
 token of its own mask, has failed.
 The processor's seconds are those of the passes, as `passes` charges them, and of the engine's own calls.
-Complexity: one forward pass a token, through the key-value cache.
+Complexity: one forward pass a token for all texts, through the key-value cache.
 Rejected: each engine's own generation loop (their overheads beside the masks would be compared instead).
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import torch
 
 from tokenform.bench.engines import Session
-from tokenform.bench.evaluate.passes import Passes
+from tokenform.bench.evaluate.passes import Pass, Passes
 from tokenform.masking import apply_mask_
 
 _EVERYTHING = 0xFFFFFFFF  # a word of the mask of no constraint: at the limit such a text is cut
@@ -56,33 +56,59 @@ class Written:
     cpu_s: float = 0.0
 
 
+@dataclass(frozen=True)
+class Task:
+    """A text to be written.
+
+    Attributes:
+        prompt: ids.
+        session: of the engine, at the beginning of a text.
+        max_tokens: most tokens of the text.
+        seed: of the draws.
+    """
+
+    prompt: tuple[int, ...]
+    session: Session
+    max_tokens: int
+    seed: int
+
+
 @torch.inference_mode()
 def write(
-    passes: Passes,
-    prompt: Sequence[int],
-    session: Session,
-    eos: int,
-    size: int,
-    *,
-    max_tokens: int,
-    temperature: float,
-    seed: int,
-) -> Written:
-    """Write a text of at most `max_tokens` tokens after the prompt.
+    passes: Passes, tasks: Sequence[Task], eos: int, size: int, temperature: float
+) -> list[Written | Exception]:
+    """Write the texts in lockstep.
 
-    Raises:
-        EngineFailed: the engine got stuck.
+    Returns:
+        the texts; in the place of one whose engine got stuck, what it raised.
     """
-    passes.begin(prompt)
-    draw = torch.Generator().manual_seed(seed)
-    return _Writer(passes, session, eos, size, temperature, draw).run(max_tokens)
+    made: list[Written | Exception] = [EngineFailed("not begun")] * len(tasks)
+    writers = [
+        _Writer(task.session, eos, size, temperature, torch.Generator().manual_seed(task.seed))
+        for task in tasks
+    ]
+    steps = {number: writer.steps(tasks[number].max_tokens) for number, writer in enumerate(writers)}
+    answers: dict[int, Pass | None] = dict.fromkeys(steps)
+    while steps:
+        for number, answer in answers.items():
+            try:
+                steps[number].send(answer)  # type: ignore[arg-type]
+                continue
+            except StopIteration as ended:
+                made[number] = ended.value
+            except Exception as error:  # an engine's own, in the middle of a text
+                made[number] = error
+            del steps[number]
+        begun = {number: (tasks[number].prompt, tuple(writers[number].written.tokens)) for number in steps}
+        known = passes.after(begun.values())
+        answers = {number: known[text] for number, text in begun.items()}
+    return made
 
 
 @dataclass
 class _Writer:
     """One text on its way."""
 
-    passes: Passes
     session: Session
     eos: int
     size: int
@@ -91,8 +117,9 @@ class _Writer:
     written: Written = field(default_factory=Written)
     spent: int = 0
 
-    def run(self, max_tokens: int) -> Written:
-        written, session, begun = self.written, self.session, time.perf_counter()
+    def steps(self, max_tokens: int) -> Generator[None, Pass, Written]:
+        """Asks for the pass after `written.tokens`, again and again, until the text has ended."""
+        written, session = self.written, self.session
         mask = torch.from_numpy(session.row.view("int32"))
         budgeted = _fits_at_all(session, max_tokens)
         for left in range(max_tokens, -1, -1):
@@ -102,11 +129,12 @@ class _Writer:
                 written.step_ns.append(self.spent)
                 written.finished = session.allows(self.eos) and bool((session.row != _EVERYTHING).any())
                 return written
-            logits = self._pass()
+            made = yield
+            logits = self._counted(made)
             self._timed(session.fill)
             token = self._chosen(logits, mask, left if budgeted else None)
             if not written.tokens:
-                written.first_token_s = time.perf_counter() - begun
+                written.first_token_s = written.model_s + self.spent / 1e9
             if token == self.eos:
                 written.step_ns.append(self.spent)
                 written.finished = True
@@ -119,8 +147,7 @@ class _Writer:
             written.tokens.append(token)
         return written
 
-    def _pass(self) -> torch.Tensor:
-        made = self.passes.after(self.written.tokens)
+    def _counted(self, made: Pass) -> torch.Tensor:
         self.written.model_s += made.seconds
         self.written.cpu_s += made.cpu_seconds
         self.written.forwards += 1
