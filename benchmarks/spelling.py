@@ -168,22 +168,26 @@ def nats(model: Any, prompt: list[int], tokens: list[int]) -> float:
 
 def measure(model: Any, tokenizer: Any, options: dict[str, Any], tasks: int) -> dict[str, dict[str, Any]]:
     """The texts by prompt and task, with what is told of each."""
-    generator = tf.Generator(model, tokenizer, sampler=tf.Local(temperature=0))
+    generator = tf.Generator(model, tokenizer, drafter=None, batch_size=2 * tasks)
+    asked = [
+        (f"{form} {number}", prompt, schema, answer)
+        for number, (schema, text, answer) in enumerate(TASKS[:tasks])
+        for form, prompt in prompts(tokenizer, text).items()
+    ]
+    grammars = [tf.json_schema(schema, **options) for _, _, schema, _ in asked]
+    written = generator.sample([ids for _, ids, _, _ in asked], grammars, seed=0, max_tokens=160)
     found: dict[str, dict[str, Any]] = {}
-    for number, (schema, text, answer) in enumerate(TASKS[:tasks]):
-        grammar = tf.json_schema(schema, **options)
-        for form, prompt in prompts(tokenizer, text).items():
-            result = generator.sample(prompt, grammar, seed=0, max_tokens=160)[0]
-            blank = STRING.sub('""', result.text)
-            found[f"{form} {number}"] = {
-                "text": result.text,
-                "escaped": bool(ESCAPED.search(result.text)),
-                "misplaced": bool(MISPLACED.search(blank)),
-                "tokens": len(result.tokens),
-                "nats": nats(model, prompt, list(result.tokens)),
-                "right": list(leaves(answer, json.loads(result.text))),
-            }
-            print(f"{form} {number}: {result.text}", file=sys.stderr, flush=True)
+    for (name, prompt, _, answer), (result,) in zip(asked, written, strict=True):
+        blank = STRING.sub('""', result.text)
+        found[name] = {
+            "text": result.text,
+            "escaped": bool(ESCAPED.search(result.text)),
+            "misplaced": bool(MISPLACED.search(blank)),
+            "tokens": len(result.tokens),
+            "nats": nats(model, prompt, list(result.tokens)),
+            "right": list(leaves(answer, json.loads(result.text))),
+        }
+        print(f"{name}: {result.text}", file=sys.stderr, flush=True)
     return found
 
 
