@@ -292,7 +292,7 @@ def kimi_k3() -> list[Layout]:
         at("missing", "refuse", tools(call("play"))),
         at("wrong_type", "refuse", tools(call("play", arg("song", "1", "number"))), readable=True),
         at("twice", "refuse", tools(call("play", arg("song", "x", "string"), arg("song", "y", "string")))),
-        at("cut", "refuse", tools(b)[:-9]),
+        at("cut", "refuse", tools(b)[:-9], readable=True),
         at("no_tools", "refuse", answer, content="Gern.", choice="required"),
         at("no_index", "refuse", tools(b).replace(' index="1"', "")),
         at("hermes", "refuse", "<tool_call>\n" + OB + "\n</tool_call>", choice="required", readable=True),

@@ -166,7 +166,7 @@ def granite_20b_fc() -> list[Layout]:
         at("list", "refuse", f"<function_call> [{OB}]"),
         at("text_arguments", "refuse", '<function_call> {"name": "ping", "arguments": "none"}'),
         at("name_only", "refuse", '<function_call> {"name": "ping"}', readable=True),
-        at("cut", "refuse", f"<function_call> {OB[:-1]}"),
+        at("cut", "refuse", f"<function_call> {OB[:-1]}", readable=True),
         at("no_name", "refuse", '<function_call> {"arguments": {}}'),
         at("marker_only", "refuse", "<function_call>"),
     ]
@@ -291,7 +291,7 @@ def command_r() -> list[Layout]:
             'Action: ```json\n[\n    {\n        "tool_name": "ping",\n        "parameters": {}\n    }\n]```',
             PING,
         ),
-        at("cut", "refuse", acts(b)[:-14]),
+        at("cut", "refuse", acts(b)[:-14], readable=True),
         at("unknown", "refuse", acts(call(0, "stop", "{}"))),
         at("object", "refuse", f"<|START_ACTION|>{b}<|END_ACTION|>"),
         at("other_keys", "refuse", f"<|START_ACTION|>[{OB}]<|END_ACTION|>", readable=True),

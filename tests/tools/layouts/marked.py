@@ -92,7 +92,7 @@ def hermes() -> list[Layout]:
         at("no_end", "refuse", HB[:-12], choice="required", readable=True),
         at("no_end_auto", "refuse", "Gern. " + HB[:-12], readable=True),
         at("list", "refuse", "<tool_call>\n[" + OB + "]\n</tool_call>"),
-        at("half_quotes", "refuse", HERMES.format("play", "{'song': 'x'}")),
+        at("half_quotes", "refuse", HERMES.format("play", "{'song': 'x'}"), readable=True),
         at("extra", "refuse", HERMES.format("ping", '{"x": 1}'), choice="required", readable=True),
         at("text_only", "refuse", "Gern.", choice="required"),
         at("no_arguments", "refuse", '<tool_call>\n{"name": "ping"}\n</tool_call>', readable=True),
@@ -167,7 +167,7 @@ def deepseek_v31() -> list[Layout]:
         at("end_token", "must", DEEP.format(b) + "<｜end▁of▁sentence｜>", BOOK),
         at("fenced", "refuse", DEEP.format(V3.format("ping", "{}"))),
         at("no_end", "refuse", DEEP.format(b)[:-22], readable=True),
-        at("no_section", "refuse", b),
+        at("no_section", "refuse", b, readable=True),
         at("no_begin", "refuse", DEEP.format(b[19:])),
         at("array", "refuse", DEEP.format(V31.format("ping", "[]"))),
     ]

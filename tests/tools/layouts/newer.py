@@ -216,7 +216,7 @@ def python(form: str, opened: str, between: str, closed: str) -> list[Layout]:
         at("positional", "refuse", block("play('x')")),
         at("missing", "refuse", block("play()")),
         at("wrong_type", "refuse", block("play(song=1)")),
-        at("cut", "refuse", block(b)[:-5]),
+        at("cut", "refuse", block(b)[:-5], readable=True),
         at("nothing", "refuse", block()),
     ]
 

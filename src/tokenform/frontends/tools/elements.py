@@ -95,11 +95,11 @@ class Nested(Notation):
         return [self.element(LIST, items, place), self.element(OBJECT, pairs, place)]
 
     def _json(self, schema: Any) -> Node:
-        return Json(schema, (self.layout.marker,))
+        return Json(schema, self.layout.barred)
 
     def constant(self, value: Any, place: Node | None) -> Node:
         if isinstance(value, str):
-            fits = self.layout.marker not in value
+            fits = not any(mark in value for mark in self.layout.barred)
             return self.element(TEXT, Text(value), place) if fits else Choice(())
         if isinstance(value, list):
             items = sequence(*(self.constant(item, None) for item in value))
@@ -110,7 +110,7 @@ class Nested(Notation):
         return self.element(JSON, Text(dump(value)), place)
 
     def string(self, schema: Any, bounded: bool, place: Node | None) -> Node:
-        return self.element(TEXT, RawString(schema, (self.layout.marker,)), place)
+        return self.element(TEXT, RawString(schema, self.layout.barred), place)
 
     def number(self, schema: dict[str, Any], place: Node | None) -> Node:
         return self.element(JSON, sequence(BLANK, self._json(schema), BLANK), place)

@@ -371,6 +371,8 @@ class Builder:
                 loosen=lambda keyword: self.tagged_notes.append(loosened(owner, keyword)),
                 ends=[self.form.tokens(text)[0] for text in stops_after(after) if self.form.tokens(text)],
                 special=self.form.special,
+                embedded=self.form.embedded,
+                call_heads=call_heads(self.form),
             )
         made: list[Node] = []
         for index, inner in enumerate(part.parts):
@@ -429,6 +431,12 @@ class Builder:
             raise ToolError(
                 f"the tool name {name!r} can't be written in the format {self.form.name!r}; rename it"
             )
+
+
+def call_heads(form: Format) -> tuple[str, ...]:
+    """What a call of the format's own layout begins with, as its template writes it."""
+    first = form.wire.call[0]
+    return (first,) if isinstance(first, str) else ()
 
 
 def stops_after(parts: Sequence[Part]) -> list[str]:

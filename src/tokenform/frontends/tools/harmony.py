@@ -2,7 +2,8 @@
 
 Purpose: a turn is a row of messages, each in a channel: reasoning in `analysis`, remarks to the user and
 calls in `commentary`, the answer in `final`.  A call is a message to `functions.NAME`.
-Invariant: the prompt has ended with `<|start|>assistant`, so the first message begins with its header's rest.
+Invariant: the prompt has ended with `<|start|>assistant`, so the first message begins with its header's rest;
+or it has opened the first thought, too.
 Complexity: linear in the text.
 Source: OpenAI's Harmony response format; the reader also takes what the model is seen to write (the recipient
 in the role's header, no `<|constrain|>`, a missing `<|call|>` where the server stopped at it).
@@ -31,6 +32,7 @@ from tokenform.frontends.tools.shape import (
     optional,
     sequence,
 )
+from tokenform.frontends.tools.source import Source
 
 if TYPE_CHECKING:
     from tokenform.frontends.tools.reader import Reader
@@ -92,6 +94,11 @@ def read(reader: Reader) -> Generator[None, None, None]:
     source = reader.source
     first = True
     channels: set[str] = set()
+    if reader.opened:
+        reader.think()
+        yield from source.until(_ENDS, reader.thought)
+        yield from source.accept("<|end|>")
+        first, channels = False, {"analysis"}
     while True:
         blank = yield from source.blank()
         head = yield from source.peek(2)
@@ -122,6 +129,7 @@ def _message(reader: Reader, header: str, channels: set[str]) -> Generator[None,
     if recipient:
         yield from reader.calls.addressed(recipient.group(1).removeprefix("functions."))
         yield from reader.source.blank()
+        yield from _ended(reader.source)
     elif kind == "analysis":
         if "analysis" in channels and reader.has_thoughts:
             reader.thought("\n")
@@ -135,3 +143,18 @@ def _message(reader: Reader, header: str, channels: set[str]) -> Generator[None,
         known = "there are analysis, commentary and final"
         raise fail(reader.source, f"{kind!r} is no channel; {known}", asked=False)
     channels.add(kind)
+
+
+def _ended(source: Source) -> Generator[None, None, None]:
+    """A call's message ends here; a stop may have taken the marker, or a part of it.
+
+    Raises:
+        ToolError: something else stands here.
+    """
+    for end in _ENDS:
+        if (yield from source.matches(end)):
+            return
+        if (yield from source.within(end)):
+            source.take(len((yield from source.peek(len(end)))))
+            return
+    raise fail(source, "a call's message needs '<|call|>' here", asked=False)

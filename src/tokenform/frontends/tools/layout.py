@@ -54,11 +54,13 @@ class MarkedArguments:
 
     The templates sort the keys: the grammar takes that order and the declared one.
     marked_json: numbers, true and false are written between marks, too.
+    markers: texts that no string may hold besides its mark.
     """
 
     opened: str
     closed: str
     marked_json: bool = False
+    markers: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -71,6 +73,7 @@ class Elements:
     close_item: what closes an item.
     kinds: what the kinds are called: raw text, JSON, an object, a list; None: the schema tells them apart.
     marker: what every marker begins with, and no raw value holds.
+    outer: markers of the call, where they begin otherwise.
     """
 
     member: str
@@ -79,6 +82,12 @@ class Elements:
     close_item: str
     marker: str
     kinds: tuple[str, str, str, str] | None = None
+    outer: tuple[str, ...] = ()
+
+    @property
+    def barred(self) -> tuple[str, ...]:
+        """What no raw value holds: what closes it, what opens a further one, and the call's own markers."""
+        return tuple(dict.fromkeys((self.marker, self.member.partition("{")[0], *self.outer)))
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,8 @@
 
 Purpose: Gemma's notation: keys bare, a string as it is between two marks (one token each), everything else as
 JSON has it, without spaces.
-Invariant: a string can't hold the mark that closes it; a key is one that the reader ends at `:`.
+Invariant: a string can't hold the mark that closes it, nor what opens or closes a
+call; a key is one that the reader ends at `:`.
 Complexity: that of `notation.py`; two orders of the members where the declared one is not sorted.
 Source: the chat template of google/gemma-4-31B-it (`format_argument`, which sorts keys).
 Rejected: any order of the members (n! orders).
@@ -51,7 +52,7 @@ class Marked(Notation):
     ) -> None:
         super().__init__(rules, order)
         self.opened, self.closed = literal(layout.opened), literal(layout.closed)
-        self.layout = layout
+        self.layout, self._barred = layout, (layout.closed, *layout.markers)
 
     def arguments(self, schema: Any, owner: str, strict: bool) -> Node:
         """The arguments with the braces around them."""
@@ -76,7 +77,7 @@ class Marked(Notation):
 
     def constant(self, value: Any, place: Node | None) -> Node:
         if isinstance(value, str):
-            if self.layout.closed in value:
+            if any(mark in value for mark in self._barred):
                 return Choice(())
             return sequence(self.opened, Text(value), self.closed)
         if isinstance(value, list):
@@ -90,7 +91,7 @@ class Marked(Notation):
         )
 
     def string(self, schema: Any, bounded: bool, place: Node | None) -> Node:
-        raw = RawString(schema, (self.layout.closed,))
+        raw = RawString(schema, self._barred)
         return sequence(self.opened, raw, self.closed)
 
     def number(self, schema: dict[str, Any], place: Node | None) -> Node:

@@ -14,14 +14,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any
 
-from tokenform.errors import TokenformError, ToolError
-from tokenform.frontends.tools.conjuncts import TYPES, types_of
+from tokenform.errors import ToolError
 from tokenform.frontends.tools.definitions import Tool
-from tokenform.frontends.tools.grammar import stops_after
-from tokenform.frontends.tools.judge import fault
+from tokenform.frontends.tools.grammar import call_heads, stops_after
 from tokenform.frontends.tools.layout import (
     Either,
     Elements,
@@ -37,26 +33,26 @@ from tokenform.frontends.tools.layout import (
     Tagged,
     Wire,
 )
-from tokenform.frontends.tools.members import Case, argument, member_cases, still
+from tokenform.frontends.tools.read_arguments import Arguments
 from tokenform.frontends.tools.read_nested import NestedReader, Place, marked_object
+from tokenform.frontends.tools.read_tagged import TaggedReader
 from tokenform.frontends.tools.read_told import Report
 from tokenform.frontends.tools.read_values import (
     fail,
-    inside_string,
     json_string,
     json_value,
+    object_in_string,
     python_value,
     whole_json_string,
 )
-from tokenform.frontends.tools.source import Reading, Source
-from tokenform.frontends.tools.tagged import heads
+from tokenform.frontends.tools.source import WHITESPACE, Reading, Source
 
 _ID = re.compile(r"[\w.-]*")
 _KEY = re.compile(r"\w*")
+_CALLED = re.compile(r"[\w.]*")
 _NAMES = ("name", "tool_name", "function")
 _ARGUMENTS = ("arguments", "parameters")
 _IDS = ("id", "tool_call_id")
-_WORDS = {"true": True, "false": False, "none": None, "null": None}
 
 
 class CallReader:
@@ -72,16 +68,12 @@ class CallReader:
         self._wrong: ToolError | None = None
         self._guess = False
         self._begun = False
-        self._aside: list[str] | None = None
-        # What ends the call after its arguments; whether these were read, and their end too.
-        self._ends: tuple[str, ...] = ()
-        self._read = self._whole = False
-        self._arguments: dict[str, dict[tuple[Any, ...], Argument]] = {}
-        self._cases: dict[str, list[Case] | None] = {}
-        self._left: list[Case] | None = None
-        self._value: list[str] = []
+        # Whether the arguments were read, and their end; whether what comes next shows that the call is over.
+        self._read = self._whole = self._over = False
+        self._more = ""  # what a further argument begins with
         self._places: dict[str, Place] = {}
-        self._heads_of: dict[str, list[str]] = {}
+        self._known: dict[str, Arguments] = {}
+        self._tagged: dict[tuple[Tagged, str], TaggedReader] = {}
         self._tokens: dict[str, tuple[str, ...]] = {}
 
     def call(self, wire: Wire) -> Reading[None]:
@@ -91,8 +83,8 @@ class CallReader:
         unless it is a guess that a call is meant at all.
         """
         self._tool, self._id, self._begun = None, "", False
-        self._wrong, self._guess, self._aside = None, wire.guess, None
-        self._ends, self._read, self._whole, self._left = (), False, False, None
+        self._wrong, self._guess = None, wire.guess
+        self._read = self._whole = self._over = False
         try:
             yield from self._parts(wire.call, wire)
         except ToolError as error:
@@ -104,7 +96,9 @@ class CallReader:
                 self._wrong.passed, self._wrong.cut = False, error.cut
         if not self._begun:  # a layout of calls without arguments
             self._begin()
-            self._fragment("{}")
+            self.fragment("{}")
+        if wire.call[-1] == "}" and not self._over:
+            yield from self._braces(())
         self._finish()
 
     def addressed(self, name: str) -> Reading[None]:
@@ -112,7 +106,8 @@ class CallReader:
         self._tool, self._id, self._wrong, self._guess = None, "", None, False
         self._tool = self.find(name)
         self._begin()
-        yield from self._object(self._fragment)
+        yield from self._json_arguments(True, self.fragment)
+        yield from self._braces(())
         self._finish()
 
     def _begin(self) -> None:
@@ -122,11 +117,9 @@ class CallReader:
         elif self._wrong is None:
             raise fail(self.source, "the call has no name")
 
-    def _fragment(self, text: str) -> None:
-        if self._aside is not None:
-            self._aside.append(text)
-        elif self._tool is not None:
-            self._value.append(text)
+    def fragment(self, text: str) -> None:
+        """Report a piece of the arguments."""
+        if self._tool is not None:
             self.report.fragment(text)
 
     def _finish(self) -> None:
@@ -142,16 +135,19 @@ class CallReader:
 
     def _parts(self, parts: Sequence[Part], wire: Wire) -> Reading[None]:
         for index, part in enumerate(parts):
+            rest = parts[index + 1 :]
+            if self._over:
+                return
             if isinstance(part, str):
-                yield from self.literal(part)
+                yield from self.literal(part, wire)
             elif isinstance(part, Either):
                 for text in part.texts[1:]:
                     if (yield from self.try_literal(text)):
                         break
                 else:
-                    yield from self.literal(part.texts[0])
+                    yield from self.literal(part.texts[0], wire)
             elif isinstance(part, Name):
-                yield from self._name(parts[index + 1 :], wire)
+                yield from self._name(rest, wire)
             elif isinstance(part, Id):
                 yield from self._read_id(part)
             elif isinstance(part, Maybe):
@@ -164,42 +160,98 @@ class CallReader:
                 self.source.release(mark)
                 if there:
                     yield from self._parts(part.parts, wire)
-            elif isinstance(part, JsonArguments):
-                self._begin()
-                yield from self._object(self._fragment)
-                self._whole = True
             elif isinstance(part, JsonCall):
-                yield from self._json_call(part)
+                yield from self._json_call(part, rest, wire)
                 self._whole = True
-            elif isinstance(part, PythonArguments):
-                self._begin()
-                yield from self._python()
-            elif isinstance(part, MarkedArguments):
-                self._begin()
-                yield from marked_object(self.source, part, self.report.fragment, self._place())
-                self._whole = True
-            elif isinstance(part, Elements):
-                self._begin()
-                yield from NestedReader(self.source, part, self.form).arguments(
-                    self.report.fragment, self._place()
-                )
+                yield from self._braces(rest)
             else:
                 self._begin()
-                after = stops_after(parts[index + 1 :])
-                self._ends = tuple(tokens[0] for tokens in map(self.tokens, after) if tokens)
-                yield from self._tagged(part)
-                self._read = True
+                yield from self._arguments(part, rest)
 
-    def literal(self, text: str) -> Reading[None]:
-        """Take a literal, with any whitespace before and inside it."""
-        for token in self.tokens(text):
-            yield from self.source.blank()
-            if not (yield from self.source.accept(token)):
+    def _arguments(self, part: Part, rest: Sequence[Part]) -> Reading[None]:
+        """The arguments in a part of their own; `rest` comes after it."""
+        if isinstance(part, JsonArguments):
+            yield from self._json_arguments(True, self.fragment)
+            self._whole = True
+            yield from self._braces(rest)
+        elif isinstance(part, PythonArguments):
+            yield from self._python()
+        elif isinstance(part, MarkedArguments):
+            yield from marked_object(self.source, part, self.report.fragment, self._place())
+            self._whole = True
+        elif isinstance(part, Elements):
+            self._more = part.member
+            nested = NestedReader(self.source, part, self.form)
+            yield from nested.arguments(self.report.fragment, self._place())
+        else:
+            assert isinstance(part, Tagged)
+            self._more = part.before
+            yield from self._elements(part, rest).arguments()
+        self._read = True
+
+    def _elements(self, part: Tagged, rest: Sequence[Part]) -> TaggedReader:
+        """What reads the arguments of the tool that is called."""
+        key = part, self._tool.name if self._tool else ""
+        if key not in self._tagged:
+            ends = tuple(tokens[0] for tokens in map(self.tokens, stops_after(rest)) if tokens)
+            self._tagged[key] = TaggedReader(self, part, self._told(), ends, call_heads(self.form))
+        return self._tagged[key]
+
+    def literal(self, text: str, wire: Wire | None = None) -> Reading[None]:
+        """Take a literal, with any whitespace before and inside it.
+
+        wire: the layout whose literal it is: after the arguments it may be missing where what comes next
+        shows that the call is over.
+        """
+        start = self.source.mark()
+        try:
+            for token in self.tokens(text):
+                yield from self.source.blank()
+                if (yield from self.source.accept(token)):
+                    self._whole = self._whole or self._read
+                    continue
                 here = yield from self.source.peek(len(token))
+                if wire is not None and not wire.guess and (self._read or self._whole):
+                    place = self.source.mark()
+                    self.source.back(start)
+                    self._over = yield from self._behind(wire)
+                    if not self._over:
+                        self.source.back(place)
+                    self.source.release(place)
+                if self._over:
+                    break
                 if self.source.ended and token.startswith(here):
                     self.source.take(len(here))
+                    # it can't be the beginning of a further argument
+                    self._whole = self._whole or (self._read and not self._more.startswith(here))
                 raise fail(self.source, f"{token!r} is needed here" + (f", not {here!r}" if here else ""))
-            self._whole = self._whole or self._read
+        finally:
+            self.source.release(start)
+
+    def _behind(self, wire: Wire) -> Reading[bool]:
+        """Whether the end of the section or the next call comes here; nothing is taken."""
+        first = wire.call[0]
+        opener = self.tokens(first) if isinstance(first, str) else ("{",) * isinstance(first, JsonCall)
+        rows = [(*self.tokens(wire.between), *opener)] if opener else []
+        if wire.section:
+            rows.append(self.tokens(wire.section[1]))
+        for row in rows:
+            mark = self.source.mark()
+            there = bool(row)
+            for token in row:
+                yield from self.source.blank()
+                there = there and (yield from self.source.accept(token))
+            self.source.back(mark)
+            self.source.release(mark)
+            if there:
+                return True
+        return False
+
+    def _braces(self, rest: Sequence[Part]) -> Reading[None]:
+        """Pass over closing braces that nothing has opened, unless one comes next in the layout."""
+        if not (rest and isinstance(rest[0], str) and rest[0].strip().startswith("}")):
+            while (yield from self.try_literal("}")):
+                pass
 
     def try_literal(self, text: str) -> Reading[bool]:
         """Take a literal if it is there."""
@@ -213,15 +265,26 @@ class CallReader:
         self.source.release(mark)
         return True
 
-    def over(self) -> Reading[bool]:
-        """Whether the text ends right here, after a whole call: a stop took the last markers."""
-        if not self._whole:
-            return False
+    def ends(self, closer: str) -> Reading[bool]:
+        """Take what closes a section, if it comes; behind a whole call a stop may have taken its rest, or the
+        turn ends."""
         mark = self.source.mark()
-        yield from self.source.blank()
-        found = (yield from self.source.peek()) == ""
-        if not found:
+        found = True
+        for token in self.tokens(closer):
+            yield from self.source.blank()
+            if (yield from self.source.accept(token)):
+                continue
+            found = self._whole and (yield from self.source.within(token))
+            if found:
+                self.source.take(len((yield from self.source.peek(len(token)))))
+                break
             self.source.back(mark)
+            yield from self.source.blank()
+            for end in self.form.dropped if self._whole else ():
+                found = found or (yield from self.source.matches(end))
+            if not found:
+                self.source.back(mark)
+            break
         self.source.release(mark)
         return found
 
@@ -249,10 +312,35 @@ class CallReader:
         others = [
             mark for mark in self.form.special if not any(mark in stop or stop in mark for stop in stops)
         ]
-        if (yield from self.source.until([*stops, *others], taken.append)) not in stops:
+        start = self.source.mark()
+        stop = yield from self.source.until([*stops, *others], taken.append)
+        name = "".join(taken).strip()
+        if stop not in stops and self._only_a_name(name, stops, stop):
+            self.source.release(start)
+            return
+        python = any(isinstance(part, PythonArguments) for part in following)
+        broken = stop not in stops or "\n" in name or (python and not name.replace(".", "_").isidentifier())
+        if stop in stops and broken:
+            self.source.back(start)
+        self.source.release(start)
+        if broken:
             raise fail(self.source, "the call's name does not end")
         counted = any(isinstance(p, Maybe) and any(isinstance(i, Id) for i in p.parts) for p in wire.call)
         self._tool = self.find("".join(taken).strip(), counted and ":" in stops)
+
+    def _only_a_name(self, text: str, stops: Sequence[str], stop: str | None) -> bool:
+        """Whether the call of a tool that needs no arguments is over: its end is missing, or a part of it."""
+        ends = [
+            text.removesuffix(s[:n]).strip() for s in stops for n in range(2, len(s)) if text.endswith(s[:n])
+        ]
+        names = [name for name in (text, *ends) if name in self.tools and self.tools[name].takes_none]
+        if not names or (stop is None and text in self.tools):
+            return False
+        self._tool = self.find(names[0])
+        self._begin()
+        self.fragment("{}")
+        self._over = self._whole = True
+        return True
 
     def _read_id(self, part: Id) -> Reading[None]:
         yield from self.source.blank()
@@ -263,16 +351,31 @@ class CallReader:
             raise fail(self.source, f"{text!r} is no id of a call")
         self._id = part.full.format(id=text, name=self._tool.name if self._tool else "")
 
-    def _object(self, emit: Callable[[str], None]) -> Reading[None]:
+    def object(self, emit: Callable[[str], None]) -> Reading[None]:
+        """An object of JSON."""
         yield from self.source.blank()
         if (yield from self.source.peek()) != "{":
             raise fail(self.source, "the arguments must be a JSON object")
-        yield from json_value(self.source, emit)
+        yield from json_value(self.source, emit, not self._guess)
 
-    def _json_call(self, layout: JsonCall) -> Reading[None]:
+    def _json_call(self, layout: JsonCall, rest: Sequence[Part], wire: Wire) -> Reading[None]:
         """The call as one object, its members in any order, members of other names passed over."""
         seen: set[str] = set()
-        early: list[str] = []
+        yield from self._members(layout, rest, wire, seen, [])
+        if "arguments" not in seen and self._takes_none():
+            seen.add("arguments")
+            self._begin()
+            self.fragment("{}")
+        for part in ("name", "arguments"):
+            if part not in seen:
+                self._refuse(f"the call has no {part}")
+        if self._tool is None and self._wrong is None:
+            self._refuse("the call's name must be a string")
+
+    def _members(
+        self, layout: JsonCall, rest: Sequence[Part], wire: Wire, seen: set[str], early: list[str]
+    ) -> Reading[None]:
+        """The members of the call's object.  early: the arguments, where they come before the name."""
         yield from self.literal("{")
         while True:
             yield from self.source.blank()
@@ -283,11 +386,14 @@ class CallReader:
             kind = "arguments" if key in (layout.arguments, *_ARGUMENTS) and key != layout.name else kind
             if kind in seen:
                 self._refuse(f"the call has {key!r} twice")
-            if kind == "name" and (yield from self.source.peek()) == '"':
+            first = yield from self.source.peek()
+            if kind == "name" and first == '"':
                 self._tool = self.find((yield from whole_json_string(self.source)))
                 if "arguments" in seen and self._tool is not None:
                     self._begin()
-                    self._fragment("".join(early))
+                    self.fragment("".join(early))
+            elif key == "function" and first == "{" and "name" not in seen:  # as conversations have it
+                yield from self._members(layout, (), wire, seen, early)
             elif kind == "arguments":
                 yield from self._json_arguments(self._tool is not None and kind not in seen, early.append)
             else:
@@ -297,19 +403,19 @@ class CallReader:
                     self._id = str(json.loads("".join(other)))
             seen.add(kind)
             yield from self.source.blank()
-            if (yield from self.source.accept("}")):
-                break
+            if (yield from self.source.accept("}")) or (yield from self._unclosed(rest, wire, seen)):
+                return
             if not (yield from self.source.accept(",")):
                 raise fail(self.source, "the call's object needs ',' or '}' here")
-        if "arguments" not in seen and self._takes_none():
-            seen.add("arguments")
-            self._begin()
-            self._fragment("{}")
-        for part in ("name", "arguments"):
-            if part not in seen:
-                self._refuse(f"the call has no {part}")
-        if self._tool is None and self._wrong is None:
-            self._refuse("the call's name must be a string")
+
+    def _unclosed(self, rest: Sequence[Part], wire: Wire, seen: set[str]) -> Reading[bool]:
+        """Whether the call's object is over although its brace is missing: the call's end comes here."""
+        if (self._guess and not wire.section) or not {"name", "arguments"} <= seen:
+            return False
+        for part in rest[:1]:
+            if isinstance(part, str) and (yield from self.source.matches(self.tokens(part)[0])):
+                return True
+        return (yield from self.source.peek()) == "" or (yield from self._behind(wire))
 
     def _takes_none(self) -> bool:
         """Whether the tool can be called without arguments."""
@@ -317,16 +423,18 @@ class CallReader:
 
     def _json_arguments(self, known: bool, keep: Callable[[str], None]) -> Reading[None]:
         """The arguments, told on if the call's name is known, else kept for later."""
-        if (yield from self.source.peek()) == '"':
+        yield from self.source.blank()
+        if (yield from self.source.peek()) == '"' and not self._guess:
             # an object as JSON text, which some servers write back into conversations
             taken: list[str] = []
             yield from json_string(self.source, taken.append)
-            inside = _object_in_string("".join(taken))
+            inside = object_in_string("".join(taken))
             if inside is None:
                 self._refuse("the arguments must be a JSON object")
             elif known:
-                self._begin()
-                self._fragment(inside)
+                if not self._begun:
+                    self._begin()
+                self.fragment(inside)
             else:
                 keep(inside)
             return
@@ -334,264 +442,69 @@ class CallReader:
             self._refuse("the arguments must be a JSON object")
             yield from json_value(self.source, keep)
             return
-        if known:
+        if known and not self._begun:
             self._begin()
-        yield from self._object(self._fragment if known else keep)
+        yield from self.object(self.fragment if known else keep)
 
     def _python(self) -> Reading[None]:
         seen: set[str] = set()
-        self._fragment("{")
+        self.fragment("{")
         yield from self.source.blank()
-        while not (yield from self.source.matches(")")):
-            taken: list[str] = []
-            yield from self.source.run(_KEY, taken.append)
-            key = "".join(taken)
-            if not key or (key in seen and self._argument(key).declared):
-                raise fail(
-                    self.source, f"the argument {key!r} is given twice" if key else "an argument needs a name"
-                )
-            yield from self.literal("=")
-            yield from self.source.blank()
-            self._fragment((", " if seen else "") + json.dumps(key, ensure_ascii=False) + ": ")
-            yield from python_value(self.source, self._fragment)
-            seen.add(key)
-            yield from self.source.blank()
-            if not (yield from self.source.accept(",")) and not (yield from self.source.matches(")")):
-                raise fail(self.source, "a call needs ',' or ')' here")
-            yield from self.source.blank()
-        self._fragment("}")
-
-    def _tagged(self, layout: Tagged) -> Reading[None]:
-        seen: set[str] = set()
-        yield from self.source.blank()
-        if (yield from self.source.matches("{")):
-            yield from self._object(self._fragment)
-            return
-        self._fragment("{")
-        while (yield from self.try_literal(layout.before)):
-            taken: list[str] = []
-            middles = [m for m in (layout.middle, layout.json_middle, layout.open_middle) if m]
-            stops = [self.tokens(m)[0].partition("{type}")[0] for m in middles]
-            yield from self.source.until(stops, taken.append)
-            key = "".join(taken).strip()
-            if not key or (key in seen and self._argument(key).declared):
-                raise fail(
-                    self.source, f"the argument {key!r} is given twice" if key else "an argument needs a name"
-                )
-            between, name = ", " if seen else "", json.dumps(key, ensure_ascii=False)
-            if key in layout.wrappers and not self._argument(key).declared:
-                self._aside = []
-                yield from self._tagged_value(layout, key)
-                value, self._aside = "".join(self._aside), None
-                inside = self._unwrapped(value)
-                seen |= set(inside) or {key}
-                text = json.dumps(inside, ensure_ascii=False)[1:-1] if inside else f"{name}: {value}"
-                self._fragment(between + text)
-                continue
-            self._fragment(f"{between}{name}: ")
-            seen.add(key)
-            self._value = []
-            yield from self._tagged_value(layout, key)
-            self._leave(key, "".join(self._value))
-        self._fragment("}")
-
-    def _unwrapped(self, text: str) -> dict[str, Any]:
-        """The arguments in an object, or in a string of one, if all are declared; else nothing."""
-        value = json.loads(_object_in_string(text) or text)
-        whole = isinstance(value, dict) and all(self._argument(key).declared for key in value)
-        return value if whole else {}
-
-    def _tagged_value(self, layout: Tagged, key: str) -> Reading[None]:
-        argument = self._argument(key)
-        kinds = argument.kinds
-        text_only, json_only = kinds == {"string"}, False
-        if layout.json_middle is None:
-            yield from self.literal(layout.middle)
-        elif (yield from self.try_literal(layout.middle)):
-            text_only = "string" in kinds
-        elif layout.open_middle is None or not (yield from self.try_literal(layout.open_middle)):
-            yield from self._json_middle(layout)
-            text_only, json_only = False, True
-        if layout.middle.endswith("\n"):
-            yield from self.source.accept("\n")
-        if text_only:
-            self._fragment('"')
-            yield from self._raw(layout, lambda text: self._fragment(inside_string(text)))
-            self._fragment('"')
-            return
-        strings = "string" in kinds
-
-        def fits(value: Any) -> bool:
-            marked = json_only or not isinstance(value, str)
-            return not strings or (marked and fault(value, argument.text) is None)
-
-        if (json_only or kinds - {"string"}) and (yield from self._tagged_json(layout, fits)):
-            return
-        taken: list[str] = []
-        yield from self._raw(layout, taken.append)
-        value = self._word_or_text("".join(taken), argument, key)
-        self._fragment(json.dumps(value, ensure_ascii=False))
-
-    def _json_middle(self, layout: Tagged) -> Reading[None]:
-        """What stands before a JSON value."""
-        if "{type}" in (layout.json_middle or ""):
-            for kind in TYPES:
-                if (yield from self.try_literal((layout.json_middle or "").replace("{type}", kind))):
-                    return
-        yield from self.literal(layout.json_middle or layout.middle)
-
-    def _tagged_json(self, layout: Tagged, fits: Callable[[Any], bool]) -> Reading[bool]:
-        """A value that is JSON up to the closing marker, which may stand in its strings; False: it is none,
-        or none that fits."""
-        taken: list[str] = []
-        mark = self.source.mark()
-        found = False
+        end = self.source.mark()  # of the last argument
         try:
-            yield from json_value(self.source, taken.append)
-            yield from self.source.blank()
-            if (yield from self.source.accept(layout.close)):
-                found = fits(json.loads("".join(taken)))
-        except (ToolError, ValueError, RecursionError):
-            found = False
-        if found:
-            self._fragment("".join(taken).strip())
-        else:
-            self.source.back(mark)
-        self.source.release(mark)
-        return found
+            while not (yield from self.source.matches(")")):
+                if (yield from self._next_call(end)):
+                    break
+                yield from self._keyword(seen)
+                self.source.release(end)
+                end = self.source.mark()
+                yield from self.source.blank()
+                yield from self.source.accept(",")
+                yield from self.source.blank()
+        finally:
+            self.source.release(end)
+        self.fragment("}")
 
-    def _raw(self, layout: Tagged, emit: Callable[[str], None]) -> Reading[None]:
-        """Text up to the closing marker, without the line feed that the layout writes before it."""
-        ends = [layout.close]
-        if layout.after.startswith("\n"):
-            ends.append("\n" + layout.close)
-        begun = self._heads(layout)
-        barred = [m for m in layout.markers if m != layout.close]
-        stop = yield from self.source.until([*ends, *begun, *barred], emit)
-        if stop in begun:  # the closing marker is missing: the next argument begins
-            if stop.startswith("\n"):
-                self.source.take(1)
-            return
-        if stop not in ends:
+    def _keyword(self, seen: set[str]) -> Reading[None]:
+        """One argument: `key=value`."""
+        if seen and self.source.before not in (",", *WHITESPACE):
+            raise fail(self.source, "a call needs ',' or ')' here")
+        taken: list[str] = []
+        yield from self.source.run(_KEY, taken.append)
+        key = "".join(taken)
+        if not key or (key in seen and self._told()[key].declared):
             raise fail(
-                self.source, f"an argument needs {layout.close!r}" + (f", not {stop!r}" if stop else "")
+                self.source, f"the argument {key!r} is given twice" if key else "an argument needs a name"
             )
-        mark, held = self.source.mark(), [self.source.take(len(stop or ""))]
-        first = len(held[0])
-        barred = list(dict.fromkeys([*barred, *begun, *self.form.special, *self._ends]))
-        barred = [text for text in barred if text not in ends]
-        while not (yield from self._followed(layout)):
-            # text that looks like the marker, if one comes that something follows
-            stop = yield from self.source.until([*ends, *barred], held.append)
-            if stop not in ends:
-                self.source.back(mark)
-                self.source.take(first)
-                held = held[:1]
-                break
-            held.append(self.source.take(len(stop or "")))
-        self.source.release(mark)
-        emit("".join(held[:-1]))
-
-    def _followed(self, layout: Tagged) -> Reading[bool]:
-        """Whether what stands here may follow an argument: another one, or the end of the call."""
-        mark = self.source.mark()
+        yield from self.literal("=")
         yield from self.source.blank()
-        found = (yield from self.source.peek()) == ""
-        for text in (self.tokens(layout.before)[0], *self._ends):
-            found = found or (yield from self.source.matches(text))
-        self.source.back(mark)
+        self.fragment((", " if seen else "") + json.dumps(key, ensure_ascii=False) + ": ")
+        yield from python_value(self.source, self.fragment)
+        seen.add(key)
+
+    def _next_call(self, end: int) -> Reading[bool]:
+        """Whether the next call begins here, so that this one's parenthesis is missing: it ended at `end`."""
+        mark = self.source.mark()
+        yield from self.source.accept(",")
+        yield from self.source.blank()
+        taken: list[str] = []
+        yield from self.source.run(_CALLED, taken.append)
+        found = "".join(taken) in self.tools and (yield from self.source.matches("("))
+        self.source.back(end if found else mark)
         self.source.release(mark)
+        self._over = self._whole = self._whole or found
         return found
-
-    def _heads(self, layout: Tagged) -> list[str]:
-        """What the arguments that the tool declares begin with, see `heads`."""
-        if self._tool is None:
-            return []
-        name = self._tool.name
-        if name not in self._heads_of:
-            self._heads_of[name] = heads(layout, self._tool.parameters)
-        return self._heads_of[name]
-
-    def _word_or_text(self, text: str, argument: Argument, key: str) -> Any:
-        """A raw value that is no JSON: the text itself where a string may stand, else a word of Python's."""
-        if "string" in argument.kinds:
-            return text
-        word = text.strip().lower()
-        if (
-            word in _WORDS
-            and argument.kinds & {"boolean", "null"}
-            and fault(_WORDS[word], argument.text) is None
-        ):
-            return _WORDS[word]
-        raise fail(self.source, f"the value of the argument {key!r} is no JSON")
 
     def _place(self) -> Place:
-        """What the tool says of its arguments."""
-        tool = self._tool
-        name = tool.name if tool else ""
+        """What the tool says of its arguments, for values inside each other."""
+        name = self._tool.name if self._tool else ""
         if name not in self._places:
-            self._places[name] = Place(tool.parameters if tool else True)
+            self._places[name] = Place(self._tool.parameters if self._tool else True)
         return self._places[name]
 
-    def _argument(self, key: str) -> Argument:
-        """What the tool says of this argument."""
-        if self._tool is None:
-            return _ANYTHING
-        name = self._tool.name
-        known = self._arguments.setdefault(name, {})
-        at = (key, *map(id, self._left or ()))
-        if at not in known:
-            known[at] = _argument_of(self._tool, self._left or self._all_cases(), key)
-        return known[at]
-
-    def _all_cases(self) -> list[Case] | None:
-        """The ways in which the tool's arguments may stand together; None: they are not known."""
-        if self._tool is None:  # no tool has the name that was called
-            return None
-        name = self._tool.name
-        if name not in self._cases:
-            try:
-                self._cases[name] = member_cases(self._tool.parameters, name, strict=False)
-            except (TokenformError, RecursionError):  # what the schema says is judged with the whole call
-                self._cases[name] = None
-        return self._cases[name]
-
-    def _leave(self, key: str, text: str) -> None:
-        """An argument was read: only some cases are left, which tell what the others are."""
-        cases = self._left or self._all_cases()
-        if cases is not None and len(cases) > 1:
-            try:
-                self._left = still(cases, key, json.loads(text))
-            except (ToolError, ValueError):  # judged with the whole call
-                self._left = None
-
-
-@dataclass(frozen=True)
-class Argument:
-    """An argument's schema as text, the types that it allows, and whether the tool declares it.
-
-    One that is not declared may come twice; the last counts.
-    """
-
-    text: str
-    kinds: frozenset[str]
-    declared: bool = False
-
-
-_ANYTHING = Argument("true", frozenset(TYPES))
-
-
-def _object_in_string(text: str) -> str | None:
-    """The object that a JSON string holds as JSON once more."""
-    try:
-        inside = json.loads(text)
-        return inside if isinstance(inside, str) and isinstance(json.loads(inside), dict) else None
-    except (ValueError, RecursionError):
-        return None
-
-
-def _argument_of(tool: Tool, cases: list[Case] | None, key: str) -> Argument:
-    if cases is None:
-        return Argument("true", frozenset(TYPES), key in tool.parameters.get("properties", {}))
-    schema, declared = argument(cases, tool.parameters, tool.name, key)
-    return Argument(json.dumps(schema), types_of(schema, tool.name), declared)
+    def _told(self) -> Arguments:
+        """What the tool says of its arguments, one by one."""
+        name = self._tool.name if self._tool else ""
+        if name not in self._known:
+            self._known[name] = Arguments(self._tool)
+        return self._known[name]

@@ -41,7 +41,11 @@ _WORDS = {"true": True, "false": False, "null": None, "none": None}
 
 
 def marked_object(
-    source: Source, layout: MarkedArguments, emit: Emit, place: Place, depth: int = 0
+    source: Source,
+    layout: MarkedArguments,
+    emit: Emit,
+    place: Place,
+    depth: int = 0,
 ) -> Reading[None]:
     """`{key:value,…}`, handed on as JSON."""
     yield from source.blank()
@@ -64,17 +68,17 @@ def marked_object(
 
 
 def _marked_key(source: Source, layout: MarkedArguments) -> Reading[str]:
-    """The name before `:`, with marks around it or without."""
+    """The name before `:`, with marks around it or without; without them it holds no comma and no bracket."""
     taken: list[str] = []
     if (yield from source.accept(layout.opened)):
         yield from source.until([layout.closed], taken.append)
         yield from source.accept(layout.closed)
         yield from source.blank()
     else:
-        yield from source.until([":", "}"], taken.append)
-    key = "".join(taken)
-    if layout.opened in key or layout.closed in key:
-        raise fail(source, f"the mark {layout.opened!r} stands in a key: a string lacks its other one")
+        stops = [":", ",", "[", "]", "{", "}", layout.opened, layout.closed, *layout.markers]
+        yield from source.until(stops, taken.append)
+        if (yield from source.matches(layout.opened)) or (yield from source.matches(layout.closed)):
+            raise fail(source, f"the mark {layout.opened!r} stands in a key: a string lacks its other one")
     if not (yield from source.accept(":")):
         raise fail(source, "an object needs ':' after a key")
     return "".join(taken).strip()
@@ -102,10 +106,12 @@ def _marked_value(
         emit("]" if count else "[]")
     else:
         taken: list[str] = []
-        yield from source.until([",", "}", "]"], taken.append)
+        yield from source.until([",", "}", "]", layout.opened, layout.closed, *layout.markers], taken.append)
         text = "".join(taken).strip()
         if not text:
             raise fail(source, "a value is needed here")
+        if (yield from source.matches(layout.opened)) or (yield from source.matches(layout.closed)):
+            raise fail(source, f"the mark {layout.opened!r} stands in a value: a string lacks its other one")
         emit(leaf(source, text, place))
 
 
@@ -116,9 +122,10 @@ def _marked_string(source: Source, layout: MarkedArguments, emit: Emit, place: P
     if strings:
         emit('"')
     stop = yield from source.until(
-        [layout.closed], (lambda text: emit(inside_string(text))) if strings else taken.append
+        [layout.closed, *layout.markers],
+        (lambda text: emit(inside_string(text))) if strings else taken.append,
     )
-    if stop is None:
+    if stop != layout.closed:
         raise fail(source, f"a string needs {layout.closed!r}")
     yield from source.accept(layout.closed)
     text = "".join(taken)
@@ -195,7 +202,9 @@ class NestedReader:
                 stop = rest.partition("{")[0]
                 yield from self.source.until([stop, self.layout.marker], taken.append)
                 found[field] = "".join(taken)
-        there = there and not found["name"].startswith("/")
+        there = (
+            there and not found["name"].startswith("/") and not re.search(r"[\s\"'=]", found["name"].strip())
+        )
         if not there:
             self.source.back(mark)
         self.source.release(mark)
@@ -243,11 +252,11 @@ class NestedReader:
         kinds = place.kinds
         if meant == TEXT and ("string" in kinds if not open_kind else kinds == {"string"}):
             emit('"')
-            yield from self.source.until([self.layout.marker], lambda text: emit(inside_string(text)))
+            yield from self.source.until(self.layout.barred, lambda text: emit(inside_string(text)))
             emit('"')
             return
         taken: list[str] = []
-        yield from self.source.until([self.layout.marker], taken.append)
+        yield from self.source.until(self.layout.barred, taken.append)
         text = "".join(taken)
         if open_kind and place.silent and text.strip() not in _WORDS:
             emit(json.dumps(text, ensure_ascii=False))  # where no schema speaks, a text is a text

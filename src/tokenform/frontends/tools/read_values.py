@@ -14,7 +14,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from tokenform.errors import ToolError
 from tokenform.frontends.tools.source import Reading, Source
@@ -53,8 +53,12 @@ def fail(source: Source, message: str, *, asked: bool = True) -> ToolError:
     return error
 
 
-def json_value(source: Source, emit: Emit) -> Reading[None]:
-    """One JSON value; whitespace inside is handed on, too."""
+def json_value(source: Source, emit: Emit, loose: bool = False) -> Reading[None]:
+    """One JSON value; whitespace inside is handed on, too.
+
+    loose: what has one reading although it is no JSON is taken for what it means: strings in other quotes,
+    True, False and None, a comma before a closing bracket.
+    """
     closers: list[str] = []
     while True:
         emit((yield from source.blank()))
@@ -67,22 +71,28 @@ def json_value(source: Source, emit: Emit) -> Reading[None]:
             emit((yield from source.blank()))
             if not (yield from source.matches(closers[-1])):
                 if first == "{":
-                    yield from _key(source, emit)
+                    yield from _key(source, emit, loose)
                 continue
             emit(source.take(1))
             closers.pop()
         elif first == '"':
             yield from json_string(source, emit)
+        elif loose and first == "'":
+            yield from _python_part(source, first, _quoted(emit))
+            emit('"')
         else:
-            yield from _scalar(source, emit)
+            yield from _scalar(source, emit, loose)
         while closers:
             emit((yield from source.blank()))
             following = yield from source.peek()
             if following == ",":
-                emit(source.take(1))
+                source.take(1)
+                space = yield from source.blank()
+                if loose and (yield from source.matches(closers[-1])):
+                    continue
+                emit("," + space)
                 if closers[-1] == "}":
-                    emit((yield from source.blank()))
-                    yield from _key(source, emit)
+                    yield from _key(source, emit, loose)
                 break
             if following != closers[-1]:
                 raise fail(source, f"JSON needs ',' or {closers[-1]!r} here, not {following!r}")
@@ -92,18 +102,29 @@ def json_value(source: Source, emit: Emit) -> Reading[None]:
             return
 
 
-def _key(source: Source, emit: Emit) -> Reading[None]:
-    yield from json_string(source, emit)
+def _quoted(emit: Emit) -> Emit:
+    """Hands on what stands in a string of Python, behind the opening quote of JSON."""
+    emit('"')
+    return lambda text: emit(inside_string(text))
+
+
+def _key(source: Source, emit: Emit, loose: bool) -> Reading[None]:
+    if loose and (yield from source.matches("'")):
+        yield from _python_part(source, "'", _quoted(emit))
+        emit('"')
+    else:
+        yield from json_string(source, emit)
     emit((yield from source.blank()))
     if not (yield from source.accept(":")):
         raise fail(source, "JSON needs ':' after a key")
     emit(":")
 
 
-def _scalar(source: Source, emit: Emit) -> Reading[None]:
+def _scalar(source: Source, emit: Emit, loose: bool) -> Reading[None]:
     taken: list[str] = []
     yield from source.run(_WORD, taken.append)
     word = "".join(taken)
+    word = _WORDS.get(word, word) if loose else word
     if word not in ("true", "false", "null") and not _NUMBER.fullmatch(word):
         raise fail(source, f"{word!r} is no JSON value" if word else "JSON needs a value here")
     _check_finite(source, word)
@@ -296,3 +317,51 @@ def _python_escape(source: Source) -> Reading[str]:
 def inside_string(text: str) -> str:
     """Text as it stands between the quotes of a JSON string."""
     return json.dumps(text, ensure_ascii=False)[1:-1]
+
+
+def object_in_string(text: str) -> str | None:
+    """The object that a JSON string holds as JSON once more."""
+    try:
+        inside = json.loads(text)
+        return inside if isinstance(inside, str) and isinstance(json.loads(inside), dict) else None
+    except (ValueError, RecursionError):
+        return None
+
+
+_BRACKETS = dict(zip("([{", ")]}", strict=True))
+
+
+def passed_over(source: Source, start: int, marks: Sequence[str]) -> Reading[bool]:
+    """Whether a value in brackets stands at `start`, however wrong it is inside: it is taken.
+
+    marks: where one of these comes first there is none, and nothing is taken.
+    """
+    here, depth = source.mark(), 0
+    source.back(start)
+    stops = [*_BRACKETS, *_BRACKETS.values(), '"', "'", *marks]
+    while True:
+        stop = yield from source.until(stops, lambda text: None)
+        if stop is None or stop in marks:
+            break
+        source.take(1)
+        if stop in ('"', "'"):
+            if depth and not (yield from _string_over(source, stop)):
+                break
+        else:
+            depth += 1 if stop in _BRACKETS else -1
+        if depth <= 0 and stop in _BRACKETS.values():
+            break
+    found = stop is not None and stop not in marks and depth == 0
+    if not found:
+        source.back(here)
+    source.release(here)
+    return found
+
+
+def _string_over(source: Source, quote: str) -> Reading[bool]:
+    """Whether a string ends, behind its opening quote; it is taken."""
+    while (stop := (yield from source.until([quote, "\\"], lambda text: None))) == "\\":
+        source.take(len((yield from source.peek(2))))
+    if stop is not None:
+        source.take(1)
+    return stop is not None

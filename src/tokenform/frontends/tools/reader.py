@@ -7,7 +7,7 @@ whitespace or a marker; what looks like a call and is none is an error where the
 content where it does not.  An error costs the call that it is about and no other.
 Complexity: linear in the text for marked formats; where calls have no marker, each "{" or "[" that begins
 like a call of a known tool and is none is read twice, up to `REREAD` characters in all.
-Rejected: repairing malformed calls; guessing tools that were not given.
+Rejected: repairing calls of two readings; guessing tools that were not given.
 """
 
 from __future__ import annotations
@@ -22,10 +22,11 @@ from tokenform.frontends.tools import harmony
 from tokenform.frontends.tools.calls import ToolCall, ToolCalls
 from tokenform.frontends.tools.definitions import Tool, ToolLike, by_name, read_tools
 from tokenform.frontends.tools.formats import find_format
-from tokenform.frontends.tools.layout import Either, Part, PythonArguments, Wire
+from tokenform.frontends.tools.layout import Either, JsonCall, Part, PythonArguments, Wire
 from tokenform.frontends.tools.read_call import CallReader
 from tokenform.frontends.tools.read_nested import Place, whole_numbers
 from tokenform.frontends.tools.read_told import Nobody
+from tokenform.frontends.tools.read_values import fail, passed_over
 from tokenform.frontends.tools.source import WHITESPACE, Reading, Source
 from tokenform.frontends.tools.turn import told_reasoning
 
@@ -70,7 +71,7 @@ def _text(part: Part) -> str:
     return part.texts[0] if isinstance(part, Either) else part if isinstance(part, str) else ""
 
 
-def _refuse(wire: Wire, error: ToolError) -> Reading[bool]:
+def _refuse(wire: Wire, error: ToolError, start: int | None) -> Reading[bool]:
     raise error
     yield  # a reading, like `_recover`
 
@@ -160,6 +161,11 @@ class Reader:
         (self._events if self._held is None else self._held).append(event)
 
     @property
+    def opened(self) -> bool:
+        """Whether the prompt has opened a thought."""
+        return self._reasoning == "open"
+
+    @property
     def has_content(self) -> bool:
         return bool(self._said)
 
@@ -242,13 +248,47 @@ class Reader:
         table: dict[str, list[Wire]] = {}
         for wire in (self.form.wire, *self.form.also):
             table.setdefault(self.form.opener(wire), []).append(wire)
+        for bare in filter(None, map(self._without_opener, (self.form.wire, *self.form.also))):
+            table.setdefault(self.form.opener(bare), []).append(bare)
         return table
+
+    def _without_opener(self, wire: Wire) -> Wire | None:
+        """The layout without what it begins with, which models leave out, where calls can be told all the
+        same: by a marker of their own, or as objects of JSON with a marker behind them."""
+        first, last = wire.call[0], wire.call[-1]
+        if wire.section:
+            bare = Wire(wire.call, between=wire.between)
+            marked = isinstance(first, str) and len(self.form.opener(bare)) > 3
+            known = {self.form.opener(one) for one in (self.form.wire, *self.form.also)}
+            return bare if marked and self.form.opener(bare) not in known else None
+        objects = len(wire.call) == 3 and isinstance(wire.call[1], JsonCall) and isinstance(last, str)
+        return Wire(wire.call[1:], between=wire.between, guess=True) if objects and not wire.guess else None
+
+    def _inner(self) -> tuple[set[str], set[str]]:
+        """Markers that close calls, and tokens that stand in calls alone."""
+        closers = {
+            self.form.tokens(literal)[-1]
+            for wire in (self.form.wire, *self.form.also)
+            for literal in (wire.section[1] if wire.section else "", _text(wire.call[-1]))
+            if literal.strip()
+        }
+        known = {
+            *self._openers,
+            *self.form.dropped,
+            *self.form.reasoning,
+            *self.form.content,
+            self.form.prefix,
+        }
+        tokens = {*self.form.special, *self.form.embedded}
+        inner = {token for token in tokens if not any(token in (text or "") for text in known)}
+        return {text for text in closers if len(text) > 3 or text in tokens}, inner
 
     def _read(self) -> Reading[None]:
         yield from self._read_reasoning()
         lead = self.form.lead
         openers = list(self._openers)
-        stops = [*openers, *(lead + o for o in openers if lead), *self.form.dropped]
+        closers, inner = self._inner() if self._tools else (set(), set())
+        stops = [*openers, *(lead + o for o in openers if lead), *self.form.dropped, *closers, *inner]
         while True:
             stop = yield from self.source.until(stops, self.content)
             if stop is None:
@@ -256,8 +296,12 @@ class Reader:
             opener = stop[len(lead) :] if lead and stop.startswith(lead) else stop
             if opener in self._openers and (yield from self._take_calls(opener)):
                 continue
-            if stop in self.form.dropped:
+            behind_a_call = bool(self._skip) and self._waiting is not None
+            if stop in self.form.dropped or (stop in closers and behind_a_call):
                 self.source.take(len(stop))
+            elif stop in inner:
+                self.errors.append(fail(self.source, f"{stop!r} stands outside of a call", asked=False))
+                self.content(self.source.take(len(stop)))
             else:
                 self.content(self.source.take(1))
 
@@ -302,11 +346,14 @@ class Reader:
             self.source.release(mark)
         self._commit()
         if wire.guess:
-            self._skip = WHITESPACE + ";,"
+            self._skip = WHITESPACE + ";,]}"
         return True
 
-    def _recover(self, wire: Wire, error: ToolError) -> Reading[bool]:
-        """Keep the error, and find the place where reading goes on: whether that is within the section."""
+    def _recover(self, wire: Wire, error: ToolError, start: int | None) -> Reading[bool]:
+        """Keep the error, and find the place where reading goes on: whether that is within the section.
+
+        start: where the call begins.
+        """
         if self._held is not None:
             raise error
         self.errors.append(error)
@@ -317,6 +364,11 @@ class Reader:
         begun = self.calls.tokens(_text(wire.call[0])) if wire.section else ()
         # a bracket may stand anywhere in what is broken; a marker that long is meant
         ends, begins = ([t for t in tokens if len(t) > 3] for tokens in (closed[-1:], begun[:1]))
+        if wire.section and not begins and start is not None:
+            marks = [*ends, *(opener for opener in self._openers if len(opener) > 3)]
+            if (yield from passed_over(self.source, start, marks)):
+                error.passed = True
+                return True
         stop = yield from self.source.until([*ends, *begins, *self._openers], lambda text: None)
         if stop in ends:
             self.source.take(len(stop))
@@ -328,7 +380,7 @@ class Reader:
         self._events += held or []
 
     def _section(
-        self, wire: Wire, calls: CallReader, recover: Callable[[Wire, ToolError], Reading[bool]]
+        self, wire: Wire, calls: CallReader, recover: Callable[[Wire, ToolError, int | None], Reading[bool]]
     ) -> Reading[None]:
         """The calls of a section, or one call where there is none.
 
@@ -340,30 +392,31 @@ class Reader:
             if wire.section:
                 yield from calls.literal(wire.section[0])
         except ToolError as error:
-            within = yield from recover(wire, error)
+            within = yield from recover(wire, error, None)
             if not within:
                 return
         while True:
             yield from self.source.blank()
+            start = self.source.mark()
             try:
                 yield from calls.call(wire)
                 apart = True
             except ToolError as error:
-                apart = error.passed
-                if not (yield from recover(wire, error)):
+                if not (yield from recover(wire, error, start)):
                     return
+                apart = error.passed
+            finally:
+                self.source.release(start)
             if wire.section is None:
                 return
-            if (yield from calls.try_literal(wire.section[1])):
-                return
-            if apart and (yield from calls.over()):
+            if (yield from calls.ends(wire.section[1])):
                 return
             if not apart:
                 continue
             try:
                 yield from calls.literal(wire.between)
             except ToolError as error:
-                if not (yield from recover(wire, error)):
+                if not (yield from recover(wire, error, None)):
                     return
             if pythonic and (yield from calls.try_literal(wire.section[1])):  # Python's last comma
                 return

@@ -107,6 +107,15 @@ class Source:
                 return False
             yield
 
+    def within(self, text: str) -> Reading[bool]:
+        """Whether the text that is left, to its end, is a beginning of this one."""
+        while True:
+            if not text.startswith(self._text[self._at : self._at + len(text) + 1]):
+                return False
+            if self.ended:
+                return True
+            yield
+
     def accept(self, text: str) -> Reading[bool]:
         """Take the text if it comes next."""
         if (yield from self.matches(text)):

@@ -63,16 +63,19 @@ def tagged_arguments(
     loosen: Callable[[str], None],
     ends: Sequence[str] = (),
     special: Sequence[str] = (),
+    embedded: Sequence[str] = (),
+    call_heads: Sequence[str] = (),
 ) -> Node:
     """The tree of all arguments; `owner` is what errors call the tool, `literal` makes a marker's node.
 
     ends: what may follow the arguments; special: the format's special tokens.  With them, a text may hold its
     own closing marker where neither an argument nor these follow it, see `Inside`.
+    embedded, call_heads: see `bars`.
 
     The others are those of `in_order` and `member_cases`.
     """
     values: dict[str, Node] = {}
-    inside = Inside(tuple(heads(layout, schema)))
+    inside = Inside((*heads(layout, schema), *bars(layout, embedded, call_heads)))
     if ends and isinstance(literal(layout.close), Text):
         before = next(iter(re.findall(r"\S+", layout.before)))
         inside = Inside(inside.barred, (before, *ends), tuple(special))
@@ -123,16 +126,26 @@ class Inside:
         close = re.escape(layout.close)
         after = "|".join(map(re.escape, self.followers))
         stops = "|".join(map(re.escape, dict.fromkeys((*self.special, *self.followers[1:]))))
-        never = (rf"{close}[ \t\r\n]*(?:{after})", rf"(?s){close}.*(?:{stops})")
+        never = (rf"{close}[ \t\r\n]*(?i:{after})", rf"(?s){close}.*(?:{stops})")
         return RawString(schema, (*others, *self.barred), feeds, never)
 
 
 def heads(layout: Tagged, schema: Any) -> list[str]:
-    """What declared arguments begin with where values have lines of their own: no text holds it, so that an
-    argument whose closing marker is missing ends there."""
-    if not layout.middle.endswith("\n") or not isinstance(schema, Mapping):
-        return []
-    return ["\n" + layout.before + key + layout.middle.strip() for key in schema.get("properties", {})]
+    """What declared arguments begin with: no text holds it, so that an argument whose closing marker is
+    missing ends there.  Where values have lines of their own, on a line of its own."""
+    if layout.before in layout.markers:
+        return [layout.before]
+    feed = "\n" if layout.middle.endswith("\n") else ""
+    keys = schema.get("properties", {}) if isinstance(schema, Mapping) else {}
+    middles = dict.fromkeys(m.strip().partition("{")[0] for m in (layout.middle, layout.json_middle) if m)
+    return [feed + layout.before + key + middle for key in keys for middle in middles]
+
+
+def bars(layout: Tagged, embedded: Sequence[str], call_heads: Sequence[str]) -> list[str]:
+    """What no text holds besides: tokens that the layout's own markers are made of, and what a call begins
+    with, so that a value whose closing marker is missing does not take the next call along."""
+    tokens = [token for token in embedded if token in layout.before + layout.after]
+    return [*tokens, *call_heads]
 
 
 def tagged_value(

@@ -109,7 +109,7 @@ def told_reasoning(reasoning: str, prompt: str | None, form: Format) -> str:
         return "open" if prompt.endswith("<|channel|>analysis<|message|>") else "own"
     opened, closed = form.reasoning
     tail = prompt.rstrip()
-    if tail.endswith(closed):
+    if tail.endswith(closed.rstrip()):
         return "none"
     # earlier in a prompt a marker may just be spoken of
-    return "open" if tail.endswith(opened) else "own"
+    return "open" if tail.endswith(opened.rstrip()) else "own"

@@ -25,6 +25,7 @@ FORMAT = Format(
                 close="</cofl:value>",
                 close_item="</cofl:value>",
                 marker="</cofl:value>",
+                outer=("<cofl:tool_call ", "</cofl:tool_call>"),
                 kinds=("raw", "json", "dict", "list"),
             ),
             _END,

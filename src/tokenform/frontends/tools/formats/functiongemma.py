@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from tokenform.frontends.tools.layout import Format, MarkedArguments, Name, Wire
 
+_CALL = ("<start_function_call>", "<end_function_call>")
+
 FORMAT = Format(
     name="functiongemma",
     models="FunctionGemma",
@@ -15,11 +17,16 @@ FORMAT = Format(
         call=(
             "<start_function_call>call:",
             Name(),
-            MarkedArguments("<escape>", "<escape>", marked_json=True),
+            MarkedArguments(
+                "<escape>",
+                "<escape>",
+                marked_json=True,
+                markers=_CALL,
+            ),
             "<end_function_call>",
         ),
     ),
-    special=("<start_function_call>", "<end_function_call>", "<escape>", "<think>", "</think>"),
+    special=(*_CALL, "<escape>", "<think>", "</think>"),
     dropped=("<start_function_response>", "<end_of_turn>", "<eos>"),
     template=("<start_function_call>",),
 )

@@ -9,7 +9,7 @@ from __future__ import annotations
 from tokenform.frontends.tools.layout import Either, Format, MarkedArguments, Name, Wire
 
 _END = Either(("<tool_call|>", "<turn|>"))
-_ARGUMENTS = MarkedArguments('<|"|>', '<|"|>')
+_ARGUMENTS = MarkedArguments('<|"|>', '<|"|>', markers=("<|tool_call>", "<tool_call|>"))
 
 FORMAT = Format(
     name="gemma4",

@@ -1,0 +1,257 @@
+"""Arguments as marked-up elements, read one by one.
+
+Purpose: the reader of what `tagged.py` writes.
+Invariant: a raw value ends at its closing marker, where something follows that may; at the head of another
+argument where the marker is missing; and never holds the head of a call or a token that only markers have.
+Complexity: linear in the text; a marker that nothing follows is looked at once more.
+Rejected: the first closing marker as the end (values hold what looks like one), and the last (where a call is
+broken it is that of another call).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from tokenform.errors import ToolError
+from tokenform.frontends.tools.conjuncts import TYPES
+from tokenform.frontends.tools.judge import fault
+from tokenform.frontends.tools.layout import Tagged
+from tokenform.frontends.tools.read_arguments import Argument, Arguments
+from tokenform.frontends.tools.read_values import fail, inside_string, json_value, object_in_string
+from tokenform.frontends.tools.source import Reading
+from tokenform.frontends.tools.tagged import bars, heads
+
+if TYPE_CHECKING:
+    from tokenform.frontends.tools.read_call import CallReader
+
+_WORDS = {"true": True, "false": False, "none": None, "null": None}
+
+
+class TaggedReader:
+    """Reads the arguments of one tool in one layout.
+
+    ends: what may follow the arguments.  call_heads: what a call of the format begins with.
+    """
+
+    def __init__(
+        self,
+        calls: CallReader,
+        layout: Tagged,
+        known: Arguments,
+        ends: tuple[str, ...],
+        call_heads: tuple[str, ...],
+    ) -> None:
+        self.calls, self.layout, self.known = calls, layout, known
+        self.ends, self.call_heads = ends, call_heads
+        self.source = calls.source
+        self._emit: Callable[[str], None] = calls.fragment
+
+    def arguments(self) -> Reading[None]:
+        """All of them, as one object of JSON."""
+        self.known.begin()
+        seen: set[str] = set()
+        yield from self.source.blank()
+        if (yield from self.source.matches("{")):
+            yield from self.calls.object(self.calls.fragment)
+            return
+        self.calls.fragment("{")
+        while (yield from self.calls.try_literal(self.layout.before)):
+            key = yield from self._key()
+            if not key or (key in seen and self.known[key].declared):
+                raise fail(
+                    self.source, f"the argument {key!r} is given twice" if key else "an argument needs a name"
+                )
+            between, name = ", " if seen else "", json.dumps(key, ensure_ascii=False)
+            taken: list[str] = []
+            if key in self.layout.wrappers and not self.known[key].declared:
+                self._emit = taken.append
+                yield from self._value(key)
+                value = "".join(taken)
+                inside = self._unwrapped(value)
+                seen |= set(inside) or {key}
+                text = json.dumps(inside, ensure_ascii=False)[1:-1] if inside else f"{name}: {value}"
+                self.calls.fragment(between + text)
+                continue
+            self.calls.fragment(f"{between}{name}: ")
+            seen.add(key)
+
+            def emit(text: str, taken: list[str] = taken) -> None:
+                taken.append(text)
+                self.calls.fragment(text)
+
+            self._emit = emit
+            yield from self._value(key)
+            self.known.leave(key, "".join(taken))
+        self.calls.fragment("}")
+
+    def _key(self) -> Reading[str]:
+        """The name of an argument, which holds nothing that a marker begins with."""
+        taken: list[str] = []
+        middles = [m for m in (self.layout.middle, self.layout.json_middle, self.layout.open_middle) if m]
+        stops = [self.calls.tokens(m)[0].partition("{type}")[0] for m in middles]
+        stop = yield from self.source.until([*stops, "\n", "<"], taken.append)
+        if stop not in stops:
+            raise fail(self.source, f"the name of the argument {''.join(taken)!r} does not end")
+        return "".join(taken).strip()
+
+    def _unwrapped(self, text: str) -> dict[str, Any]:
+        """The arguments in an object, or in a string of one, if all are declared; else nothing."""
+        value = json.loads(object_in_string(text) or text)
+        whole = isinstance(value, dict) and all(self.known[key].declared for key in value)
+        return value if whole else {}
+
+    def _value(self, key: str) -> Reading[None]:
+        layout, argument = self.layout, self.known[key]
+        kinds = argument.kinds
+        text_only, json_only = kinds == {"string"}, False
+        if layout.json_middle is None:
+            yield from self.calls.literal(layout.middle)
+        elif (yield from self.calls.try_literal(layout.middle)):
+            text_only = "string" in kinds
+        elif layout.open_middle is None or not (yield from self.calls.try_literal(layout.open_middle)):
+            yield from self._json_middle()
+            text_only, json_only = False, True
+        if layout.middle.endswith("\n"):
+            yield from self.source.accept("\n")
+        if text_only:
+            self._emit('"')
+            yield from self._raw(lambda text: self._emit(inside_string(text)))
+            self._emit('"')
+            return
+        strings = "string" in kinds
+
+        def fits(value: Any) -> bool:
+            marked = json_only or not isinstance(value, str)
+            return not strings or (marked and fault(value, argument.text) is None)
+
+        if (json_only or kinds - {"string"}) and (yield from self._json(fits, loose=not strings)):
+            return
+        taken: list[str] = []
+        yield from self._raw(taken.append)
+        value = self._word_or_text("".join(taken), argument, key)
+        self._emit(json.dumps(value, ensure_ascii=False))
+
+    def _json_middle(self) -> Reading[None]:
+        """What stands before a JSON value."""
+        told = self.layout.json_middle or ""
+        if "{type}" in told:
+            for kind in TYPES:
+                if (yield from self.calls.try_literal(told.replace("{type}", kind))):
+                    return
+        yield from self.calls.literal(told or self.layout.middle)
+
+    def _json(self, fits: Callable[[Any], bool], loose: bool) -> Reading[bool]:
+        """A value that is JSON up to the closing marker, which may stand in its strings; False: it is none,
+        or none that fits."""
+        taken: list[str] = []
+        mark = self.source.mark()
+        found = False
+        try:
+            yield from json_value(self.source, taken.append, loose)
+            yield from self.source.blank()
+            ended = (yield from self.source.accept(self.layout.close)) or (yield from self._next())
+            found = ended and fits(json.loads("".join(taken)))
+        except (ToolError, ValueError, RecursionError):
+            found = False
+        if found:
+            self._emit("".join(taken).strip())
+        else:
+            self.source.back(mark)
+        self.source.release(mark)
+        return found
+
+    def _next(self) -> Reading[bool]:
+        """Whether another argument of the tool begins here, or the call ends."""
+        for text in (*self._heads, *self.ends):
+            if (yield from self.source.matches(text.lstrip("\n"))):
+                return True
+        return False
+
+    @cached_property
+    def _heads(self) -> list[str]:
+        return heads(self.layout, self.known.tool.parameters if self.known.tool else None)
+
+    @cached_property
+    def _stops(self) -> tuple[list[str], list[str], list[str]]:
+        """What ends a raw value: its closing markers; heads of further arguments; what it may not hold."""
+        layout = self.layout
+        ends = [layout.close, *(["\n" + layout.close] if layout.after.startswith("\n") else [])]
+        barred = bars(layout, self.calls.form.embedded, self.call_heads)
+        barred += [mark for mark in layout.markers if mark != layout.close]
+        return ends, self._heads, [text for text in barred if text not in self._heads]
+
+    def _raw(self, emit: Callable[[str], None]) -> Reading[None]:
+        """Text up to the closing marker, without the line feed that the layout writes before it."""
+        ends, begun, barred = self._stops
+        last = ""
+
+        def told(text: str) -> None:
+            nonlocal last
+            last = (last + text)[-80:]
+            emit(text)
+
+        stop = yield from self.source.until([*ends, *begun, *barred], told)
+        if stop in begun:  # the closing marker is missing: the next argument begins
+            # the line feed may be the value's own; what ends like a marker may be a misspelled one
+            doubtful = last.endswith("\n") and self.layout.after.endswith("\n")
+            if doubtful or re.search(r"</[^<>]*>\s*\Z", last):
+                raise fail(self.source, f"an argument needs {self.layout.close!r}, not {stop!r}")
+            if stop.startswith("\n"):
+                self.source.take(1)
+            return
+        if stop not in ends:
+            raise fail(
+                self.source, f"an argument needs {self.layout.close!r}" + (f", not {stop!r}" if stop else "")
+            )
+        mark, held = self.source.mark(), [self.source.take(len(stop or ""))]
+        first = len(held[0])
+        barred = list(dict.fromkeys([*barred, *begun, *self.calls.form.special, *self.ends]))
+        barred = [text for text in barred if text not in ends]
+        while not (yield from self._followed()):
+            # text that looks like the marker, if one comes that something follows
+            stop = yield from self.source.until([*ends, *barred], held.append)
+            if stop not in ends:
+                self.source.back(mark)
+                self.source.take(first)
+                held = held[:1]
+                break
+            held.append(self.source.take(len(stop or "")))
+        self.source.release(mark)
+        emit("".join(held[:-1]))
+
+    def _followed(self) -> Reading[bool]:
+        """Whether what stands here may follow an argument: another one, or the end of the call.
+
+        Raises:
+            ToolError: it is one of these but for capitals: it may be a text, and it may be misspelled.
+        """
+        mark = self.source.mark()
+        yield from self.source.blank()
+        found = (yield from self.source.peek()) == ""
+        misspelled = False
+        for text in (self.calls.tokens(self.layout.before)[0], *self.ends):
+            here = yield from self.source.peek(len(text))
+            found = found or here == text
+            misspelled = misspelled or here.lower() == text.lower()
+        self.source.back(mark)
+        self.source.release(mark)
+        if misspelled and not found:
+            raise fail(self.source, f"an argument is followed by what is spelled {here!r}")
+        return found
+
+    def _word_or_text(self, text: str, argument: Argument, key: str) -> Any:
+        """A raw value that is no JSON: the text itself where a string may stand, else a word of Python's."""
+        if "string" in argument.kinds:
+            return text
+        word = text.strip().lower()
+        if (
+            word in _WORDS
+            and argument.kinds & {"boolean", "null"}
+            and fault(_WORDS[word], argument.text) is None
+        ):
+            return _WORDS[word]
+        raise fail(self.source, f"the value of the argument {key!r} is no JSON")

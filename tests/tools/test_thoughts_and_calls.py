@@ -1,0 +1,49 @@
+"""A sample of `benchmarks/thoughts_and_calls.py`: what is left of calls with faults, and of those without."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tokenform.frontends.tools import FORMATS, tools
+from tokenform.frontends.tools.judge import byte_vocabulary
+
+from .written.rows import TOOLS, Row, good, outcome, rows, streamed_alike
+from .written.writers import WRITERS
+
+SAMPLE = list(rows(700, seed=7))
+
+
+def test_every_format_has_a_writer() -> None:
+    assert set(WRITERS) == set(FORMATS)
+
+
+@pytest.mark.parametrize(
+    "row", SAMPLE, ids=lambda row: f"{row.format}-{row.fault}-{row.choice}-{row.thought}"
+)
+def test_what_is_left_is_read_or_refused(row: Row) -> None:
+    became, why = outcome(row)
+    assert good(row, became), (became, row.output, row.turn.meant, why)
+
+
+def test_pieces_give_what_the_whole_gives() -> None:
+    assert all(map(streamed_alike, SAMPLE[::4]))
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_the_grammar_takes_what_the_template_writes(name: str) -> None:
+    automata: dict[tuple[str, str], Any] = {}
+    for row in rows(300, 3, [name]):
+        if row.fault in ("right", "other_order"):
+            key = row.choice, row.prompt
+            if key not in automata:
+                grammar = tools(
+                    TOOLS,
+                    format=name,
+                    tool_choice=row.choice,
+                    prompt=row.prompt,
+                    json_options={"order": "any"},
+                )
+                automata[key] = grammar.core.compile(byte_vocabulary())
+            assert automata[key].matches(row.output.encode()), row.output
