@@ -37,7 +37,7 @@ def accepts(shape: Shape, text: str) -> bool:
 class Matcher:
     def __init__(self, shape: Shape, text: str) -> None:
         self.shape, self.text = shape, text
-        self.specials = {n.text for n in shape.nodes() if isinstance(n, Special)}
+        self.specials = {n.text for n in shape.nodes() if isinstance(n, Special)} | {*shape.marks}
         self.memo: dict[tuple[int, int], frozenset[int]] = {}
 
     def ends(self, node: Node, at: int) -> frozenset[int]:

@@ -148,7 +148,7 @@ class Writer:
 
     def __init__(self, shape: Shape, rng: Random) -> None:
         self.shape, self.rng = shape, rng
-        self.specials = {n.text for n in shape.nodes() if isinstance(n, Special)}
+        self.specials = {n.text for n in shape.nodes() if isinstance(n, Special)} | {*shape.marks}
 
     def text(self) -> str:
         return self._text(self.shape.root, 0)

@@ -242,7 +242,7 @@ class _Compiler:
         self.shape = shape
         self.options = options
         self.rules = forms.Rules()
-        self.specials = {node.text for node in shape.nodes() if isinstance(node, Special)}
+        self.specials = {node.text for node in shape.nodes() if isinstance(node, Special)} | {*shape.marks}
         self._nodes: dict[int, str] = {}
         self._named: set[str] = set()
         self._kept: list[object] = []

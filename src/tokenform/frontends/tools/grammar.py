@@ -120,7 +120,7 @@ def _shape(
         for tool in choice.tools:
             builder.check_name(form.wire.call[1:], tool)
         return Shape(harmony.turn(builder.json, choice.tools, choice.mode, most, told), builder.rules)
-    return Shape(builder.turn(choice.mode, most, told), builder.rules, builder.notes())
+    return Shape(builder.turn(choice.mode, most, told), builder.rules, builder.notes(), form.inner)
 
 
 def _most(parallel: bool | int) -> int | None:

@@ -104,6 +104,9 @@ def read(reader: Reader) -> Generator[None, None, None]:
         head = yield from source.peek(2)
         if not head:
             return
+        if first and (yield from source.accept("assistant<|")):  # the role, which the prompt has already
+            source.back(source.position - 2)
+            head = "<|"
         if head not in ("<|", "to") and first:
             reader.content(blank)
             yield from source.until(MARKERS, reader.content)

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Union
 
 from tokenform.errors import ToolError
@@ -270,6 +271,14 @@ class Format:
             )
         if isinstance(parts[named[0]], Name) and len(parts) == named[0] + 1:
             raise ToolError(f"the format {self.name!r}: a literal or arguments must follow the name")
+
+    @cached_property
+    def inner(self) -> tuple[str, ...]:
+        """Tokens that stand in calls alone: free text holds none."""
+        wires = (self.wire, *self.also)
+        known = (*map(self.opener, wires), *self.dropped, *self.reasoning, *self.content, self.prefix or "")
+        tokens = () if self.channels else (*self.special, *self.embedded)
+        return tuple(token for token in tokens if not any(token in text for text in known))
 
     def pieces(self, literal: str) -> tuple[tuple[str, bool], ...]:
         """A literal cut at special tokens: (text, is special) in order."""

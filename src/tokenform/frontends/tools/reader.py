@@ -264,30 +264,26 @@ class Reader:
         objects = len(wire.call) == 3 and isinstance(wire.call[1], JsonCall) and isinstance(last, str)
         return Wire(wire.call[1:], between=wire.between, guess=True) if objects and not wire.guess else None
 
-    def _inner(self) -> tuple[set[str], set[str]]:
-        """Markers that close calls, and tokens that stand in calls alone."""
-        closers = {
-            self.form.tokens(literal)[-1]
+    def _closers(self) -> set[str]:
+        """Tokens that close calls and sections."""
+        literals = {
+            literal.strip()
             for wire in (self.form.wire, *self.form.also)
             for literal in (wire.section[1] if wire.section else "", _text(wire.call[-1]))
-            if literal.strip()
         }
-        known = {
-            *self._openers,
-            *self.form.dropped,
-            *self.form.reasoning,
-            *self.form.content,
-            self.form.prefix,
+        return {
+            text
+            for text in literals
+            if text in self.form.special or any(t in text for t in self.form.embedded)
         }
-        tokens = {*self.form.special, *self.form.embedded}
-        inner = {token for token in tokens if not any(token in (text or "") for text in known)}
-        return {text for text in closers if len(text) > 3 or text in tokens}, inner
 
     def _read(self) -> Reading[None]:
         yield from self._read_reasoning()
         lead = self.form.lead
         openers = list(self._openers)
-        closers, inner = self._inner() if self._tools else (set(), set())
+        # in what may be a thought that the prompt has opened, anything may be spoken of
+        sure = self._tools and not (self.form.prompt_opens and self._reasoning == "auto")
+        closers, inner = self._closers(), self.form.inner if sure else ()
         stops = [*openers, *(lead + o for o in openers if lead), *self.form.dropped, *closers, *inner]
         while True:
             stop = yield from self.source.until(stops, self.content)

@@ -168,11 +168,13 @@ class Shape:
     """A tree and the rules that it names.
 
     notes: what the schemas allow and the tree leaves out.
+    marks: special tokens that stand in no free text, besides those in the tree.
     """
 
     root: Node
     rules: Mapping[str, Node] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    marks: tuple[str, ...] = ()
 
     def nodes(self) -> Iterator[Node]:
         """Every node that the root or a rule reaches, each once."""
