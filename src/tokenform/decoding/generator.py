@@ -572,7 +572,8 @@ class Generator:
                 "Local needs the mask of every step, which a predicate does not have; "
                 "take sampler=tf.SMC() or tf.AWRS() (many draws), or tf.CARS() (exact ones)."
             )
-        automaton, told = grammar.compile(self.vocabulary, limits=limits), thinking_of(thinking)
+        automaton = (grammar := grammar.for_writing).compile(self.vocabulary, limits=limits)
+        told = thinking_of(thinking)
         ids, start = self.started(prompt, grammar, thinking, chat_options, limits)
         budget = self._prompts.room(ids, max_tokens)
         second = [] if other is None else self.started(other, grammar, thinking, chat_options)[0]

@@ -52,10 +52,12 @@ class Grammar:
         "_core",
         "_form",
         "_joined",
+        "_narrowed",
         "_notes",
         "_read",
         "_schema",
         "_source",
+        "_written",
         "parts",
         "tools",
     )
@@ -70,6 +72,7 @@ class Grammar:
         schema: Any = None,
         tools: Sequence[dict[str, Any]] = (),
         notes: Sequence[str] | None = None,
+        narrowed: Callable[[], Grammar | None] | None = None,
     ) -> None:
         self._joined = core if isinstance(core, Joined) else None
         self._core = None if isinstance(core, Joined) else core
@@ -78,6 +81,8 @@ class Grammar:
         self.tools = tools if isinstance(tools, tuple) else tuple(tools)  # `Definitions` keep their format
         self._notes = notes  # in place of the core's report, which knows no names of tools
         self._source = source
+        self._narrowed = narrowed
+        self._written: Grammar | None = None  # read when it is asked for
         self._checked = 0  # steps that checking it took, with those before it in the longest chain of & and ~
         self._read = read or _same_text
         self.parts: Parts | None = None
@@ -106,6 +111,20 @@ class Grammar:
         if automaton is None:
             automaton = self._automata.setdefault(key, self.core.compile(vocabulary, limits, True))
         return automaton
+
+    @property
+    def for_writing(self) -> Grammar:
+        """What a model writes of this grammar: for a JSON Schema whose `additional` is "auto", the documents
+        whose objects have no properties but those that they declare; else the grammar itself.
+
+        >>> import tokenform as tf
+        >>> grammar = tf.json_schema({"properties": {"a": {"type": "integer"}}})
+        >>> grammar.for_writing.source
+        '{"properties": {"a": {"type": "integer"}}, "additionalProperties": false}'
+        """
+        if self._written is None:
+            self._written = (self._narrowed and self._narrowed()) or self
+        return self._written
 
     @property
     def core(self) -> _core.Grammar:

@@ -11,12 +11,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping
-from functools import cache
+from functools import cache, partial
 from typing import Any, Literal
 
 from tokenform import _core
 from tokenform.errors import InvalidSchema, LimitExceeded, OptionError, SchemaWarning, warn_outside
 from tokenform.frontends import forms
+from tokenform.frontends.declared_keys import closed
 from tokenform.frontends.forms import Form
 from tokenform.frontends.grammar import Grammar, without_captures
 from tokenform.frontends.json_text import read_json
@@ -36,7 +37,7 @@ def json_schema(
     numbers: Literal["natural", "canonical", "any"] = "natural",
     strings: Literal["natural", "canonical", "any"] = "natural",
     formats: Literal["assert", "annotate"] = "assert",
-    additional: Literal["schema", "forbid"] = "schema",
+    additional: Literal["auto", "schema", "forbid"] = "auto",
     unsupported: Literal["refuse", "report"] = "refuse",
     pattern_dialect: Literal["auto", "ecma", "python", "rust"] = "auto",
     strict: bool = False,
@@ -61,7 +62,9 @@ def json_schema(
             control characters, `\\u` with lower-case digits for what is not ASCII and for `<`, `>`, `&`, and
             `\\/`; "canonical": only the escapes that JSON demands; "any": every escape that it has.
         formats: `format` is enforced, or only annotates.
-        additional: undeclared properties as the schema says, or never.
+        additional: undeclared properties as the schema says ("schema"), or never ("forbid").  "auto": masks
+            and checks are as the schema says; what a model writes has none in objects that name properties
+            and say nothing of others (`Grammar.for_writing`).
         unsupported: a keyword that can't be enforced is refused, or ignored and reported.
         pattern_dialect: whose reader `pattern` and `patternProperties` are written for: "ecma" (ECMA-262 with
             the `u` flag), "python" (`re`), "rust" (`regex`), or "auto": ECMA-262's, and what that refuses as
@@ -83,7 +86,7 @@ def json_schema(
         "numbers": numbers,
         "strings": strings,
         "formats": formats,
-        "additional": additional,
+        "additional": "schema" if additional == "auto" else additional,
         "unsupported": unsupported,
         "pattern_dialect": pattern_dialect,
     }
@@ -96,7 +99,17 @@ def json_schema(
     else:
         core = _core.json_schema(text, **chosen, strict=bool(strict), registry=known)
     warn_unknown(core.notes, " (strict=True refuses such keys)")
-    return Grammar(core, form=form, read=_read, source=text, schema=schema)
+    narrowed = partial(_closed, form, schema) if additional == "auto" and not registry else None
+    return Grammar(core, form=form, read=_read, source=text, schema=schema, narrowed=narrowed)
+
+
+def _closed(form: Form, schema: Schema) -> Grammar | None:
+    """The same schema with its objects closed (`declared_keys`); None where that is no other one."""
+    text = closed(form["schema"])
+    if text is None:
+        return None
+    form = {**form, "schema": text}
+    return Grammar(forms.compiled(form, "the schema"), form=form, read=_read, source=text, schema=schema)
 
 
 def warn_unknown(report: Iterable[str], advice: str = "") -> None:

@@ -70,7 +70,7 @@ class Asked:
             TokenformError: what is wrong with it, and where; `EngineError` for a fault of the engine.
         """
         try:
-            automaton = self.grammar(kind, text, **options).compile(self.ending(stop_token_ids))
+            automaton = self.grammar(kind, text, **options).for_writing.compile(self.ending(stop_token_ids))
             self._prepare(automaton)
             return automaton
         except TokenformError:

@@ -151,7 +151,7 @@ class Batching:
         """
         most = self.manager.generation_config.max_new_tokens if max_new_tokens is None else max_new_tokens
         if grammar is not None:
-            automaton = to_grammar(grammar).compile(self.vocabulary)
+            automaton = to_grammar(grammar).for_writing.compile(self.vocabulary)
             budget = None if most is None else room(automaton, most)
             options["constraint"] = Constraint(automaton, budget)
         name: str | None = self.manager.add_request(list(input_ids), max_new_tokens=most, **options)

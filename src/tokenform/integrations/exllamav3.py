@@ -46,7 +46,7 @@ class GrammarFilter(Filter):  # type: ignore[misc]
         eos_after_completed: bool = True,
     ) -> None:
         super().__init__(tokenizer, trigger_token, None, eos_after_completed)
-        self._automaton = to_grammar(grammar).compile(_vocabulary(tokenizer))
+        self._automaton = to_grammar(grammar).for_writing.compile(_vocabulary(tokenizer))
         self._mask = torch.zeros((1, self._automaton.mask_words), dtype=torch.int32)
         self._words = self._mask.numpy()
         self.text = Text(self._automaton, self._left)

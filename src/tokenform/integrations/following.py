@@ -33,7 +33,7 @@ class Following:
     """
 
     def __init__(self, grammar: Any, vocabulary: Vocabulary, *, max_tokens: int | None = None) -> None:
-        automaton = to_grammar(grammar).compile(vocabulary)
+        automaton = to_grammar(grammar).for_writing.compile(vocabulary)
         budget = None if max_tokens is None else room(automaton, max_tokens)
         self.vocabulary = vocabulary
         self._matcher = Matcher(automaton, max_tokens=budget)

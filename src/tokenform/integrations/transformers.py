@@ -94,7 +94,7 @@ class GrammarLogitsProcessor(LogitsProcessor):  # type: ignore[misc]
         several = list(grammar) if isinstance(grammar, list | tuple) else [grammar]
         if not several:
             raise OptionError("no grammar is given; pass one, or one for each prompt.")
-        self._automata = [to_grammar(one).compile(self.vocabulary) for one in several]
+        self._automata = [to_grammar(one).for_writing.compile(self.vocabulary) for one in several]
         self._max_tokens = max_tokens
         for automaton in self._automata if max_tokens is not None else ():
             check_room(automaton, max_tokens or 0)

@@ -47,6 +47,7 @@ def compiled(
 
 
 def _of_grammar(grammar: Grammar, vocabulary: Vocabulary, validators: bool) -> Constraint:
+    grammar = grammar.for_writing
     if validators and has_validators(grammar):
         return Checked(grammar, vocabulary)
     return AutomatonConstraint(grammar.compile(vocabulary))
