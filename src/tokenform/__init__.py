@@ -65,8 +65,8 @@ if TYPE_CHECKING:
         parse_tool_calls,
         tools,
     )
-    from tokenform.integrations.async_generation import AsyncGenerator, agenerate
-    from tokenform.integrations.generation import Generator, generate
+    from tokenform.integrations.async_generation import AsyncGenerator, agenerate, astream
+    from tokenform.integrations.generation import Generator, generate, sample, stream
     from tokenform.integrations.program import Program, gen, said, select
 
 _ALIGNED = (
@@ -100,10 +100,13 @@ _LATER = {
     "debug": "tokenform.decoding.debug",
     "AsyncGenerator": "tokenform.integrations.async_generation",
     "agenerate": "tokenform.integrations.async_generation",
+    "astream": "tokenform.integrations.async_generation",
     "Generator": "tokenform.integrations.generation",
     "feasible_mass": "tokenform.decoding.likelihood",
     "logprob": "tokenform.decoding.likelihood",
     "generate": "tokenform.integrations.generation",
+    "sample": "tokenform.integrations.generation",
+    "stream": "tokenform.integrations.generation",
     "Local": "tokenform.decoding",
     "Result": "tokenform.decoding",
     "Stats": "tokenform.decoding",
@@ -148,6 +151,7 @@ __all__ = [
     "advance",
     "agenerate",
     "any_text",
+    "astream",
     "cache_dir",
     "capture",
     "choice",
@@ -175,10 +179,12 @@ __all__ = [
     "predicate",
     "regex",
     "said",
+    "sample",
     "save_trie",
     "select",
     "set_limits",
     "special_token",
+    "stream",
     "structural_tag",
     "substring",
     "targets",

@@ -162,6 +162,10 @@ class OptionError(TokenformError, ValueError):
     """An argument has a value that it can't have."""
 
 
+class UnknownOption(OptionError, TypeError):
+    """A call has no such keyword; the message names the nearest that it has."""
+
+
 class Interrupted(TokenformError):
     """The call was ended from outside; where a signal's handler raised, its exception is raised instead."""
 

@@ -60,14 +60,14 @@ def test_every_sampler_takes_predicates_and_products(writer, grammar, sampler):
 
 def test_generate_takes_samplers_and_predicates(writer):
     options = {"model": writer.model, "tokenizer": writer.vocabulary, "seed": 2, "max_tokens": 8}
-    one = tf.generate(PROMPT, grammar=asked("toy"), sampler=tf.SMC(4), **options)
+    one = tf.generate(PROMPT, schema=asked("toy"), sampler=tf.SMC(4), **options)
     assert toy_complete(one.text.encode())
-    texts = tf.generate([PROMPT, [1]], grammar=asked("toy"), sampler=tf.CARS(), **options)
+    texts = tf.generate([PROMPT, [1]], schema=asked("toy"), sampler=tf.CARS(), **options)
     assert len(texts) == 2 and all(toy_complete(result.text.encode()) for result in texts)
     with pytest.raises(errors.OptionError, match="its own temperature"):
-        tf.generate(PROMPT, grammar=asked("toy"), sampler=tf.SMC(4), temperature=0.5, **options)
+        tf.generate(PROMPT, schema=asked("toy"), sampler=tf.SMC(4), temperature=0.5, **options)
     with pytest.raises(errors.OptionError, match="Local needs the mask"):
-        tf.generate(PROMPT, grammar=asked("toy"), **options)
+        tf.generate(PROMPT, schema=asked("toy"), **options)
 
 
 def test_batched_and_async_predicates(writer):

@@ -170,7 +170,7 @@ runs: list[int] = []
 def test_a_string_in_place_of_a_type_is_refused_and_never_run(make: typing.Callable[[], typing.Any]) -> None:
     before = list(runs)
     tp = make()
-    calls = [lambda: tf.from_type(tp), lambda: tf.generate("", type=tp)]
+    calls = [lambda: tf.from_type(tp), lambda: tf.generate("", schema=tp)]
     for call in calls if importlib.util.find_spec("torch") else calls[:1]:  # the base package writes nothing
         with pytest.raises(errors.InvalidType, match="strings are never run"):
             call()

@@ -227,10 +227,10 @@ def test_generate_takes_each_kind_of_constraint(model, tokenizer):
     assert tf.generate("x", regex="[ab]{2}", **options).text in {"aa", "ab", "ba", "bb"}
     assert tf.generate("x", choices=["one", "two"], **options).value in {"one", "two"}
     assert set(tf.generate("x", schema=PERSON, **options).value) == set(PERSON["properties"])
-    assert isinstance(tf.generate("x", type=bool, **options).value, bool)
-    results = tf.generate(["x", "y"], grammar=[CODE, tf.choice(["z"])], **options)
+    assert isinstance(tf.generate("x", schema=bool, **options).value, bool)
+    results = tf.generate(["x", "y"], schema=[CODE, tf.choice(["z"])], **options)
     assert results[1].text == "z"
-    assert len(tf.generate("x", grammar=CODE, n=3, temperature=1.0, seed=0, **options)) == 3
+    assert len(tf.generate("x", schema=CODE, n=3, temperature=1.0, seed=0, **options)) == 3
 
 
 @pytest.mark.parametrize(
@@ -274,7 +274,7 @@ def test_a_saved_model_is_opened_by_path(tmp_path, model, tokenizer, generator):
     model.save_pretrained(tmp_path)
     tokenizer.save_pretrained(tmp_path)
     assert (
-        tf.generate("Ada", grammar=CODE, model=str(tmp_path)).tokens
+        tf.generate("Ada", schema=CODE, model=str(tmp_path)).tokens
         == generator.sample("Ada", CODE)[0].tokens
     )
 

@@ -127,7 +127,7 @@ def test_branches_share_a_beginning_and_nothing_else(random_model: tf.Generator)
 def test_a_greedy_program_is_what_generate_writes(random_model: tf.Generator) -> None:
     grammar = tf.regex("[a-z]{3,20}")
     (result,) = random_model.sample("Once", grammar, raw=True)  # a program goes on with its text
-    assert (tf.Program(random_model) + "Once" + tf.gen("x", grammar=grammar))["x"] == result.text
+    assert (tf.Program(random_model) + "Once" + tf.gen("x", schema=grammar))["x"] == result.text
 
 
 def test_what_can_not_be_added() -> None:

@@ -153,14 +153,14 @@ def test_every_call_reads_what_is_shown_and_says_so(chatting: tf.Generator, fold
             next(stream)
     except StopIteration as end:
         every.append(end.value)
-    every.append(tf.generate("Hi", grammar=grammar, model=folder, **options))
+    every.append(tf.generate("Hi", schema=grammar, model=folder, **options))
 
     async def calls() -> list[Any]:
         async with tf.AsyncGenerator(chatting) as shared:
             (one,) = await shared.sample("Hi", grammar, **options)
             streamed = shared.stream("Hi", grammar, **options)
             assert [piece async for piece in streamed]
-            return [one, streamed.result, await tf.agenerate("Hi", grammar=grammar, model=folder, **options)]
+            return [one, streamed.result, await tf.agenerate("Hi", schema=grammar, model=folder, **options)]
 
     every += asyncio.run(calls())
     assert len(every) == 7

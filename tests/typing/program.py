@@ -27,7 +27,7 @@ def written() -> str:
     assert_type(person, tf.Result[Person])
     several = tf.generate("Ada Lovelace, born 1815.", schema=Person, n=3, temperature=0.7)
     assert_type(several, list[tf.Result[Person]])
-    batch = tf.generate(["Ada", "Alan"], type=Point, seed=0)
+    batch = tf.generate(["Ada", "Alan"], schema=Point, seed=0)
     assert_type(batch, list[tf.Result[Point]])
     free = tf.generate("Is it red?", choices=["yes", "no"])
     assert_type(free.text, str)
@@ -53,7 +53,7 @@ def weather(city: str, unit: Literal["celsius", "fahrenheit"] = "celsius") -> st
 
 def called() -> list[str]:
     turn = tf.tools([weather], format="hermes", tool_choice="required")
-    result = tf.generate("The weather in Lisbon?", grammar=turn)
+    result = tf.generate("The weather in Lisbon?", schema=turn)
     return [call.name for call in result.tool_calls]
 
 
@@ -79,7 +79,7 @@ class Box:
 
 
 def forms(generator: tf.Generator) -> None:
-    colour = tf.generate("It is red.", type=Literal["red", "blue"])
+    colour = tf.generate("It is red.", schema=Literal["red", "blue"])
     assert_type(colour, tf.Result[Literal["red", "blue"]])
     either = tf.generate("Ada", schema=Person | Address)
     assert_type(either, tf.Result[Person | Address])
@@ -88,7 +88,7 @@ def forms(generator: tf.Generator) -> None:
     assert_type(tf.generate("Ada", schema=Ship), tf.Result[Ship])
     assert_type(tf.generate("Ada", schema=list[Ship] | None), tf.Result[list[Ship] | None])
     assert_type(tf.generate("Ada", schema=Box).value.size, int)
-    assert_type(tf.generate("Lisbon", type=weather), tf.Result[dict[str, Any]])
+    assert_type(tf.generate("Lisbon", schema=weather), tf.Result[dict[str, Any]])
     assert_type(generator.sample("x", Literal["a", "b"]), list[tf.Result[Literal["a", "b"]]])
     assert_type(generator.sample("x", weather), list[tf.Result[dict[str, Any]]])
     assert_type(generator.sample("x", Ship | Box), list[tf.Result[Ship | Box]])
@@ -102,8 +102,8 @@ async def awaited() -> int:
     person = await tf.agenerate("Ada Lovelace, born 1815.", schema=Person)
     assert_type(person, tf.Result[Person])
     assert_type(await tf.agenerate("Ada", schema=Ship, n=2), list[tf.Result[Ship]])
-    assert_type(await tf.agenerate(["Ada"], type=Literal["a"]), list[tf.Result[Literal["a"]]])
-    assert_type(await tf.agenerate("Lisbon", type=weather), tf.Result[dict[str, Any]])
+    assert_type(await tf.agenerate(["Ada"], schema=Literal["a"]), list[tf.Result[Literal["a"]]])
+    assert_type(await tf.agenerate("Lisbon", schema=weather), tf.Result[dict[str, Any]])
     async with tf.AsyncGenerator() as generator:
         async for piece in generator.stream("Ada"):
             print(piece)
@@ -118,7 +118,7 @@ def grown(generator: tf.Generator) -> str:
         names += person.name
     for piece in generator.stream("Ada", logprobs=False):
         assert_type(piece, str)
-    address = tf.generate("London", type=Address, on_invalid="return", max_tries=10)
+    address = tf.generate("London", schema=Address, on_invalid="return", max_tries=10)
     assert_type(address, tf.Result[Address])
     assert_type(address.valid_share, float | None)
     return names + address.value["city"]

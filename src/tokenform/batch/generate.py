@@ -22,7 +22,7 @@ import numpy as np
 from tokenform.batch.opening import name_of, open_writer, portable
 from tokenform.batch.rows import Request, plain, requests_of, text_of
 from tokenform.errors import ModelError, OptionError, TokenformError, extras
-from tokenform.frontends import Grammar, from_type, json_schema, one_constraint
+from tokenform.frontends import Grammar, from_type, json_schema, one_constraint, to_constraint
 from tokenform.frontends.python_types import is_type
 
 Row = Mapping[str, Any]
@@ -66,9 +66,9 @@ class Generate:
     def __init__(
         self,
         model: Any = None,
-        grammar: Any = None,
-        *,
         schema: Any = None,
+        *,
+        grammar: Any = None,
         regex: str | None = None,
         choices: Sequence[str] | None = None,
         spelling: Mapping[str, Any] | None = None,
@@ -96,7 +96,7 @@ class Generate:
         if sampler is not None and (temperature != 0.0 or top_p != 1.0):
             raise OptionError("a sampler has its own temperature and truncation; give them to it.")
         self.model = portable(model)
-        self.given = {"schema": schema, "regex_pattern": regex, "choices": choices, "grammar": grammar}
+        self.given = {"schema": schema, "regex": regex, "choices": choices, "grammar": grammar}
         self.spelling = dict(spelling or {})
         self.prompt, self.key, self.output = prompt, key, output
         self.own = {"schema": schema_column, "regex": regex_column, "grammar": grammar_column}
@@ -118,12 +118,11 @@ class Generate:
         made = self.__dict__.get("_constraint")
         if made is None:
             made = one_constraint(**self.given)
-            schema = self.given["schema"]
-            if schema is not None and self.spelling:
-                made = (from_type if is_type(schema) else json_schema)(schema, **self.spelling)
-            if isinstance(made, list):
-                raise OptionError("one grammar serves all rows; give rows their own by schema_column=.")
-            self._constraint = made
+            if isinstance(made, list | tuple):
+                raise OptionError("one constraint serves all rows; give rows their own by schema_column=.")
+            if made is not None and not isinstance(made, Grammar) and self.spelling:
+                made = (from_type if is_type(made) else json_schema)(made, **self.spelling)
+            self._constraint = made = to_constraint(made)
         return made
 
     def open(self) -> Any:

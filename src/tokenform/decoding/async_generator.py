@@ -13,32 +13,23 @@ from __future__ import annotations
 import asyncio
 import functools
 import threading
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable
 from concurrent.futures import Future
 from typing import Any, Generic
 
 from typing_extensions import Self
 
-from tokenform.decoding.calls import (
-    DEFAULT_MAX_TOKENS,
-    AnySampler,
-    check_reactions,
-    check_varied,
-    ending_at,
-    given_back,
-    pair,
-    pair_one,
-    seeds_of,
-)
+from tokenform.decoding.calls import AnySampler, check_varied, pair, pair_one, seeds_of
 from tokenform.decoding.generator import Generator
 from tokenform.decoding.keyed_random import fresh_seed
-from tokenform.decoding.prompts import ShowSchema
+from tokenform.decoding.options import AGAIN, OWN, Call, with_keywords
+from tokenform.decoding.progress import Progress
 from tokenform.decoding.results import Result, T, too_long
 from tokenform.decoding.samplers.local import Local
 from tokenform.decoding.scheduler import Job, Piece, Scheduler
-from tokenform.decoding.thinking import Thinking
-from tokenform.decoding.tracing import traced
-from tokenform.decoding.validated import Again, law_of
+from tokenform.decoding.speculative.drafters.base import Nothing
+from tokenform.decoding.tracing import span_of
+from tokenform.decoding.validated import law_of
 from tokenform.errors import InvalidType, OptionError, TokenformError
 from tokenform.frontends.partial_value import MISSING, Fields, PartialValue, partial_value
 
@@ -95,106 +86,75 @@ class AsyncGenerator:
             await asyncio.shield(asyncio.wrap_future(self._opened))
         return self
 
-    async def sample(self, prompt: Any, grammar: Any = None, **options: Any) -> Any:
-        """Arguments, results and errors are those of `Generator.sample`."""
+    @with_keywords()
+    async def generate(self, prompt: Any, schema: Any = None, *, n: int = 1, **options: Any) -> Any:
+        """Arguments, results and errors are those of `Generator.generate`, but that the size of the batch is
+        the generator's."""
+        return await self._written(prompt, Call.of(schema, {"n": n, **options}), listed=False)
+
+    __call__ = generate
+
+    @with_keywords()
+    async def sample(self, prompt: Any, schema: Any = None, *, n: int = 1, **options: Any) -> Any:
+        """As `generate`; gives lists as `Generator.sample` does."""
+        return await self._written(prompt, Call.of(schema, {"n": n, **options}), listed=True)
+
+    async def _written(self, prompt: Any, call: Call, *, listed: bool) -> Any:
+        _check_shared(call)
         await self.opened()
-        return await self._sample(prompt, grammar, **options)
+        with span_of(self.generator, prompt, call.schema, call.given) as ended:
+            # in a thread: a large type takes a second to read
+            prompts, grammars, batched = await asyncio.to_thread(
+                lambda: pair(prompt, call.constraint, call.on_error)
+            )
+            prompts = self.generator.framed(prompts, call.raw, call.system, call.show_schema)
+            chosen = self.generator.check_sampler(call.sampler_of(self.generator.sampler))
+            check_varied(call.n, chosen)
+            others = self.generator.mixing.prompts(call.companion_prompt, len(prompts))
+            seeds = [fresh_seed() if one is None else one for one in seeds_of(call.seed, len(prompts))]
+            with Progress(len(prompts), call.progress) as bar:
 
-    @traced
-    async def _sample(
-        self,
-        prompt: Any,
-        grammar: Any = None,
-        *,
-        n: int = 1,
-        seed: int | Sequence[int] | None = None,
-        max_tokens: int = DEFAULT_MAX_TOKENS,
-        sampler: AnySampler | None = None,
-        stop: str | Sequence[str] = (),
-        on_error: str = "raise",
-        on_invalid: str = "resample",
-        feedback: bool = False,
-        max_tries: int | None = None,
-        max_seconds: float | None = None,
-        on_length: str = "return",
-        logprobs: bool = True,
-        raw: bool | None = None,
-        system: str | None = None,
-        show_schema: ShowSchema | None = None,
-        thinking: Thinking | bool | int | None = None,
-        chat_options: Mapping[str, Any] | None = None,
-    ) -> Any:
-        check_reactions(on_error, on_invalid, on_length)
-        tries = {"feedback": feedback, "max_tries": max_tries, "max_seconds": max_seconds}
-        # in a thread: a large type takes a second to read
-        prompts, grammars, batched = await asyncio.to_thread(
-            lambda: pair(prompt, ending_at(stop, grammar), on_error)
-        )
-        prompts = self.generator.framed(prompts, raw, system, show_schema)
-        seeds = seeds_of(seed, len(prompts))
-        chosen = self.generator.chosen(sampler)
-        check_varied(n, chosen)
-        again = Again(on_invalid, feedback, max_tries, max_seconds, stop)
+                async def one(number: int) -> list[Any]:
+                    # free text is made again of its stops
+                    asked = prompts[number], None if call.stop else grammars[number]
+                    results = await self._of_prompt(*asked, others[number], seeds[number], chosen, call)
+                    bar.advance(None)
+                    return results
 
-        alone: Callable[..., list[Any]] = self.generator.sample
+                written = await asyncio.gather(*(one(number) for number in range(len(prompts))))
+            return ended(call.given_back(list(written), batched, listed=listed))
 
-        async def one(number: int) -> list[Any]:
-            key = seeds[number]
-            options = {
-                "n": n,
-                "seed": fresh_seed() if key is None else key,
-                "max_tokens": max_tokens,
-                "sampler": sampler,
-                "logprobs": logprobs,
-                "thinking": thinking,
-                "chat_options": chat_options,
-            }
-            bare = None if stop else grammars[number]  # free text is made again of its stops
-            if isinstance(bare, TokenformError):
-                return [bare] * n
-            call = (prompts[number], bare)
-            try:
-                law = law_of(chosen, bare, again) if isinstance(chosen, Local) else chosen
-                job = await self._submitted(*call, **options | {"sampler": law}, stop=stop)
-                results = await asyncio.wrap_future(job.future)
-                return [*results]
-            except InvalidType:  # the texts are drawn again, as a call alone would
-                redrawn = {**options, "on_error": "return", "on_invalid": on_invalid, **tries}
-                return await asyncio.to_thread(functools.partial(alone, *call, **redrawn))
-            except TokenformError as error:
-                return [error] * n
+    async def _of_prompt(
+        self, prompt: Any, grammar: Any, other: Any, seed: int, chosen: AnySampler, call: Call
+    ) -> list[Any]:
+        """The results or errors of one prompt."""
+        if isinstance(grammar, TokenformError):
+            return [grammar] * call.n
+        options: dict[str, Any] = {"n": call.n, "seed": seed, "max_tokens": call.max_tokens, **call.chat}
+        options |= {"logprobs": call.logprobs, "companion_prompt": other}
+        law, drafter = chosen, None
+        if isinstance(chosen, Local):
+            law, drafter = law_of(chosen, grammar, call.again), drafter_of(call)
+        try:
+            job = await self._submitted(
+                prompt, grammar, **options, sampler=law, stop=call.stop, drafter=drafter
+            )
+            return [*await asyncio.wrap_future(job.future)]
+        except InvalidType:  # the texts are drawn again, as a call alone would
+            options |= {name: getattr(call, name) for name in AGAIN}
+            options |= {"sampler": chosen, "on_error": "return", "progress": False}
+            alone: Callable[..., list[Any]] = self.generator.sample
+            return await asyncio.to_thread(functools.partial(alone, prompt, grammar, **options))
+        except TokenformError as error:
+            return [error] * call.n
 
-        written = await asyncio.gather(*(one(number) for number in range(len(prompts))))
-        return given_back(list(written), batched, on_error, on_length)
-
+    @with_keywords(streamed=True)
     def stream(
-        self,
-        prompt: Any,
-        grammar: Any = None,
-        *,
-        seed: int | None = None,
-        max_tokens: int = DEFAULT_MAX_TOKENS,
-        sampler: AnySampler | None = None,
-        stop: str | Sequence[str] = (),
-        on_length: str = "return",
-        partial: bool = False,
-        on_field: Mapping[str, Callable[[Any], Any]] | None = None,
-        logprobs: bool = True,
-        raw: bool | None = None,
-        system: str | None = None,
-        show_schema: ShowSchema | None = None,
-        thinking: Thinking | bool | int | None = None,
-        chat_options: Mapping[str, Any] | None = None,
-        on_reasoning: Callable[[str], Any] | None = None,
+        self, prompt: Any, schema: Any = None, *, partial: bool = False, **options: Any
     ) -> AsyncStream[Any]:
         """One text for one prompt as it is written; arguments are those of `Generator.stream`."""
-        if on_field is not None and not partial:
-            raise OptionError("on_field= is for streams of values; add partial=True.")
-        check_reactions(on_length=on_length)
-        options: dict[str, Any] = {"seed": seed, "max_tokens": max_tokens, "sampler": sampler, "stop": stop}
-        options |= {"logprobs": logprobs, "thinking": thinking, "chat_options": chat_options}
-        shown, fields = (raw, system, show_schema), Fields(on_field) if partial else None
-        return AsyncStream(self, (prompt, grammar), shown, options, fields, on_length, on_reasoning)
+        call = Call.of(schema, {"partial": partial, **options}, streamed=True)
+        return AsyncStream(lambda: self, prompt, call)
 
     async def aclose(self) -> None:
         """Ends what is being written; nothing more is taken."""
@@ -223,6 +183,19 @@ class AsyncGenerator:
             raise
 
 
+def _check_shared(call: Call) -> None:
+    if call.batch_size is not None:
+        raise OptionError(
+            "batch_size= is not for one of several calls at once: their texts run as one batch; give it to "
+            "the generator."
+        )
+
+
+def drafter_of(call: Call) -> Any:
+    """The drafter of a job of this call; None: the generator's."""
+    return None if call.drafter in (OWN, "auto") else call.drafter or Nothing()
+
+
 def _in_a_loop() -> bool:
     try:
         asyncio.get_running_loop()
@@ -240,18 +213,10 @@ class AsyncStream(Generic[T]):
         result: the text's, once the stream has ended.
     """
 
-    def __init__(
-        self,
-        owner: AsyncGenerator,
-        call: tuple[Any, Any],
-        shown: tuple[bool | None, str | None, ShowSchema | None],
-        options: dict[str, Any],
-        fields: Fields | None,
-        on_length: str = "return",
-        on_reasoning: Callable[[str], Any] | None = None,
-    ) -> None:
-        self._owner, self._call, self._shown, self._options = owner, call, shown, options
-        self._fields, self._on_length, self._on_reasoning = fields, on_length, on_reasoning
+    def __init__(self, open_it: Callable[[], AsyncGenerator], prompt: Any, call: Call) -> None:
+        _check_shared(call)
+        self._open, self._prompt, self._call = open_it, prompt, call
+        self._fields = Fields(call.on_field) if call.partial else None
         self._reader: PartialValue | None = None
         self._job: Job | None = None
         self._over = False
@@ -282,7 +247,7 @@ class AsyncStream(Generic[T]):
                 return value  # type: ignore[no-any-return]
         if not self._over:
             self._over = await self._pieces.get() is None  # the job's own end, which closes its span
-            if self._on_length == "raise" and self.result.reason == "length":
+            if self._call.on_length == "raise" and self.result.reason == "length":
                 raise too_long(self.result)
         raise StopAsyncIteration
 
@@ -308,19 +273,26 @@ class AsyncStream(Generic[T]):
             if not loop.is_closed():
                 loop.call_soon_threadsafe(pieces.put_nowait, piece)
 
-        await self._owner.opened()
-        prompt, constraint = await asyncio.to_thread(self._read)
-        self._job = await self._owner._submitted(prompt, constraint, **self._options, listener=told)
+        owner = await (await asyncio.to_thread(self._open)).opened()
+        call, generator = self._call, owner.generator
+        prompt, constraint = await asyncio.to_thread(self._read, generator)
+        (other,) = generator.mixing.prompts(call.companion_prompt, 1)
+        options: dict[str, Any] = {"seed": call.seed, "max_tokens": call.max_tokens, "stop": call.stop}
+        options |= {"logprobs": call.logprobs, "companion_prompt": other, **call.chat}
+        sampler, drafter = call.sampler_of(generator.sampler), drafter_of(call)
+        self._job = await owner._submitted(
+            prompt, constraint, **options, sampler=sampler, drafter=drafter, listener=told
+        )
         self._job.future.add_done_callback(lambda _: told(None))
 
-    def _read(self) -> tuple[Any, Any]:
+    def _read(self, generator: Generator) -> tuple[Any, Any]:
         """The prompt and its grammar, in a thread; free text is made again of its stops."""
-        (prompt, grammar), stop = self._call, self._options["stop"]
-        prompt, constraint = pair_one(prompt, ending_at(stop, grammar), "stream")
-        (prompt,) = self._owner.generator.framed([prompt], *self._shown)
+        call = self._call
+        prompt, constraint = pair_one(self._prompt, call.constraint, "stream")
+        (prompt,) = generator.framed([prompt], call.raw, call.system, call.show_schema)
         if self._fields is not None:
             self._reader = partial_value(constraint, self._fields.tell)
-        return prompt, None if stop else constraint
+        return prompt, None if call.stop else constraint
 
     async def _next(self) -> Piece:
         assert self._job is not None
@@ -335,8 +307,8 @@ class AsyncStream(Generic[T]):
 
     def _value(self, piece: Piece) -> Any:
         if piece.thought:
-            if piece.text and self._on_reasoning is not None:
-                self._on_reasoning(piece.text)
+            if piece.text and self._call.on_reasoning is not None:
+                self._call.on_reasoning(piece.text)
             return MISSING
         self.result = piece.result
         if self._reader is None:

@@ -1,19 +1,17 @@
-"""What a call gives and takes: one prompt and grammar or lists of them, seeds, texts to stop at, results.
+"""What a call takes: one prompt and grammar or lists of them, seeds, texts to stop at.
 
 Invariant: an entry's results stand where the entry did.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from numbers import Integral
-from typing import Any, TypedDict
+from typing import Any
 
 from tokenform.decoding.aligned.sampler import AlignedSampler
-from tokenform.decoding.prompts import ShowSchema, is_batch
-from tokenform.decoding.results import Result, too_long
+from tokenform.decoding.prompts import is_batch
 from tokenform.decoding.samplers.local import Local
-from tokenform.decoding.thinking import Thinking
 from tokenform.engine import Grammar
 from tokenform.errors import OptionError, TokenformError, warn_outside
 from tokenform.frontends import Condition, to_constraint
@@ -23,49 +21,6 @@ DEFAULT_MAX_TOKENS = 512
 
 Constraint = Grammar | Condition
 AnySampler = Local | AlignedSampler
-
-
-class SampleOptions(TypedDict, total=False):
-    """The options of `Generator.sample`, for type checkers."""
-
-    n: int
-    seed: int | Sequence[int] | None
-    max_tokens: int
-    sampler: AnySampler | None
-    progress: bool | None
-    companion_prompt: Any
-    stop: str | Sequence[str]
-    on_error: str
-    on_invalid: str
-    feedback: bool
-    max_tries: int | None
-    max_seconds: float | None
-    on_length: str
-    logprobs: bool
-    raw: bool | None
-    system: str | None
-    show_schema: ShowSchema | None
-    thinking: Thinking | bool | int | None
-    chat_options: Mapping[str, Any] | None
-
-
-class StreamOptions(TypedDict, total=False):
-    """The options of `Generator.stream`, for type checkers."""
-
-    seed: int | None
-    max_tokens: int
-    sampler: AnySampler | None
-    companion_prompt: Any
-    stop: str | Sequence[str]
-    on_length: str
-    on_field: Mapping[str, Callable[[Any], Any]] | None
-    logprobs: bool
-    raw: bool | None
-    system: str | None
-    show_schema: ShowSchema | None
-    thinking: Thinking | bool | int | None
-    chat_options: Mapping[str, Any] | None
-    on_reasoning: Callable[[str], Any] | None
 
 
 def check_counts(**counts: Any) -> None:
@@ -137,21 +92,6 @@ def ending_at(stop: str | Sequence[str], grammar: Any) -> Any:
     for one in listed[1:]:
         holding = holding | contains(one)
     return until(listed) | ~holding
-
-
-def given_back(written: list[list[Any]], batched: bool, on_error: str, on_length: str = "return") -> Any:
-    """Results and errors of all texts, those of a prompt together, as `sample` gives them back."""
-    if on_length == "raise":
-        written = [
-            [too_long(one) if isinstance(one, Result) and one.reason == "length" else one for one in group]
-            for group in written
-        ]
-    failed = next((one for group in written for one in group if isinstance(one, TokenformError)), None)
-    if failed is None or on_error == "return":
-        return written if batched else written[0]
-    written = [[None if isinstance(one, TokenformError) else one for one in group] for group in written]
-    failed.results = written if batched else written[0]
-    raise failed
 
 
 def pair(prompt: Any, grammar: Any, on_error: str = "raise") -> tuple[list[Any], list[Any], bool]:

@@ -41,15 +41,17 @@ class Decoders:
         self._model, self._vocabulary, self._tokenizer = model, vocabulary, tokenizer
         self.prompts, self._of_thread = PromptCache(prompts), threading.local()
 
-    def make(self, own: Generator, chosen: Local, rows: int, *, joining: bool = False) -> Decoder:
+    def make(
+        self, own: Generator, chosen: Local, rows: int, *, drafter: Any, joining: bool = False
+    ) -> Decoder:
         """What runs rows.
 
         Args:
             own: the generator, for its options.
             rows: how many run together.
+            drafter: guesses; "auto" the default one, where drafts pay.
             joining: they come and go one by one, and perhaps in another thread than the generator's calls.
         """
-        drafter = own.drafter
         backbone = Backbone(
             self._model, prompts=self.prompts, size=self._vocabulary.size, compiled=self._compiled
         )

@@ -23,11 +23,8 @@ from tokenform.engine import Grammar
 from tokenform.errors import InvalidType, OptionError, TokenformError
 
 if TYPE_CHECKING:
+    from tokenform.decoding.again import Again
     from tokenform.decoding.generator import Generator
-    from tokenform.decoding.validated import Again
-
-TURNS = 3
-"""Most turns, where nothing is said."""
 
 
 def check_answerable(prompt: Any) -> None:

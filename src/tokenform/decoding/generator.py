@@ -12,9 +12,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Generator as Yields
-from typing import Any, Literal, overload
-
-from typing_extensions import TypeForm, Unpack
+from typing import Any, Literal
 
 from tokenform.decoding.aligned.backbone_lm import BackboneLM
 from tokenform.decoding.aligned.conditions import compiled
@@ -26,13 +24,8 @@ from tokenform.decoding.calls import (
     DEFAULT_MAX_TOKENS,
     AnySampler,
     Constraint,
-    SampleOptions,
-    StreamOptions,
     check_counts,
-    check_reactions,
     check_varied,
-    ending_at,
-    given_back,
     pair,
     pair_one,
     seeds_of,
@@ -45,11 +38,11 @@ from tokenform.decoding.draws import Transform
 from tokenform.decoding.feedback import check_answerable
 from tokenform.decoding.keyed_random import fresh_seed
 from tokenform.decoding.mixing import Mixing
+from tokenform.decoding.options import OWN, Call, check_drafter, drawn_with
 from tokenform.decoding.partial import Partials
 from tokenform.decoding.pieces import TextPieces
 from tokenform.decoding.progress import Progress
 from tokenform.decoding.prompts import (
-    Prompt,
     PromptFormat,
     PromptOptions,
     PromptReader,
@@ -58,7 +51,7 @@ from tokenform.decoding.prompts import (
     framed,
 )
 from tokenform.decoding.result_of import result_of
-from tokenform.decoding.results import Result, T, too_long
+from tokenform.decoding.results import Result, too_long
 from tokenform.decoding.row import Row, check_room, check_shortest
 from tokenform.decoding.samplers.local import Local
 from tokenform.decoding.speculative.backbone import check_model
@@ -67,13 +60,13 @@ from tokenform.decoding.speculative.policies import Policy
 from tokenform.decoding.speculative.targets import Mixture, Penalties
 from tokenform.decoding.speculative.verifiers import Verifier
 from tokenform.decoding.thinking import Start, Thinking, Thoughts, thinking_of
-from tokenform.decoding.tracing import span_of, traced
-from tokenform.decoding.validated import Again, law_of, settled
+from tokenform.decoding.tracing import span_of
+from tokenform.decoding.validated import law_of, settled
 from tokenform.decoding.weighted import all_weighted
+from tokenform.decoding.writing import Writing
 from tokenform.engine import Limits, Vocabulary
 from tokenform.errors import (
     BudgetTooSmall,
-    DrafterError,
     ModelError,
     OptionError,
     TokenformError,
@@ -81,7 +74,7 @@ from tokenform.errors import (
 from tokenform.frontends import Condition, to_constraint
 
 
-class Generator:
+class Generator(Writing):
     """Writes texts with a causal language model.
 
     Args:
@@ -90,6 +83,7 @@ class Generator:
         sampler: how texts are drawn: `Local`, token by token; or a sampler of weighted or exact draws (ASAp,
             CARS, AWRS, SMC, MCMC, Beam); or "model": temperature and truncation that the model's
             generation_config recommends.  Greedy where none is given.
+        temperature, top_k, top_p, min_p: those of a `Local`, in place of a sampler.
         drafter: guesses tokens that are then scored together, which changes no text: "auto" looks up what
             the grammar forces and what stood in the text before; None is plain decoding; or a drafter of
             `tokenform.drafters`.  Where "auto" can't run a model exactly, decoding is plain.
@@ -126,6 +120,10 @@ class Generator:
         tokenizer: Any,
         *,
         sampler: AnySampler | Literal["model"] | None = None,
+        temperature: float | None = None,
+        top_k: int | None = None,
+        top_p: float | None = None,
+        min_p: float | None = None,
         drafter: Any = "auto",
         verifier: Verifier | None = None,
         policy: Callable[[], Policy] | None = None,
@@ -144,10 +142,7 @@ class Generator:
     ) -> None:
         if tokenizer is None:
             raise ModelError("a model needs its tokenizer; pass tokenizer=, or a Vocabulary for bare ids.")
-        if isinstance(drafter, str) and drafter != "auto":
-            raise DrafterError(f"drafter={drafter!r} is not known; choose 'auto', None or a drafter.")
-        if drafter is not None and drafter != "auto" and not hasattr(drafter, "session"):
-            raise DrafterError(f"{type(drafter).__name__} is no drafter; see tokenform.drafters.")
+        check_drafter(drafter)
         if verifier is not None and not isinstance(verifier, Verifier):
             known = "tokenform.decoding.speculative.verifiers"
             raise OptionError(f"{type(verifier).__name__} is no rule of acceptance; see {known}.")
@@ -165,7 +160,8 @@ class Generator:
         self.vocabulary = (
             tokenizer if isinstance(tokenizer, Vocabulary) else read_vocabulary(model, tokenizer)
         )
-        self.sampler = sampler if sampler is not None else Local(temperature=0.0)
+        drawing = {"temperature": temperature, "top_k": top_k, "top_p": top_p, "min_p": min_p}
+        self.sampler = drawn_with(sampler, Local(temperature=0.0), **drawing)
         self.batch_size = batch_size
         self.transforms = tuple(transforms)
         self.mixing = Mixing(mixture, companion, penalties)
@@ -186,230 +182,94 @@ class Generator:
         model, tokens = type(self.model).__name__, self.vocabulary.size
         return f"<{type(self).__name__} of {model}, {tokens:,} tokens, {self.sampler!r}>"
 
-    @overload
-    def sample(
-        self, prompt: list[str] | list[list[int]], grammar: TypeForm[T], **options: Unpack[SampleOptions]
-    ) -> list[list[Result[T]]]: ...
-    @overload
-    def sample(
-        self, prompt: list[str] | list[list[int]], grammar: Any = None, **options: Unpack[SampleOptions]
-    ) -> list[list[Result]]: ...
-    @overload
-    def sample(
-        self, prompt: Any, grammar: list[Any] | tuple[Any, ...], **options: Unpack[SampleOptions]
-    ) -> list[list[Result]]: ...
-    @overload
-    def sample(  # type: ignore[overload-overlap]
-        self, prompt: Prompt, grammar: TypeForm[T], **options: Unpack[SampleOptions]
-    ) -> list[Result[T]]: ...
-    @overload
-    def sample(
-        self, prompt: Prompt, grammar: Callable[..., Any], **options: Unpack[SampleOptions]
-    ) -> list[Result[dict[str, Any]]]: ...
-    @overload
-    def sample(
-        self, prompt: Prompt, grammar: Any = None, **options: Unpack[SampleOptions]
-    ) -> list[Result]: ...
-    @traced
-    def sample(
-        self,
-        prompt: Any,
-        grammar: Any = None,
-        *,
-        n: int = 1,
-        seed: int | Sequence[int] | None = None,
-        max_tokens: int = DEFAULT_MAX_TOKENS,
-        sampler: AnySampler | None = None,
-        progress: bool | None = None,
-        companion_prompt: Any = None,
-        stop: str | Sequence[str] = (),
-        on_error: str = "raise",
-        on_invalid: str = "resample",
-        feedback: bool = False,
-        max_tries: int | None = None,
-        max_seconds: float | None = None,
-        on_length: str = "return",
-        logprobs: bool = True,
-        raw: bool | None = None,
-        system: str | None = None,
-        show_schema: ShowSchema | None = None,
-        thinking: Thinking | bool | int | None = None,
-        chat_options: Mapping[str, Any] | None = None,
-    ) -> Any:
-        """Write n texts for a prompt.
+    def write(self, prompt: Any, call: Call, *, listed: bool = False) -> Any:
+        """The texts of a call; see `Writing.generate`.
 
         Args:
-            prompt: text, chat messages or token ids; or a list of prompts.  For a tokenizer with a chat
-                template a text is a user's message.
-            grammar: a grammar, schema or type; None for any text; a `predicate`, for samplers other than
-                `Local`; or a list of them.  A list of prompts and a list of grammars are paired; one prompt
-                or grammar beside a list serves each entry.
-            n: texts for each prompt.
-            seed: key of the draws: the same seed gives the same texts, whatever else is in the batch.  Equal
-                prompts of a list have equal texts; None draws a fresh seed for each prompt.  Or a list of
-                seeds, one for each prompt.
-            max_tokens: most tokens of a text (end-of-text excluded); texts are complete within it.
-            sampler: in place of the generator's own, for this call.
-            progress: show a bar; None shows one for long batches on a terminal.
-            companion_prompt: what the mixture's companion reads in place of the prompt; or a list of them.
-            stop: without a grammar: texts at which a text ends; it is given back without them.
-            on_error: what an error of one text means for a batch: "raise" raises it when all other texts are
-                written (they are in its attribute `results`, with None in its place); "return" puts it in
-                the place of its result.
-            on_invalid: what becomes of a text that validators of the type refuse: "resample" draws another,
-                with a temperature from the distribution given that they accept; "return" gives it back, with
-                `Result.error`; "raise" makes it an error.
-            feedback: show the model what validators refuse and why, as a second turn, and let it write anew,
-                instead of drawing by rejection.
-            max_tries: most further attempts at a text that validators refuse, after which it is an error;
-                None: 50, with `feedback` 3 turns.
-            max_seconds: most seconds for all such attempts of a call; None: any time.
-            on_length: what becomes of a text into which `max_tokens` cut: "return" gives it back, complete,
-                with the reason "length" and what the budget made of it in `Result.cut`; "raise" makes it an
-                error, which has it as `result`.
-            logprobs: whether the log-probabilities of a `Local`'s tokens are told.  Without, where the
-                grammar allows few tokens only their logits are computed, which over a large vocabulary saves
-                most of a step; the texts are the same.
-            raw, system, show_schema: how the prompt is shown, see `PromptOptions`; None: as the generator has
-                it.
-            thinking: of a model that thinks, the thought before the text, which is no part of it
-                (`Result.reasoning`) and which the grammar does not bind: None: as the prompt and the model
-                have it, within three quarters of `max_tokens`; True: there is one; False: there is none, and
-                the prompt is written so; a number: there is one of so many tokens at most.
-            chat_options: arguments of the tokenizer's chat template, beside the generator's.
-        Returns:
-            list[Result] of length n, or one such list for each entry of a batch.
-        Raises:
-            BudgetTooSmall: no accepted text has so few tokens; or see `on_length`.
-            InvalidType: validators refuse a text, see `on_invalid`; it has the text and its value so far.
-            PromptTooLong, OptionError, ModelError, SamplingError, VocabularyError.
-            What a validator raises that is neither ValueError nor AssertionError, as it is.
+            listed: give a list for each prompt, also of one text.
         """
-        check_counts(n=n, max_tokens=max_tokens, max_tries=1 if max_tries is None else max_tries)
-        again = Again(on_invalid, feedback, max_tries, max_seconds, stop)
-        check_reactions(on_error, on_invalid, on_length)
-        prompts, grammars, batched = pair(prompt, ending_at(stop, grammar), on_error)
-        prompts = self.framed(prompts, raw, system, show_schema)
-        chosen, seeds = self.chosen(sampler), seeds_of(seed, len(prompts))
-        check_varied(n, chosen)
-        for one in prompts if feedback else ():
-            check_answerable(one)
-        if isinstance(chosen, AlignedSampler):
-            entries = zip(prompts, grammars, seeds, strict=True)
-            asked = [(one, made, key) for one, made, key in entries if not isinstance(made, TokenformError)]
-            told = {"thinking": thinking, "chat_options": chat_options}
-            drawn = all_weighted(self, chosen, asked, n, max_tokens, progress, on_invalid, told)
-            for (one, constraint, _), results in zip(asked, drawn, strict=True):
-                ids = self.prompt_ids(one, constraint, thinking=thinking, chat_options=chat_options)
-                read = self._prompts.shown(ids)
-                for result in results:
-                    if isinstance(result, Result):
-                        result.prompt = read
-            going = iter(drawn)
-            every = [[made] * n if isinstance(made, TokenformError) else next(going) for made in grammars]
-            return given_back(every, batched, on_error, on_length)
+        with span_of(self, prompt, call.schema, call.given) as ended:
+            prompts, grammars, batched = pair(prompt, call.constraint, call.on_error)
+            prompts = self.framed(prompts, call.raw, call.system, call.show_schema)
+            chosen, seeds = call.sampler_of(self.sampler), seeds_of(call.seed, len(prompts))
+            self.check_sampler(chosen)
+            check_varied(call.n, chosen)
+            for one in prompts if call.feedback else ():
+                check_answerable(one)
+            if isinstance(chosen, AlignedSampler):
+                written = self._weighted(chosen, prompts, grammars, seeds, call)
+            else:
+                written = self._local(chosen, prompts, grammars, seeds, call)
+            return ended(call.given_back(written, batched, listed=listed))
+
+    def _weighted(
+        self,
+        chosen: AlignedSampler,
+        prompts: list[Any],
+        grammars: list[Any],
+        seeds: Sequence[int | None],
+        call: Call,
+    ) -> list[list[Any]]:
+        """The results or errors of each prompt, of a sampler of whole texts."""
+        entries = zip(prompts, grammars, seeds, strict=True)
+        asked = [(one, made, key) for one, made, key in entries if not isinstance(made, TokenformError)]
+        drawn = all_weighted(self, chosen, asked, call)
+        for (one, constraint, _), results in zip(asked, drawn, strict=True):
+            read = self._prompts.shown(self.prompt_ids(one, constraint, **call.chat))
+            for result in results:
+                if isinstance(result, Result):
+                    result.prompt = read
+        going = iter(drawn)
+        return [[made] * call.n if isinstance(made, TokenformError) else next(going) for made in grammars]
+
+    def _local(
+        self, chosen: Local, prompts: list[Any], grammars: list[Any], seeds: Sequence[int | None], call: Call
+    ) -> list[list[Any]]:
+        """The results or errors of each prompt, token by token."""
+        n, again = call.n, call.again
+        others = self.mixing.prompts(call.companion_prompt, len(prompts))
         rows: list[Row | TokenformError] = []
-        for one, constraint, key, other in zip(
-            prompts, grammars, seeds, self.mixing.prompts(companion_prompt, len(prompts)), strict=True
-        ):
+        for one, constraint, key, other in zip(prompts, grammars, seeds, others, strict=True):
             try:
                 if isinstance(constraint, TokenformError):
                     raise constraint
                 rows += self.rows(
-                    one, constraint, n, key, max_tokens, other,
-                    logprobs=logprobs, thinking=thinking, chat_options=chat_options,
+                    one, constraint, n, key, call.max_tokens, other,
+                    logprobs=call.logprobs, drafter=call.drafter, **call.chat,
                 )  # fmt: skip
             except TokenformError as error:
-                if on_error == "raise":
+                if call.on_error == "raise":
                     raise
                 rows += [error] * n
         running = [row for row in rows if isinstance(row, Row)]
-        decoder = self.decoder(chosen, min(max(len(running), 1), self.batch_size))
+        together = call.batch_size or self.batch_size
+        decoder = self.decoder(chosen, min(max(len(running), 1), together), drafter=call.drafter)
         for row, constraint in zip(rows, (one for one in grammars for _ in range(n)), strict=True):
             if isinstance(row, Row) and (law := law_of(chosen, constraint, again)) is not chosen:
                 row.distribution = decoder.distribution(law)
-        with Progress(len(running), progress) as bar:
-            for _, token in decoder.run(running, self.batch_size):
+        with Progress(len(running), call.progress) as bar:
+            for _, token in decoder.run(running, together):
                 bar.advance(token)
             groups = [rows[start : start + n] for start in range(0, len(rows), n)]
-            written = settled(self, groups, prompts, grammars, chosen, again, bar)
-        return given_back(written, batched, on_error, on_length)
+            return settled(self, groups, prompts, grammars, chosen, again, bar)
 
-    @overload
-    def stream(
-        self,
-        prompt: Prompt,
-        grammar: TypeForm[T],
-        *,
-        partial: Literal[True],
-        **options: Unpack[StreamOptions],
-    ) -> Partials[T]: ...
-    @overload
-    def stream(
-        self, prompt: Prompt, grammar: Any = None, *, partial: Literal[True], **options: Unpack[StreamOptions]
-    ) -> Partials: ...
-    @overload
-    def stream(
-        self,
-        prompt: Prompt,
-        grammar: Any = None,
-        *,
-        partial: Literal[False] = False,
-        **options: Unpack[StreamOptions],
-    ) -> Yields[str, None, Result]: ...
-    def stream(
-        self,
-        prompt: Any,
-        grammar: Any = None,
-        *,
-        seed: int | None = None,
-        max_tokens: int = DEFAULT_MAX_TOKENS,
-        sampler: AnySampler | None = None,
-        companion_prompt: Any = None,
-        stop: str | Sequence[str] = (),
-        on_length: str = "return",
-        partial: bool = False,
-        on_field: Mapping[str, Callable[[Any], Any]] | None = None,
-        logprobs: bool = True,
-        raw: bool | None = None,
-        system: str | None = None,
-        show_schema: ShowSchema | None = None,
-        thinking: Thinking | bool | int | None = None,
-        chat_options: Mapping[str, Any] | None = None,
-        on_reasoning: Callable[[str], Any] | None = None,
-    ) -> Any:
-        """Write one text for one prompt, in pieces as they come.
-
-        Arguments and errors are those of `sample`, and:
-
-        Args:
-            partial: give the value so far instead of the text (`Partials`), of the type that was asked for.
-            on_field: with `partial`, functions by JSON Pointer that get the values of complete fields.
-            on_reasoning: gets the characters of the thought before the text as they come.
-        Yields:
-            Text of whole characters; the pieces joined are the text.
-        Returns:
-            The `Result`, as the generator's return value.
-        """
-        if on_field is not None and not partial:
-            raise OptionError("on_field= is for streams of values; add partial=True.")
-        check_counts(max_tokens=max_tokens)
-        check_reactions(on_length=on_length)
-        one, constraint = pair_one(prompt, ending_at(stop, grammar), "stream")
-        (one,) = self.framed([one], raw, system, show_schema)
-        chosen = self.chosen(sampler)
+    def pieces(self, prompt: Any, call: Call) -> Any:
+        """The text of a call in pieces; see `Writing.stream`."""
+        one, constraint = pair_one(prompt, call.constraint, "stream")
+        (one,) = self.framed([one], call.raw, call.system, call.show_schema)
+        chosen = call.sampler_of(self.sampler)
         if not isinstance(chosen, Local):
             raise OptionError(f"{type(chosen).__name__} draws whole texts; streams need a Local.")
-        (other,) = self.mixing.prompts(companion_prompt, 1)
-        (key,) = seeds_of(seed, 1)
+        (other,) = self.mixing.prompts(call.companion_prompt, 1)
+        (key,) = seeds_of(call.seed, 1)
         (row,) = self.rows(
-            one, constraint, 1, key, max_tokens, other,
-            logprobs=logprobs, thinking=thinking, chat_options=chat_options,
+            one, constraint, 1, key, call.max_tokens, other,
+            logprobs=call.logprobs, drafter=call.drafter, **call.chat,
         )  # fmt: skip
         if row.lead is not None:
-            row.lead.listener = on_reasoning
-        pieces = self._stream(row, constraint, self.decoder(chosen, 1), stop, on_length)
-        return Partials(pieces, constraint, on_field) if partial else pieces
+            row.lead.listener = call.on_reasoning
+        pieces = self._stream(row, constraint, self.decoder(chosen, 1, drafter=call.drafter), call)
+        return Partials(pieces, constraint, call.on_field) if call.partial else pieces
 
     def messages(self, prompt: Any, grammar: Constraint) -> list[Any] | None:
         """The chat that a prompt stands for, with all that is put into it; None where it is none."""
@@ -505,14 +365,9 @@ class Generator:
         return chosen.bind(model or self.language_model(), known, ids, budget, encode=self._decoders.encode)
 
     def _stream(
-        self,
-        row: Row,
-        grammar: Constraint,
-        decoder: Decoder,
-        stop: str | Sequence[str] = (),
-        on_length: str = "return",
+        self, row: Row, grammar: Constraint, decoder: Decoder, call: Call
     ) -> Yields[str, None, Result]:
-        pieces, asked = TextPieces(texts_of(stop)), {"max_tokens": row.budget}
+        pieces, asked = TextPieces(texts_of(call.stop)), {"max_tokens": row.budget}
         with span_of(self, row.prompt, grammar, asked, current=False) as ended:
             for _, token in decoder.run([row], 1):
                 piece = pieces.finish() if token is None else pieces.feed(self._tokens[token])
@@ -520,18 +375,17 @@ class Generator:
                     yield piece
             if row.output.error is not None:
                 raise row.output.error
-            result: Result = ended(self.result(row, grammar))
-        if on_length == "raise" and result.reason == "length":
+            result: Result = ended(self.result(row, grammar, call.stop, refused=call.on_invalid == "return"))
+        if call.on_length == "raise" and result.reason == "length":
             raise too_long(result)
         return result
 
     def chosen(self, sampler: AnySampler | None) -> AnySampler:
         """The sampler of a call; the generator's own for None."""
-        chosen = sampler if sampler is not None else self.sampler
-        if not isinstance(chosen, Local | AlignedSampler):
-            raise OptionError(
-                f"{type(chosen).__name__} is no sampler; pass Local, ASAp, CARS, AWRS, SMC, MCMC or Beam."
-            )
+        return self.check_sampler(drawn_with(sampler, self.sampler))
+
+    def check_sampler(self, chosen: AnySampler) -> AnySampler:
+        """Refuses a sampler that can't draw from what this generator mixes."""
         if isinstance(chosen, AlignedSampler) and (self.transforms or not self.mixing.plain):
             raise OptionError(
                 f"transforms, mixtures and penalties are for Local; give {type(chosen).__name__} its own "
@@ -539,9 +393,10 @@ class Generator:
             )
         return chosen
 
-    def decoder(self, chosen: Local, rows: int, *, joining: bool = False) -> Decoder:
+    def decoder(self, chosen: Local, rows: int, *, drafter: Any = OWN, joining: bool = False) -> Decoder:
         """What runs rows; see `Decoders.make`."""
-        return self._decoders.make(self, chosen, rows, joining=joining)
+        drafter = self.drafter if drafter is OWN else drafter
+        return self._decoders.make(self, chosen, rows, drafter=drafter, joining=joining)
 
     def spell(self, text: bytes) -> list[int]:
         """Bytes as the model's tokenizer writes them; longest match without one."""
@@ -558,6 +413,7 @@ class Generator:
         other: Any = None,
         limits: Limits | None = None,
         logprobs: bool = True,
+        drafter: Any = OWN,
         thinking: Thinking | bool | int | None = None,
         chat_options: Mapping[str, Any] | None = None,
     ) -> list[Row]:
@@ -580,7 +436,8 @@ class Generator:
         budget = min(budget, self._prompts.room(second or ids, max_tokens))
         budget = min(budget, self.mixing.room(len(second or ids), max_tokens))
         key = fresh_seed() if seed is None else seed
-        hints = None if self.drafter is None else Hints(grammar, self.vocabulary, limits)
+        plain = (self.drafter if drafter is OWN else drafter) is None
+        hints = None if plain else Hints(grammar, self.vocabulary, limits)
         try:
             check_room(automaton, budget)
         except BudgetTooSmall as error:

@@ -42,8 +42,8 @@ from tokenform.engine import Grammar, Vocabulary
 from tokenform.errors import InvalidType
 
 if TYPE_CHECKING:
+    from tokenform.decoding.again import Again
     from tokenform.decoding.generator import Generator
-    from tokenform.decoding.validated import Again
 
 EXPLORED = 8  # prefixes that are visited beside each walk
 _WAYS = (

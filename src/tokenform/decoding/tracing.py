@@ -11,10 +11,9 @@ Rejected: an extra of its own (who wants spans has the package, and sets its exp
 from __future__ import annotations
 
 import functools
-import inspect
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -31,25 +30,6 @@ Submit = TypeVar("Submit", bound=Callable[..., Any])
 _MOST = 8192  # characters of a prompt or text
 _API = "opentelemetry.trace"
 _within: ContextVar[bool] = ContextVar("_within", default=False)  # a call that has a span
-
-
-def traced(method: Callable[..., Any]) -> Callable[..., Any]:
-    """A method `(self, prompt, grammar, **options)` that writes texts, plain or async, with a span a call."""
-    if inspect.iscoroutinefunction(method):
-
-        @functools.wraps(method)
-        async def awaited(self: Any, prompt: Any, grammar: Any = None, **options: Any) -> Any:
-            with span_of(self.generator, prompt, grammar, options) as ended:
-                return ended(await method(self, prompt, grammar, **options))
-
-        return awaited
-
-    @functools.wraps(method)
-    def called(self: Any, prompt: Any, grammar: Any = None, **options: Any) -> Any:
-        with span_of(self, prompt, grammar, options) as ended:
-            return ended(method(self, prompt, grammar, **options))
-
-    return called
 
 
 def traced_job(method: Submit) -> Submit:
@@ -82,7 +62,7 @@ def traced_job(method: Submit) -> Submit:
 
 @contextmanager
 def span_of(
-    generator: Any, prompt: Any, grammar: Any, options: dict[str, Any], *, current: bool = True
+    generator: Any, prompt: Any, grammar: Any, options: Mapping[str, Any], *, current: bool = True
 ) -> Iterator[Callable[[Any], Any]]:
     """A span; what it gives is called with the results, and returns them.
 
@@ -141,7 +121,7 @@ def kind_of(grammar: Any) -> str:
 
 
 def _asked(
-    generator: Any, name: str, prompt: Any, grammar: Any, options: dict[str, Any]
+    generator: Any, name: str, prompt: Any, grammar: Any, options: Mapping[str, Any]
 ) -> dict[str, str | int | float]:
     sampler = options.get("sampler") or generator.sampler
     found: dict[str, Any] = {

@@ -6,65 +6,25 @@ with what is wrong with it and written anew (`feedback.py`).
 
 from __future__ import annotations
 
-import math
-import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from tokenform.decoding.again import Again
 from tokenform.decoding.aligned.checked import has_validators
 from tokenform.decoding.aligned.protocols import LanguageModel
-from tokenform.decoding.feedback import TURNS, written_anew
+from tokenform.decoding.feedback import written_anew
 from tokenform.decoding.progress import Progress
 from tokenform.decoding.redraw import Redraw
 from tokenform.decoding.results import Result
 from tokenform.decoding.row import Row
 from tokenform.decoding.samplers.local import Local
 from tokenform.engine import Grammar
-from tokenform.errors import OptionError, TokenformError
+from tokenform.errors import TokenformError
 from tokenform.frontends import Condition
 
 if TYPE_CHECKING:
     from tokenform.decoding.generator import Generator
-
-TRIES = 50
-
-
-@dataclass
-class Again:
-    """How refused texts are written again.
-
-    Attributes:
-        on_invalid, feedback, max_tries, max_seconds, stop: as `Generator.sample` has them.
-        until: `time.monotonic()` at which nothing more is tried.
-    """
-
-    on_invalid: str = "resample"
-    feedback: bool = False
-    max_tries: int | None = None
-    max_seconds: float | None = None
-    stop: str | Sequence[str] = ()
-    until: float = math.inf
-
-    def __post_init__(self) -> None:
-        if self.max_seconds is not None and not self.max_seconds > 0:
-            raise OptionError(f"max_seconds={self.max_seconds!r} is not possible; give a number above 0.")
-        if self.feedback and self.on_invalid != "resample":
-            raise OptionError(f'feedback=True writes texts again; on_invalid="{self.on_invalid}" does not.')
-
-    def begin(self) -> None:
-        """The time counts from now."""
-        self.until = math.inf if self.max_seconds is None else time.monotonic() + self.max_seconds
-
-    @property
-    def tries(self) -> int:
-        """Most attempts at a text beside the first."""
-        return self.max_tries or (TURNS if self.feedback else TRIES)
-
-    @property
-    def late(self) -> bool:
-        """Whether the time is over."""
-        return time.monotonic() >= self.until
 
 
 def law_of(chosen: Local, grammar: Any, again: Again) -> Local:

@@ -9,7 +9,7 @@ next token of one text; `aligned/backbone_lm.py` puts those on the backbone).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +20,7 @@ from tokenform.decoding.aligned.protocols import LanguageModel
 from tokenform.decoding.aligned.results import Sample
 from tokenform.decoding.aligned.sampler import AlignedSampler
 from tokenform.decoding.aligned.side_by_side import side_by_side
+from tokenform.decoding.options import Call
 from tokenform.decoding.progress import Progress
 from tokenform.decoding.results import Estimates, Result, Stats, read_value
 from tokenform.decoding.samplers.local import Local
@@ -36,26 +37,21 @@ def all_weighted(
     generator: Generator,
     sampler: AlignedSampler,
     asked: Sequence[tuple[Any, Grammar | Condition, int | None]],
-    n: int,
-    max_tokens: int,
-    progress: bool | None,
-    on_invalid: str,
-    told: Mapping[str, Any],
+    call: Call,
 ) -> list[list[Result | TokenformError]]:
-    """Results or errors for each prompt with its constraint and its seed, a generator's batch at a time; the
-    other arguments are those of `Generator.sample`, `thinking` and `chat_options` among `told`."""
+    """Results or errors for each prompt with its constraint and its seed, a batch at a time."""
     every: list[list[Result | TokenformError]] = []
-    size = generator.batch_size
-    validators = on_invalid == "resample"
+    size, most = call.batch_size or generator.batch_size, call.max_tokens
+    validators = call.on_invalid == "resample"
     options: Any = {"sampler": sampler, "validators": validators}
-    with Progress(len(asked), progress) as bar:
+    with Progress(len(asked), call.progress) as bar:
 
         def draw(one: tuple[Any, Grammar | Condition, int | None], model: LanguageModel) -> list[Result]:
             prompt, grammar, seed = one
-            ids, before = think(generator, sampler, prompt, grammar, max_tokens=max_tokens, seed=seed, **told)
-            left = left_of(max_tokens, before)
+            ids, before = think(generator, sampler, prompt, grammar, max_tokens=most, seed=seed, **call.chat)
+            left = left_of(most, before)
             problem = generator.problem(ids, grammar, model=model, max_tokens=left, **options)
-            drawn = draw_weighted(sampler, problem, grammar, n, seed, before)
+            drawn = draw_weighted(sampler, problem, grammar, call.n, seed, before)
             bar.advance(None)
             return drawn
 
@@ -65,7 +61,7 @@ def all_weighted(
             for found in side_by_side(model, jobs):
                 if isinstance(found, BaseException):
                     raise found
-                every.append([one.error or one for one in found] if on_invalid == "raise" else [*found])
+                every.append([one.error or one for one in found] if call.on_invalid == "raise" else [*found])
     return every
 
 

@@ -1,6 +1,6 @@
 """One constraint out of the ways in which a caller may state it.
 
-Purpose: `generate(schema=...)`, `sample(prompt, grammar)` and the command line agree on what counts
+Purpose: `generate(prompt, schema)`, `sample(prompt, schema)`, `gen` and batches agree on what counts
 as a constraint.
 """
 
@@ -10,10 +10,10 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from tokenform.errors import InvalidSchema, OptionError
+from tokenform.errors import InvalidSchema, OptionError, warn_outside
+from tokenform.frontends import patterns
 from tokenform.frontends.condition import Condition
 from tokenform.frontends.grammar import Grammar
-from tokenform.frontends.patterns import any_text, choice, regex
 from tokenform.frontends.python_types import from_type, is_type
 from tokenform.frontends.schemas import json_schema
 
@@ -28,7 +28,7 @@ def to_grammar(constraint: Any) -> Grammar:
     if isinstance(constraint, Grammar):
         return constraint
     if constraint is None:
-        return any_text()
+        return patterns.any_text()
     if isinstance(constraint, str):
         return _schema_of_text(constraint)
     if isinstance(constraint, Mapping | bool):
@@ -53,28 +53,31 @@ def _schema_of_text(text: str) -> Grammar:
 
 
 def one_constraint(
-    *,
     schema: Any = None,
-    regex_pattern: str | re.Pattern[str] | None = None,
+    *,
     choices: Iterable[str] | None = None,
+    regex: str | re.Pattern[str] | None = None,
     grammar: Any = None,
-    tp: Any = None,
-) -> Grammar | Condition | list[Grammar | Condition]:
-    """The grammar of the one argument that is given (a list where `grammar` is one); any text where none is.
+    type: Any = None,
+) -> Any:
+    """The one constraint that is given, as `to_constraint` takes it; None where none is.
 
+    Args:
+        schema: a schema, type or grammar, or a list of them, as it is.
+        choices, regex: made into grammars.
+        grammar, type: old names of `schema`, which warn.
     Raises:
         OptionError: more than one is given.
     """
-    named = {"schema": schema, "regex": regex_pattern, "choices": choices, "grammar": grammar, "type": tp}
+    named = {"schema": schema, "choices": choices, "regex": regex, "grammar": grammar, "type": type}
     given = [name for name, value in named.items() if value is not None]
     if len(given) > 1:
         raise OptionError(f"{' and '.join(given)} are given; pass one constraint.")
-    if regex_pattern is not None:
-        return regex(regex_pattern)
+    for old in ("grammar", "type"):
+        if old in given:
+            warn_outside(f"{old}= is an old name; write schema=, or give it second.", DeprecationWarning)
+    if regex is not None:
+        return patterns.regex(regex)
     if choices is not None:
-        return choice(choices)
-    if tp is not None:
-        return from_type(tp)
-    if isinstance(grammar, list | tuple):
-        return [to_constraint(each) for each in grammar]
-    return to_constraint(schema if schema is not None else grammar)
+        return patterns.choice(choices)
+    return from_type(type) if type is not None else schema if schema is not None else grammar

@@ -1,7 +1,7 @@
 """Conditions: constraints stated as Python functions, alone or together with a grammar.
 
 Purpose: what has no mask (a type checker, a regex with backreferences, a simulator, a parser of molecules)
-as a constraint that `generate(grammar=...)` takes like any other.  This module only holds what was asked
+as a constraint that `generate(schema=...)` takes like any other.  This module only holds what was asked
 for; `decoding.aligned` compiles it for a vocabulary and runs it.
 Invariant: a condition never changes; `a & b` accepts what both accept.
 Rejected: taking a bare function for a condition (functions already stand for their arguments, `from_type`);

@@ -1,4 +1,4 @@
-"""`AsyncGenerator`, which opens models by name, and `agenerate`, one call for all.
+"""`AsyncGenerator`, which opens models by name, and `agenerate` and `astream`, functions for one call.
 
 Complexity: `agenerate` keeps the generators of the last few models; calls that run at once are one batch.
 """
@@ -11,23 +11,23 @@ from typing import Any, Literal, overload
 
 from typing_extensions import TypeForm, Unpack
 
-from tokenform.engine.opening import opened_once
 from tokenform.errors import OptionError, extras
 
 with extras():
     from tokenform.decoding import async_generator
     from tokenform.decoding.async_generator import AsyncStream
-    from tokenform.decoding.prompts import Prompt, is_batch
-    from tokenform.decoding.results import Result, T
-    from tokenform.integrations import generation
-    from tokenform.integrations.generation import (
-        CallOptions,
-        Function,
-        Generator,
-        Untyped,
-        call_of,
-        unwrapped,
+    from tokenform.decoding.options import (
+        AnyFunctionOptions,
+        Call,
+        FunctionOptions,
+        StreamFunctionOptions,
+        with_keywords,
     )
+    from tokenform.decoding.prompts import Prompt
+    from tokenform.decoding.results import Result, T
+    from tokenform.decoding.writing import Function, Many
+    from tokenform.integrations import generation
+    from tokenform.integrations.generation import MODEL, Generator, writer_of
 
 
 class AsyncGenerator(async_generator.AsyncGenerator):
@@ -66,80 +66,58 @@ class AsyncGenerator(async_generator.AsyncGenerator):
         super().__init__(made, waiting=waiting)
 
 
-@opened_once(4)
-def _named(model: str | None) -> async_generator.AsyncGenerator:
-    return async_generator.AsyncGenerator(generation.named(model))
-
-
-class AsyncOptions(CallOptions, total=False):
-    """The options of `agenerate`, for type checkers."""
-
-    model: AsyncGenerator | str | None
-
-
-class AsyncConstraints(AsyncOptions, Untyped, total=False):
-    """`agenerate` with constraints whose values have no type of their own."""
+def _shared(options: dict[str, Any]) -> tuple[async_generator.AsyncGenerator, dict[str, Any]]:
+    """What writes for a call, and the keywords that are left for it; it may open a model."""
+    model = options.get("model")
+    if isinstance(model, async_generator.AsyncGenerator):
+        rest = {name: value for name, value in options.items() if name != "model"}
+        if own := [name for name in MODEL if rest.get(name) is not None]:
+            raise OptionError(f"model= is an AsyncGenerator, which has its own {', '.join(own)}.")
+        return model, {name: value for name, value in rest.items() if name not in MODEL}
+    writer, rest = writer_of(options)
+    if isinstance(writer, Generator):
+        return writer.shared(), rest
+    return async_generator.AsyncGenerator(writer), rest
 
 
 @overload
 async def agenerate(  # type: ignore[overload-overlap]
-    prompt: Prompt, *, schema: TypeForm[T], n: Literal[1] = 1, **options: Unpack[AsyncOptions]
-) -> Result[T]: ...
-@overload
-async def agenerate(  # type: ignore[overload-overlap]
-    prompt: Prompt, *, type: TypeForm[T], n: Literal[1] = 1, **options: Unpack[AsyncOptions]
-) -> Result[T]: ...
-@overload
-async def agenerate(  # type: ignore[overload-overlap]
-    prompt: Prompt, *, schema: TypeForm[T], n: int, **options: Unpack[AsyncOptions]
+    prompt: Many, schema: TypeForm[T], *, n: Literal[1] = 1, **options: Unpack[FunctionOptions]
 ) -> list[Result[T]]: ...
-@overload
-async def agenerate(  # type: ignore[overload-overlap]
-    prompt: Prompt, *, type: TypeForm[T], n: int, **options: Unpack[AsyncOptions]
-) -> list[Result[T]]: ...
-@overload
-async def agenerate(  # type: ignore[overload-overlap]
-    prompt: list[str], *, schema: TypeForm[T], n: Literal[1] = 1, **options: Unpack[AsyncOptions]
-) -> list[Result[T]]: ...
-@overload
-async def agenerate(  # type: ignore[overload-overlap]
-    prompt: list[str], *, type: TypeForm[T], n: Literal[1] = 1, **options: Unpack[AsyncOptions]
-) -> list[Result[T]]: ...
-@overload
-async def agenerate(  # type: ignore[overload-overlap]
-    prompt: list[str], *, schema: TypeForm[T], n: int, **options: Unpack[AsyncOptions]
-) -> list[list[Result[T]]]: ...
-@overload
-async def agenerate(  # type: ignore[overload-overlap]
-    prompt: list[str], *, type: TypeForm[T], n: int, **options: Unpack[AsyncOptions]
-) -> list[list[Result[T]]]: ...
-@overload
-async def agenerate(  # type: ignore[overload-overlap]
-    prompt: Prompt, *, schema: Function, n: Literal[1] = 1, **options: Unpack[AsyncOptions]
-) -> Result[dict[str, Any]]: ...
-@overload
-async def agenerate(  # type: ignore[overload-overlap]
-    prompt: Prompt, *, type: Function, n: Literal[1] = 1, **options: Unpack[AsyncOptions]
-) -> Result[dict[str, Any]]: ...
-@overload
-async def agenerate(prompt: str, *, n: Literal[1] = 1, **options: Unpack[AsyncConstraints]) -> Result: ...
 @overload
 async def agenerate(
-    prompt: list[str], *, n: Literal[1] = 1, **options: Unpack[AsyncConstraints]
+    prompt: Many, schema: TypeForm[T], *, n: int, **options: Unpack[FunctionOptions]
+) -> list[list[Result[T]]]: ...
+@overload
+async def agenerate(  # type: ignore[overload-overlap]
+    prompt: Prompt, schema: TypeForm[T], *, n: Literal[1] = 1, **options: Unpack[FunctionOptions]
+) -> Result[T]: ...
+@overload
+async def agenerate(  # type: ignore[overload-overlap]
+    prompt: Prompt, schema: TypeForm[T], *, n: int, **options: Unpack[FunctionOptions]
+) -> list[Result[T]]: ...
+@overload
+async def agenerate(  # type: ignore[overload-overlap]
+    prompt: Prompt, schema: Function, *, n: Literal[1] = 1, **options: Unpack[FunctionOptions]
+) -> Result[dict[str, Any]]: ...
+@overload
+async def agenerate(
+    prompt: str, schema: Any = None, *, n: Literal[1] = 1, **options: Unpack[AnyFunctionOptions]
+) -> Result: ...
+@overload
+async def agenerate(
+    prompt: Many, schema: Any = None, *, n: Literal[1] = 1, **options: Unpack[AnyFunctionOptions]
 ) -> list[Result]: ...
 @overload
-async def agenerate(prompt: Any, *, n: int = 1, **options: Unpack[AsyncConstraints]) -> Any: ...
-async def agenerate(prompt: Any, *, model: Any = None, n: int = 1, **options: Any) -> Any:
+async def agenerate(
+    prompt: Any, schema: Any = None, *, n: int = 1, **options: Unpack[AnyFunctionOptions]
+) -> Any: ...
+@with_keywords(model=True)
+async def agenerate(prompt: Any, schema: Any = None, *, n: int = 1, **options: Any) -> Any:
     """`generate` for event loops: calls that run at once share the model's passes.
 
-    Args:
-        prompt: a text, chat messages, or a list of texts.
-        model: None for the built-in model; a path or hub name; or an `AsyncGenerator`, for a model object.
-        n: results for each prompt.
-        **options: those of `generate`, but for what belongs to a generator (`tokenizer`, `drafter`,
-            `mixture`, `companion`, `penalties`).
-    Returns:
-        What `generate` returns.
+    The keywords, results and errors are those of `generate`; `model` may be an `AsyncGenerator`, too.
+
     Raises:
         Busy: too many texts wait already; and what `generate` raises.
 
@@ -147,12 +125,26 @@ async def agenerate(prompt: Any, *, model: Any = None, n: int = 1, **options: An
     >>> asyncio.run(tf.agenerate("The order has been paid.", choices=["new", "paid"])).text
     'paid'
     """
-    own = isinstance(model, async_generator.AsyncGenerator)
-    # in threads: a model takes seconds to open, a large type one to read
-    constraint, options = await asyncio.to_thread(functools.partial(call_of, **options))
-    batched = is_batch(prompt) or isinstance(constraint, list | tuple)
-    writer = model if own else await asyncio.to_thread(_named, model)
-    return unwrapped(await writer.sample(prompt, constraint, n=n, **options), n, batched)
+    writer, rest = await asyncio.to_thread(_shared, options)  # a model takes seconds to open
+    return await writer.generate(prompt, schema, n=n, **rest)
 
 
-__all__ = ["AsyncGenerator", "AsyncStream", "agenerate"]
+@with_keywords(streamed=True, model=True)
+def astream(
+    prompt: Any, schema: Any = None, *, partial: bool = False, **options: Unpack[StreamFunctionOptions]
+) -> AsyncStream[Any]:
+    """`stream` for event loops: `async for` gives the pieces, `result` is there when they have ended.
+
+    >>> import asyncio, tokenform as tf
+    >>> async def written():
+    ...     return [piece async for piece in tf.astream("It is paid.", choices=["new", "paid"])]
+    >>> "".join(asyncio.run(written()))
+    'paid'
+    """
+    own: dict[str, Any] = {name: value for name, value in options.items() if name in MODEL}
+    rest = {name: value for name, value in options.items() if name not in MODEL}
+    call = Call.of(schema, {"partial": partial, **rest}, streamed=True)
+    return AsyncStream(lambda: _shared(own)[0], prompt, call)
+
+
+__all__ = ["AsyncGenerator", "AsyncStream", "agenerate", "astream"]

@@ -1,30 +1,37 @@
-"""The public face of generation: `Generator`, which opens models by name, and `generate`, one call for all.
+"""The public face of generation: `Generator`, which opens models by name, and `generate`, `sample` and
+`stream`, functions for one call.
 
 Purpose: the decoding layer runs model objects; this one adds the built-in model and names.
-Complexity: `generate` keeps the generators of the last few models, so a second call opens nothing.
+Complexity: the generators of the last few models are kept, so a second call opens nothing.
 """
 
 from __future__ import annotations
 
 import os
-import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Literal, TypedDict, overload
+import threading
+from collections.abc import Generator as Yields
+from typing import Any, Literal, overload
 
 from typing_extensions import TypeForm, Unpack
 
 from tokenform.engine.opening import opened_once
 from tokenform.errors import OptionError, extras
-from tokenform.frontends import one_constraint
 
 with extras():
-    from tokenform.decoding import generator
-    from tokenform.decoding.calls import DEFAULT_MAX_TOKENS, pair
-    from tokenform.decoding.prompts import Prompt, ShowSchema
+    from tokenform.decoding import async_generator, generator
+    from tokenform.decoding.options import (
+        MODEL,
+        AnyFunctionOptions,
+        AnyOptions,
+        FunctionOptions,
+        StreamFunctionOptions,
+        StreamOptions,
+        with_keywords,
+    )
+    from tokenform.decoding.partial import Partials
+    from tokenform.decoding.prompts import Prompt
     from tokenform.decoding.results import Result, T
-    from tokenform.decoding.samplers.local import Local
-    from tokenform.decoding.speculative.targets import Mixture, Penalties
-    from tokenform.decoding.thinking import Thinking
+    from tokenform.decoding.writing import Function, Many
     from tokenform.integrations.models import open_model
 
 _PLACING = ("device", "dtype", "device_map", "trust_remote_code", "gguf_file")
@@ -39,20 +46,44 @@ class Generator(generator.Generator):
         tokenizer: the tokenizer of a model object, or a `Vocabulary` where prompts are token ids.
         device, dtype, device_map, trust_remote_code, gguf_file: of a model by path or name; see
             `models.open_model`.
-        **options: those of `tokenform.decoding.Generator` (sampler, drafter, transforms, mixture, companion,
-            penalties, batch_size, prompt_cache, compile); the companion may be a path or hub name too.
+        **options: those of `tokenform.decoding.Generator` (sampler, temperature, drafter, transforms,
+            mixture, companion, penalties, batch_size, prompt_cache, compile); the companion may be a path or
+            hub name too.
     Raises:
         ModelError, VocabularyError: the model or its tokenizer can't be used.
     """
 
     def __init__(self, model: Any = None, tokenizer: Any = None, **options: Any) -> None:
+        if isinstance(model, generator.Generator):
+            raise OptionError("this is a Generator already; call its generate, sample or stream.")
         placed = {name: options.pop(name) for name in _PLACING if name in options}
         opened = open_model(model, tokenizer, **placed)
         if opened.format_prompt is not None:
             options.setdefault("format_prompt", opened.format_prompt)
         if isinstance(options.get("companion"), str | os.PathLike):
             options["companion"] = open_model(options["companion"]).model
+        self._shared: async_generator.AsyncGenerator | None = None
+        self._sharing = threading.Lock()
         super().__init__(opened.model, opened.tokenizer, **options)
+
+    def shared(self) -> async_generator.AsyncGenerator:
+        """This generator for event loops; what tasks await at once is one batch."""
+        with self._sharing:
+            if self._shared is None:
+                self._shared = async_generator.AsyncGenerator(self)
+            return self._shared
+
+    @with_keywords()
+    async def agenerate(self, prompt: Any, schema: Any = None, **options: Unpack[AnyOptions]) -> Any:
+        """`generate` for event loops: calls that run at once share the model's passes."""
+        return await self.shared().generate(prompt, schema, **options)
+
+    @with_keywords(streamed=True)
+    def astream(
+        self, prompt: Any, schema: Any = None, **options: Unpack[StreamOptions]
+    ) -> async_generator.AsyncStream[Any]:
+        """`stream` for event loops: `async for` gives the pieces."""
+        return self.shared().stream(prompt, schema, **options)
 
 
 @opened_once(4)
@@ -60,209 +91,117 @@ def named(model: str | None) -> Generator:
     return Generator(model)
 
 
-class CallOptions(TypedDict, total=False):
-    """The options that `generate` and `agenerate` have in common, for type checkers."""
+def writer_of(options: dict[str, Any]) -> tuple[generator.Generator, dict[str, Any]]:
+    """What writes for a function's call, and the keywords that are left for it.
 
-    seed: int | None
-    max_tokens: int
-    temperature: float
-    top_k: int | None
-    top_p: float
-    min_p: float
-    sampler: Any
-    stop: str | Sequence[str]
-    on_invalid: Literal["resample", "return", "raise"]
-    feedback: bool
-    max_tries: int | None
-    max_seconds: float | None
-    on_length: Literal["return", "raise"]
-    raw: bool | None
-    system: str | None
-    show_schema: ShowSchema | None
-    thinking: Thinking | bool | int | None
-    chat_options: Mapping[str, Any] | None
-
-
-class Options(CallOptions, total=False):
-    """Those of `generate`."""
-
-    model: Any
-    tokenizer: Any
-    drafter: Any
-    mixture: Mixture | None
-    companion: Any
-    companion_prompt: Any
-    penalties: Penalties | None
-    progress: bool | None
-
-
-class Untyped(TypedDict, total=False):
-    """Constraints whose values have no type of their own."""
-
-    schema: Any
-    regex: str | re.Pattern[str] | None
-    choices: Iterable[str] | None
-    grammar: Any
-    type: Any
-
-
-class Constraints(Options, Untyped, total=False):
-    """`generate` with those."""
-
-
-Function = Callable[..., Any]
-"""Stands for its arguments by name."""
+    Raises:
+        OptionError: a Generator has the other things that say what writes.
+    """
+    own = {name: options[name] for name in MODEL if options.get(name) is not None}
+    rest = {name: value for name, value in options.items() if name not in MODEL}
+    model = own.pop("model", None)
+    if isinstance(model, async_generator.AsyncGenerator):
+        model = model.generator
+    if isinstance(model, generator.Generator):
+        if own:
+            raise OptionError(f"model= is a Generator, which has its own {', '.join(own)}.")
+        return model, rest
+    if not own and (model is None or isinstance(model, str)):
+        return named(model), rest
+    return Generator(model, **own), rest
 
 
 @overload
 def generate(  # type: ignore[overload-overlap]
-    prompt: Prompt, *, schema: TypeForm[T], n: Literal[1] = 1, **options: Unpack[Options]
-) -> Result[T]: ...
-@overload
-def generate(  # type: ignore[overload-overlap]
-    prompt: Prompt, *, type: TypeForm[T], n: Literal[1] = 1, **options: Unpack[Options]
-) -> Result[T]: ...
-@overload
-def generate(  # type: ignore[overload-overlap]
-    prompt: Prompt, *, schema: TypeForm[T], n: int, **options: Unpack[Options]
+    prompt: Many, schema: TypeForm[T], *, n: Literal[1] = 1, **options: Unpack[FunctionOptions]
 ) -> list[Result[T]]: ...
 @overload
-def generate(  # type: ignore[overload-overlap]
-    prompt: Prompt, *, type: TypeForm[T], n: int, **options: Unpack[Options]
-) -> list[Result[T]]: ...
-@overload
-def generate(  # type: ignore[overload-overlap]
-    prompt: list[str], *, schema: TypeForm[T], n: Literal[1] = 1, **options: Unpack[Options]
-) -> list[Result[T]]: ...
-@overload
-def generate(  # type: ignore[overload-overlap]
-    prompt: list[str], *, type: TypeForm[T], n: Literal[1] = 1, **options: Unpack[Options]
-) -> list[Result[T]]: ...
-@overload
-def generate(  # type: ignore[overload-overlap]
-    prompt: list[str], *, schema: TypeForm[T], n: int, **options: Unpack[Options]
-) -> list[list[Result[T]]]: ...
-@overload
-def generate(  # type: ignore[overload-overlap]
-    prompt: list[str], *, type: TypeForm[T], n: int, **options: Unpack[Options]
-) -> list[list[Result[T]]]: ...
-@overload
-def generate(  # type: ignore[overload-overlap]
-    prompt: Prompt, *, schema: Function, n: Literal[1] = 1, **options: Unpack[Options]
-) -> Result[dict[str, Any]]: ...
-@overload
-def generate(  # type: ignore[overload-overlap]
-    prompt: Prompt, *, type: Function, n: Literal[1] = 1, **options: Unpack[Options]
-) -> Result[dict[str, Any]]: ...
-@overload
-def generate(prompt: str, *, n: Literal[1] = 1, **options: Unpack[Constraints]) -> Result: ...
-@overload
-def generate(prompt: list[str], *, n: Literal[1] = 1, **options: Unpack[Constraints]) -> list[Result]: ...
-@overload
-def generate(prompt: Any, *, n: int = 1, **options: Unpack[Constraints]) -> Any: ...
 def generate(
-    prompt: Any,
-    *,
-    schema: Any = None,
-    regex: str | re.Pattern[str] | None = None,
-    choices: Iterable[str] | None = None,
-    grammar: Any = None,
-    type: Any = None,  # the argument is named for its caller
-    model: Any = None,
-    tokenizer: Any = None,
-    n: int = 1,
-    seed: int | None = None,
-    max_tokens: int = DEFAULT_MAX_TOKENS,
-    temperature: float = 0.0,
-    top_k: int | None = None,
-    top_p: float = 1.0,
-    min_p: float = 0.0,
-    sampler: Any = None,
-    drafter: Any = "auto",
-    mixture: Mixture | None = None,
-    companion: Any = None,
-    companion_prompt: Any = None,
-    penalties: Penalties | None = None,
-    stop: str | Sequence[str] = (),
-    progress: bool | None = None,
-    on_invalid: Literal["resample", "return", "raise"] = "resample",
-    feedback: bool = False,
-    max_tries: int | None = None,
-    max_seconds: float | None = None,
-    on_length: Literal["return", "raise"] = "return",
-    raw: bool | None = None,
-    system: str | None = None,
-    show_schema: ShowSchema | None = None,
-    thinking: Thinking | bool | int | None = None,
-    chat_options: Mapping[str, Any] | None = None,
-) -> Any:
-    """Write text that a constraint accepts.
+    prompt: Many, schema: TypeForm[T], *, n: int, **options: Unpack[FunctionOptions]
+) -> list[list[Result[T]]]: ...
+@overload
+def generate(  # type: ignore[overload-overlap]
+    prompt: Prompt, schema: TypeForm[T], *, n: Literal[1] = 1, **options: Unpack[FunctionOptions]
+) -> Result[T]: ...
+@overload
+def generate(  # type: ignore[overload-overlap]
+    prompt: Prompt, schema: TypeForm[T], *, n: int, **options: Unpack[FunctionOptions]
+) -> list[Result[T]]: ...
+@overload
+def generate(  # type: ignore[overload-overlap]
+    prompt: Prompt, schema: Function, *, n: Literal[1] = 1, **options: Unpack[FunctionOptions]
+) -> Result[dict[str, Any]]: ...
+@overload
+def generate(
+    prompt: str, schema: Any = None, *, n: Literal[1] = 1, **options: Unpack[AnyFunctionOptions]
+) -> Result: ...
+@overload
+def generate(
+    prompt: Many, schema: Any = None, *, n: Literal[1] = 1, **options: Unpack[AnyFunctionOptions]
+) -> list[Result]: ...
+@overload
+def generate(
+    prompt: Any, schema: Any = None, *, n: int = 1, **options: Unpack[AnyFunctionOptions]
+) -> Any: ...
+@with_keywords(model=True)
+def generate(prompt: Any, schema: Any = None, *, n: int = 1, **options: Any) -> Any:
+    """Write text that a constraint accepts, with the built-in model or another.
+
+    The keywords, results and errors are those of `Generator.generate`, and:
 
     Args:
-        prompt: text, chat messages or token ids; or a list of prompts.
-        schema: a JSON Schema (mapping, boolean, JSON text) or a Python type; the value is the document.
-        regex: a pattern that the whole text matches.
-        choices: the texts to choose from.
-        grammar: a grammar or a `predicate`, or a list of them, one for each prompt.
-        type: a Python type or a function; the value is an instance, or the arguments.
-        model: None for the built-in model; a path or hub name; or a model object, with `tokenizer`.
-        n, seed, max_tokens, on_length, progress: as for `Generator.sample`.
-        on_invalid, feedback, max_tries, max_seconds, raw, system, show_schema: as for `Generator.sample`.
-        temperature, top_k, top_p, min_p: as for `Local`; temperature 0 is greedy.
-        sampler: draws in place of `Local`: ASAp, CARS, AWRS, SMC, MCMC or Beam, with their own temperature.
-        drafter, mixture, companion, companion_prompt, penalties, stop: as for `Generator` and its `sample`.
-        thinking, chat_options: as for `Generator.sample`: what a model that thinks may write before the text,
-            and arguments of its chat template.
+        model: None for the built-in model; a path, GGUF file or hub name; a model object, with `tokenizer`;
+            or a `Generator`, which has its own of what follows.
+        tokenizer, device, dtype, device_map, trust_remote_code, gguf_file, mixture, companion, penalties: as
+            for `Generator`.
     Returns:
-        A `Result`; a list of n for n > 1; for a list of prompts or grammars, a list of these.
+        A `Result`; a list of n for n > 1; for a list of prompts or constraints, a list of these.
     Raises:
         OptionError: more than one constraint is given, or a temperature or truncation beside a sampler.
         Whatever the constraint, the model or the budget raises; all derive from `TokenformError`.
+
+    >>> import tokenform as tf
+    >>> tf.generate("The order has been paid.", choices=["new", "paid"]).text
+    'paid'
     """
-    constraint, options = call_of(
-        schema, regex, choices, grammar, type, sampler, temperature, top_k, top_p, min_p,
-        n=n, seed=seed, max_tokens=max_tokens, on_length=on_length, stop=stop, on_invalid=on_invalid,
-        feedback=feedback, max_tries=max_tries, max_seconds=max_seconds, progress=progress,
-        companion_prompt=companion_prompt, raw=raw, system=system, show_schema=show_schema,
-        thinking=thinking, chat_options=chat_options,
-    )  # fmt: skip
-    batched = pair(prompt, constraint)[2]
-    changed = drafter != "auto" or mixture is not None or companion is not None or penalties is not None
-    known = tokenizer is None and (model is None or isinstance(model, str)) and not changed
-    own = {"drafter": drafter, "mixture": mixture, "companion": companion, "penalties": penalties}
-    writer = named(model) if known else Generator(model, tokenizer, **own)
-    return unwrapped(writer.sample(prompt, constraint, **options), n, batched)
+    writer, rest = writer_of(options)
+    return writer.generate(prompt, schema, n=n, **rest)
 
 
-def call_of(
+@with_keywords(model=True)
+def sample(prompt: Any, schema: Any = None, **options: Unpack[AnyFunctionOptions]) -> Any:
+    """`Generator.sample` with the keywords of `generate`: a list of n results for each prompt."""
+    writer, rest = writer_of({**options})
+    return writer.sample(prompt, schema, **rest)
+
+
+@overload
+def stream(
+    prompt: Prompt,
+    schema: TypeForm[T],
+    *,
+    partial: Literal[True],
+    **options: Unpack[StreamFunctionOptions],
+) -> Partials[T]: ...
+@overload
+def stream(
+    prompt: Prompt, schema: Any = None, *, partial: Literal[True], **options: Unpack[StreamFunctionOptions]
+) -> Partials: ...
+@overload
+def stream(
+    prompt: Prompt,
     schema: Any = None,
-    regex: Any = None,
-    choices: Any = None,
-    grammar: Any = None,
-    type: Any = None,
-    sampler: Any = None,
-    temperature: float = 0.0,
-    top_k: int | None = None,
-    top_p: float = 1.0,
-    min_p: float = 0.0,
-    **options: Any,
-) -> tuple[Any, dict[str, Any]]:
-    """The one constraint that is given (None for free text, which may have stop texts), and the options of
-    `Generator.sample`: the sampler, or `Local` with temperature and truncation, and the others as they are.
+    *,
+    partial: Literal[False] = False,
+    **options: Unpack[StreamFunctionOptions],
+) -> Yields[str, None, Result]: ...
+@with_keywords(streamed=True, model=True)
+def stream(prompt: Any, schema: Any = None, **options: Any) -> Any:
+    """Write one text in pieces, as they come: `Generator.stream` with the keywords of `generate`.
+
+    >>> import tokenform as tf
+    >>> "".join(tf.stream("The order has been paid.", choices=["new", "paid"]))
+    'paid'
     """
-    local = Local(temperature=temperature, top_k=top_k, top_p=top_p, min_p=min_p)
-    if sampler is not None and local != Local(temperature=0.0):
-        name = sampler.__class__.__name__
-        raise OptionError(f"a sampler has its own temperature and truncation; give them to {name}(...).")
-    options["sampler"] = sampler or local
-    if all(one is None for one in (schema, regex, choices, grammar, type)):
-        return None, options
-    constraint = one_constraint(schema=schema, regex_pattern=regex, choices=choices, grammar=grammar, tp=type)
-    return constraint, options
-
-
-def unwrapped(results: Any, n: int, batched: bool) -> Any:
-    """A `Result`; lists of them where several were asked for."""
-    if n > 1:
-        return results
-    return [one for one, *_ in results] if batched else results[0]
+    writer, rest = writer_of(options)
+    return writer.stream(prompt, schema, **rest)

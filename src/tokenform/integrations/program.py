@@ -17,7 +17,7 @@ from typing import Any
 
 from tokenform.engine.opening import opened_once
 from tokenform.errors import ModelError, OptionError, extras
-from tokenform.frontends import Condition, Grammar, choice, one_constraint
+from tokenform.frontends import Condition, Grammar, choice, one_constraint, to_constraint
 from tokenform.frontends.captures import Capture
 
 with extras():
@@ -66,18 +66,18 @@ def gen(
 
     Args:
         name: by which the program gives its value back; None: it is only written.
-        schema, regex, choices, grammar, type: its constraint, as for `tf.generate`; none is any text.
+        schema, regex, choices: its constraint, as for `tf.generate`; none is any text.
+        grammar, type: old names of `schema`.
         stop: without a constraint: texts before which it ends.
         max_tokens: most tokens; it ends within them.
         temperature: in place of the program's.
         append: the name stands for a list, and this value is added to it.
     """
-    constraint = one_constraint(schema=schema, regex_pattern=regex, choices=choices, grammar=grammar, tp=type)
-    free = all(one is None for one in (schema, regex, choices, grammar, type))
+    stated = one_constraint(schema, choices=choices, regex=regex, grammar=grammar, type=type)
     stops = (stop,) if isinstance(stop, str) else tuple(stop)
-    if stops and not free:
+    if stops and stated is not None:
         raise OptionError("stop= is for free text; a constraint says itself where texts end.")
-    return Gen(name, constraint, stops, max_tokens, temperature, append)
+    return Gen(name, to_constraint(stated), stops, max_tokens, temperature, append)
 
 
 def select(options: Sequence[str], name: str | None = None, *, append: bool = False) -> Gen:
@@ -125,7 +125,7 @@ class Program:
         if isinstance(piece, Gen):
             return self._write(piece)
         if isinstance(piece, Grammar | Condition):
-            return self._write(gen(grammar=piece))
+            return self._write(gen(schema=piece))
         if isinstance(piece, tuple):
             done = self
             for part in piece:

@@ -87,6 +87,7 @@ class Scheduler:
         alternatives: int = 0,
         logprobs: bool = True,
         drafter: Any = None,
+        companion_prompt: Any = None,
         thinking: Thinking | bool | int | None = None,
         chat_options: Mapping[str, Any] | None = None,
         limits: Limits | None = None,
@@ -102,6 +103,7 @@ class Scheduler:
             logprobs: whether the tokens' log-probabilities are told.  Without, where the constraint allows
                 few tokens only their logits are computed, which over a large vocabulary is most of a step.
             drafter: guesses tokens of these texts, in place of the generator's; it changes no text.
+            companion_prompt: what the mixture's companion reads in place of the prompt.
             thinking, chat_options: as for `Generator.sample`.
             limits: of the grammar's automaton; None: as it is for the process.
             owner: owners take turns.
@@ -149,6 +151,7 @@ class Scheduler:
             n,
             seed,
             max_tokens,
+            companion_prompt,
             limits=limits,
             thinking=thinking,
             chat_options=chat_options,

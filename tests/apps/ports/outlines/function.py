@@ -9,6 +9,6 @@ def add(a: int, b: int):
     return a + b
 
 
-print(add(**tf.generate("a is 3 and b is 4.", type=add).value))
+print(add(**tf.generate("a is 3 and b is 4.", schema=add).value))
 
-assert add(**tf.generate("a is 3 and b is 4.", type=add).value) == 7
+assert add(**tf.generate("a is 3 and b is 4.", schema=add).value) == 7

@@ -13,7 +13,7 @@ arithmetic = """
 %import common.WS_INLINE
 %ignore WS_INLINE
 """
-result = tf.generate("23 + 48", grammar=tf.lark(arithmetic), max_tokens=40)
+result = tf.generate("23 + 48", schema=tf.lark(arithmetic), max_tokens=40)
 print(result.text)
 
 assert set(result.text) <= set("0123456789+-*/(). \teE")

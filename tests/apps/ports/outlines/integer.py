@@ -4,7 +4,7 @@ Source: Outlines, page "Transformers", Simple Type: 9 lines."""
 
 import tokenform as tf
 
-countries = tf.generate("There are 195 countries in the world.", type=int).value
+countries = tf.generate("There are 195 countries in the world.", schema=int).value
 print(countries)
 
 assert isinstance(countries, int)

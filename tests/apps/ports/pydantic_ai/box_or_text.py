@@ -15,7 +15,7 @@ class Box(BaseModel):
 
 
 prompts = ["The box is 10x20x30.", "The width is 10, the height 20, the depth 30, the units are cm."]
-for result in tf.generate(prompts, type=Box | str, max_tokens=60):
+for result in tf.generate(prompts, schema=Box | str, max_tokens=60):
     print(result.value)
 
 assert isinstance(result.value, Box | str)

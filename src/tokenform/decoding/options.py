@@ -1,0 +1,349 @@
+"""The keywords of a call: one list for `generate`, `sample` and `stream`, functions and methods, plain and
+async.
+
+Purpose: the typed dictionaries complete and check the keywords where a program is written; `Call` reads them
+where it runs.
+Invariant: a keyword means the same wherever it is taken, and has one default, that of `Call`.
+Rejected: the keywords in each signature (each of eight had its own, and they differed); values that are
+passed on unread (a misspelt name was an error of an inner method).
+"""
+
+from __future__ import annotations
+
+import difflib
+import inspect
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, Literal, TypedDict, TypeVar
+
+from tokenform.decoding.again import Again
+from tokenform.decoding.aligned.sampler import AlignedSampler
+from tokenform.decoding.calls import (
+    DEFAULT_MAX_TOKENS,
+    AnySampler,
+    check_counts,
+    check_reactions,
+    ending_at,
+)
+from tokenform.decoding.prompts import ShowSchema
+from tokenform.decoding.results import Result, too_long
+from tokenform.decoding.samplers.local import Local
+from tokenform.decoding.speculative.targets import Mixture, Penalties
+from tokenform.decoding.thinking import Thinking
+from tokenform.errors import DrafterError, OptionError, TokenformError, UnknownOption
+from tokenform.frontends import one_constraint
+
+Reaction = Literal["resample", "return", "raise"]
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
+
+class _Own:
+    """In place of a drafter: the generator's."""
+
+    def __repr__(self) -> str:
+        return "the generator's"
+
+
+OWN: Any = _Own()
+
+
+class Options(TypedDict, total=False):
+    """The keywords of every call, beside the prompt, the constraint and `n`."""
+
+    seed: int | Sequence[int] | None
+    max_tokens: int
+    temperature: float | None
+    top_k: int | None
+    top_p: float | None
+    min_p: float | None
+    sampler: AnySampler | None
+    drafter: Any
+    batch_size: int | None
+    stop: str | Sequence[str]
+    on_error: Literal["raise", "return"]
+    on_invalid: Reaction
+    feedback: bool
+    max_tries: int | None
+    max_seconds: float | None
+    on_length: Literal["return", "raise"]
+    logprobs: bool
+    progress: bool | None
+    companion_prompt: Any
+    raw: bool | None
+    system: str | None
+    show_schema: ShowSchema | None
+    thinking: Thinking | bool | int | None
+    chat_options: Mapping[str, Any] | None
+
+
+class Untyped(TypedDict, total=False):
+    """Constraints whose values have no type of their own; `grammar` and `type` are old names of `schema`."""
+
+    choices: Iterable[str] | None
+    regex: str | re.Pattern[str] | None
+    grammar: Any
+    type: Any
+
+
+class ModelOptions(TypedDict, total=False):
+    """The keywords of a function, which say what writes; a method's generator says that itself."""
+
+    model: Any
+    tokenizer: Any
+    device: Any
+    dtype: Any
+    device_map: Any
+    trust_remote_code: bool
+    gguf_file: str | None
+    mixture: Mixture | None
+    companion: Any
+    penalties: Penalties | None
+
+
+class AnyOptions(Options, Untyped, total=False):
+    """Those of a method, with every constraint."""
+
+
+class FunctionOptions(Options, ModelOptions, total=False):
+    """Those of a function."""
+
+
+class AnyFunctionOptions(AnyOptions, ModelOptions, total=False):
+    """Those of a function, with every constraint."""
+
+
+class _Streamed(TypedDict, total=False):
+    on_field: Mapping[str, Callable[[Any], Any]] | None
+    on_reasoning: Callable[[str], Any] | None
+
+
+class StreamOptions(AnyOptions, _Streamed, total=False):
+    """Those of a method that streams."""
+
+
+class StreamFunctionOptions(AnyFunctionOptions, _Streamed, total=False):
+    """Those of a function that streams."""
+
+
+@dataclass(frozen=True)
+class Call:
+    """What a call asks for: its keywords, read and checked.
+
+    Attributes:
+        schema: the constraint, or a list of them; None: any text.  As it was given, but for choices and
+            patterns, which are grammars here.
+        drafter: `OWN`: the generator's.
+        given: the keywords as the caller gave them.
+        The others are the keywords of `Generator.sample` and `Generator.stream`.
+    """
+
+    schema: Any = None
+    n: int = 1
+    seed: int | Sequence[int] | None = None
+    max_tokens: int = DEFAULT_MAX_TOKENS
+    temperature: float | None = None
+    top_k: int | None = None
+    top_p: float | None = None
+    min_p: float | None = None
+    sampler: AnySampler | None = None
+    drafter: Any = OWN
+    batch_size: int | None = None
+    stop: str | Sequence[str] = ()
+    on_error: str = "raise"
+    on_invalid: str = "resample"
+    feedback: bool = False
+    max_tries: int | None = None
+    max_seconds: float | None = None
+    on_length: str = "return"
+    logprobs: bool = True
+    progress: bool | None = None
+    companion_prompt: Any = None
+    raw: bool | None = None
+    system: str | None = None
+    show_schema: ShowSchema | None = None
+    thinking: Thinking | bool | int | None = None
+    chat_options: Mapping[str, Any] | None = None
+    partial: bool = False
+    on_field: Mapping[str, Callable[[Any], Any]] | None = None
+    on_reasoning: Callable[[str], Any] | None = None
+    given: Mapping[str, Any] = field(default_factory=dict, repr=False)
+
+    @classmethod
+    def of(cls, schema: Any, options: Mapping[str, Any], *, streamed: bool = False) -> Call:
+        """The call of these keywords.
+
+        Raises:
+            OptionError: a value is not possible, or more than one constraint is given.
+            UnknownOption: there is no such keyword; the message names the nearest.
+        """
+        check_names(options, _STREAMED if streamed else _PLAIN)
+        rest = {name: value for name, value in options.items() if name not in CONSTRAINTS}
+        stated = {name: options[name] for name in CONSTRAINTS if name in options}
+        call = cls(schema=one_constraint(schema, **stated), given=options, **rest)
+        check_reactions(call.on_error, call.on_invalid, call.on_length)
+        tries, rows = call.max_tries, call.batch_size
+        check_counts(n=call.n, max_tokens=call.max_tokens, max_tries=1 if tries is None else tries)
+        check_counts(batch_size=1 if rows is None else rows)
+        if call.drafter is not OWN:
+            check_drafter(call.drafter)
+        if streamed:
+            call.check_streamed()
+        return call
+
+    def check_streamed(self) -> None:
+        """Refuses what a text that is given as it is written can't have."""
+        if self.on_field is not None and not self.partial:
+            raise OptionError("on_field= is for streams of values; add partial=True.")
+        if self.n != 1:
+            raise OptionError(f"n={self.n} is not possible: a stream is one text.")
+        if self.feedback or self.max_tries is not None or self.max_seconds is not None:
+            raise OptionError(
+                "a stream gives its text as it is written, so nothing is written again: leave out feedback=, "
+                "max_tries= and max_seconds=, or take generate."
+            )
+
+    @property
+    def constraint(self) -> Any:
+        """The constraint; for none of free text that ends at one of the `stop` texts."""
+        return ending_at(self.stop, self.schema)
+
+    @property
+    def again(self) -> Again:
+        """How texts that validators refuse are written again."""
+        return Again(stop=self.stop, **{name: getattr(self, name) for name in AGAIN})
+
+    @property
+    def chat(self) -> dict[str, Any]:
+        """What says how the prompt is written for a model that thinks or has a template."""
+        return {"thinking": self.thinking, "chat_options": self.chat_options}
+
+    def given_back(self, written: list[list[Any]], batched: bool, *, listed: bool = False) -> Any:
+        """Results and errors of all texts, those of a prompt together, as the call gives them back.
+
+        Args:
+            batched: whether prompts or constraints were a list.
+            listed: a list for each prompt, also of one result, as `sample` has it.
+        """
+
+        def shaped(groups: list[list[Any]]) -> Any:
+            each = groups if listed or self.n > 1 else [one for one, *_ in groups]
+            return each if batched else each[0]
+
+        if self.on_length == "raise":
+            written = [[_whole(one) for one in group] for group in written]
+        failed = next((one for group in written for one in group if isinstance(one, TokenformError)), None)
+        if failed is None or self.on_error == "return":
+            return shaped(written)
+        failed.results = shaped(
+            [[None if isinstance(one, TokenformError) else one for one in group] for group in written]
+        )
+        raise failed
+
+    def sampler_of(self, own: AnySampler) -> AnySampler:
+        """What draws: the call's sampler or the generator's, with the call's temperature and truncation."""
+        named = {name: getattr(self, name) for name in LOCAL}
+        return drawn_with(self.sampler, own, **named)
+
+
+def _whole(result: Any) -> Any:
+    return too_long(result) if isinstance(result, Result) and result.reason == "length" else result
+
+
+LOCAL = ("temperature", "top_k", "top_p", "min_p")
+AGAIN = ("on_invalid", "feedback", "max_tries", "max_seconds")
+CONSTRAINTS = ("choices", "regex", "grammar", "type")
+_ONLY_STREAMED = ("partial", "on_field", "on_reasoning")
+_KEYWORDS = {one.name: one.default for one in fields(Call) if one.name not in ("schema", "given")}
+_STREAMED = ("schema", *CONSTRAINTS, *_KEYWORDS)
+_PLAIN = tuple(name for name in _STREAMED if name not in _ONLY_STREAMED)
+MODEL = tuple(ModelOptions.__annotations__)
+_ELSEWHERE = {
+    "max_new_tokens": "max_tokens",
+    "max_length": "max_tokens",
+    "max_completion_tokens": "max_tokens",
+    "num_return_sequences": "n",
+    "do_sample": "temperature",
+    "stop_strings": "stop",
+    "stop_sequences": "stop",
+    "response_format": "schema",
+    "response_model": "schema",
+    "output_type": "schema",
+    "json_schema": "schema",
+    "tools": "schema=tf.tools([...])",
+    "tool_choice": "schema=tf.tools([...], tool_choice=...)",
+    "system_prompt": "system",
+    "enable_thinking": "thinking",
+}
+"""What other libraries call it."""
+
+
+def drawn_with(sampler: AnySampler | None, own: AnySampler, **local: Any) -> AnySampler:
+    """A sampler, or else the generator's own, with what is given of a `Local`'s temperature and truncation.
+
+    Raises:
+        OptionError: they are given beside a sampler, or it is none.
+    """
+    given = {name: value for name, value in local.items() if value is not None}
+    chosen = sampler if sampler is not None else own
+    if not isinstance(chosen, Local | AlignedSampler):
+        raise OptionError(
+            f"{type(chosen).__name__} is no sampler; pass Local, ASAp, CARS, AWRS, SMC, MCMC or Beam."
+        )
+    if not given:
+        return chosen
+    if sampler is not None or not isinstance(chosen, Local):
+        name = type(chosen).__name__
+        raise OptionError(f"a sampler has its own temperature and truncation; give them to {name}(...).")
+    return replace(chosen, **given)
+
+
+def check_drafter(drafter: Any) -> None:
+    """Refuses what can't guess.
+
+    Raises:
+        DrafterError
+    """
+    if isinstance(drafter, str) and drafter != "auto":
+        raise DrafterError(f"drafter={drafter!r} is not known; choose 'auto', None or a drafter.")
+    if drafter is not None and drafter != "auto" and not hasattr(drafter, "session"):
+        raise DrafterError(f"{type(drafter).__name__} is no drafter; see tokenform.drafters.")
+
+
+def check_names(given: Iterable[str], known: Sequence[str]) -> None:
+    """Refuses a keyword that a call does not have, and names the nearest that it has.
+
+    Raises:
+        UnknownOption
+    """
+    for name in given:
+        if name in known:
+            continue
+        if name in MODEL:
+            raise UnknownOption(f"{name}= says what writes: it is for tf.Generator(...), not for its calls.")
+        if name in _ONLY_STREAMED:
+            raise UnknownOption(f"{name}= is for streams.")
+        near = _ELSEWHERE.get(name) or next(iter(difflib.get_close_matches(name, known, 1)), None)
+        hint = f"it takes {', '.join(known)}"
+        if near is not None:
+            hint = f"do you mean {near if '=' in near else near + '='}?"
+        raise UnknownOption(f"there is no keyword {name}=; {hint}")
+
+
+def with_keywords(*, streamed: bool = False, model: bool = False) -> Callable[[_Function], _Function]:
+    """A function `(…, **options)` with its keywords in the signature that `help` and notebooks show."""
+
+    def of(function: _Function) -> _Function:
+        bare = inspect.signature(function)
+        own = [one for one in bare.parameters.values() if one.kind is not inspect.Parameter.VAR_KEYWORD]
+        names = {one.name for one in own}
+        added = {"choices": None, "regex": None, **_KEYWORDS, **dict.fromkeys(MODEL if model else ())}
+        shown = [
+            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default)
+            for name, default in added.items()
+            if name not in names and (streamed or name not in _ONLY_STREAMED)
+        ]
+        function.__signature__ = bare.replace(parameters=[*own, *shown])  # type: ignore[attr-defined]
+        return function
+
+    return of
