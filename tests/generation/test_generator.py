@@ -274,8 +274,7 @@ def test_a_saved_model_is_opened_by_path(tmp_path, model, tokenizer, generator):
     model.save_pretrained(tmp_path)
     tokenizer.save_pretrained(tmp_path)
     assert (
-        tf.generate("Ada", schema=CODE, model=str(tmp_path)).tokens
-        == generator.sample("Ada", CODE)[0].tokens
+        tf.generate("Ada", schema=CODE, model=str(tmp_path)).tokens == generator.sample("Ada", CODE)[0].tokens
     )
 
 

@@ -42,7 +42,7 @@ class _Own:
     """In place of a drafter: the generator's."""
 
     def __repr__(self) -> str:
-        return "the generator's"
+        return "OWN"
 
 
 OWN: Any = _Own()

@@ -69,7 +69,7 @@ def one_constraint(
     Raises:
         OptionError: more than one is given.
     """
-    named = {"schema": schema, "choices": choices, "regex": regex, "grammar": grammar, "type": type}
+    named = {"schema": schema, "regex": regex, "choices": choices, "grammar": grammar, "type": type}
     given = [name for name, value in named.items() if value is not None]
     if len(given) > 1:
         raise OptionError(f"{' and '.join(given)} are given; pass one constraint.")
