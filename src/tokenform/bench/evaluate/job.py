@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -126,8 +127,7 @@ def _write_left(store: Store, options: Options, limits: Limits, session: float, 
     units = units_left(store, options)
     if not units:
         return
-    size = max(limits.batch * len(options.engines), 1)
-    groups = [tuple(units[at : at + size]) for at in range(0, len(units), size)]
+    groups = _grouped(units, limits.batch)
     total = store.case_count() * len(options.engines)
     log = store.path.with_name("workers.log")
     try:
@@ -138,6 +138,17 @@ def _write_left(store: Store, options: Options, limits: Limits, session: float, 
                     meter.step(result.status)
     except WorkerStartError as error:
         raise DataError(f"no worker could be started: {str(error).removeprefix('ModelError: ')}") from error
+
+
+def _grouped(units: list[Unit], batch: int) -> list[tuple[Unit, ...]]:
+    """The units of so many cases together, in order; each alone for 0."""
+    if not batch:
+        return [(unit,) for unit in units]
+    cases = dict[tuple[str, str], list[Unit]]()
+    for unit in units:
+        cases.setdefault(unit.key[1:], []).append(unit)
+    listed = list(cases.values())
+    return [tuple(chain.from_iterable(listed[at : at + batch])) for at in range(0, len(listed), batch)]
 
 
 def _results(group: tuple[Unit, ...], outcome: Outcome) -> list[UnitResult]:

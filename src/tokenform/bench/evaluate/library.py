@@ -14,6 +14,8 @@ import warnings
 from collections.abc import Sequence
 from typing import Any
 
+import torch
+
 from tokenform.bench.evaluate.model import ModelRunner
 from tokenform.bench.evaluate.plan import Options
 from tokenform.bench.evaluate.store import StoredCase, UnitResult
@@ -77,7 +79,8 @@ def _batch(
 def _result(
     text: Any, ids: list[int], grammar: Any, runner: ModelRunner, share: float, seconds: float, cpu: float
 ) -> UnitResult:
-    likely = logprob(runner.generator, [text.tokens], grammar, prompt=[ids], end=text.reason != _LENGTH)
+    with torch.inference_mode():
+        likely = logprob(runner.generator, [text.tokens], grammar, prompt=[ids], end=text.reason != _LENGTH)
     return UnitResult(
         "ok",
         compile_s=0.0,
