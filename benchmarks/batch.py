@@ -54,7 +54,7 @@ class TokenformBatch:
 
     def filler(self, slots: Sequence[Slot]) -> Callable[[], Any]:
         out = np.zeros((len(slots), self.words), np.uint32)
-        return lambda: tf.fill_masks([slot.handle[1] for slot in slots], out, threads=self.threads)
+        return lambda: tf.engine.fill_masks([slot.handle[1] for slot in slots], out, threads=self.threads)
 
 
 class LLGuidanceBatch:

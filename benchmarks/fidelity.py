@@ -83,8 +83,8 @@ def patterns(count: int) -> Iterator[Task]:
             return
         try:
             automaton = tf.regex(pattern).compile(vocabulary(flat))
-            problem = tf.Masked().bind(flat, automaton, max_tokens=24)
-            texts = [draw.text for draw in tf.Masked().sample(problem, 30, seed=0).draws]
+            problem = tf.samplers.Masked().bind(flat, automaton, max_tokens=24)
+            texts = [draw.text for draw in tf.samplers.Masked().sample(problem, 30, seed=0).draws]
         except tf.TokenformError:
             continue  # not a regular language, or nothing that 24 printable characters can spell
         model = NgramModel(texts, order=3)
@@ -122,7 +122,7 @@ def vocabulary(model: NgramModel) -> tf.Vocabulary:
 def samplers() -> dict[str, AlignedSampler]:
     """What is compared."""
     return {
-        "local masking": tf.Masked(),
+        "local masking": tf.samplers.Masked(),
         "ASAp": tf.ASAp(),
         "CARS": tf.CARS(max_attempts=5000),
         "SMC(20)": tf.SMC(20),

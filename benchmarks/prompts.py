@@ -311,7 +311,7 @@ def written(writer: tf.Generator, name: str, tasks: list[tuple[int, Task]]) -> l
     kinds: list[Any] = [task.kind for _, task in tasks]
     if name == "free":
         prompts = [writer.show(text, kind).ids for text, kind in zip(prompts, kinds, strict=True)]
-        kinds = [tf.any_text()] * len(tasks)
+        kinds = [tf.combinators.any_text()] * len(tasks)
     raw = True if name == "bare" else None
     results = writer.sample([*prompts], kinds, max_tokens=160, logprobs=False, raw=raw)
     return [one for (one,) in results]

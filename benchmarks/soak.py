@@ -159,7 +159,7 @@ def soak(kind: str, documents: int) -> dict[str, Any]:
         if number % step == 0:
             points.append({"documents": number, "mib": max(most, memory()), "us": seconds / tokens * 1e6})
             seconds, tokens, most = 0.0, 0, 0.0
-    return {"kind": kind, "points": points, "stats": automaton.stats() | {"held": tf.memory_held()}}
+    return {"kind": kind, "points": points, "stats": automaton.stats() | {"held": tf.engine.memory_held()}}
 
 
 def schema(number: int) -> str:
@@ -179,7 +179,9 @@ def schema(number: int) -> str:
 
 def compile_in_turn(times: int) -> dict[str, Any]:
     """Reads and compiles schemas in turn, each time anew, and takes the first tokens of a document."""
-    tf.set_limits(memory=BOUND)  # so that the bound is met early: memory rises to it, and is level then
+    tf.engine.set_limits(
+        memory=BOUND
+    )  # so that the bound is met early: memory rises to it, and is level then
     vocab, texts = vocabulary(), [schema(number) for number in range(SCHEMAS)]
     row = np.zeros((1, (len(vocab) + 31) // 32), np.uint32)
     points: list[dict[str, float]] = []
@@ -198,7 +200,7 @@ def compile_in_turn(times: int) -> dict[str, Any]:
         if number % step == 0:
             points.append({"documents": number, "mib": most, "us": seconds / step / TOKENS * 1e6})
             seconds, most = 0.0, 0.0
-    return {"kind": "compilations", "points": points, "stats": {"held": tf.memory_held()}}
+    return {"kind": "compilations", "points": points, "stats": {"held": tf.engine.memory_held()}}
 
 
 def judge(result: dict[str, Any]) -> tuple[float, float]:

@@ -170,7 +170,7 @@ def maker(automaton: tf.TokenAutomaton, text: bytes) -> Callable[[], None]:
 
 def known(vocab: tf.Vocabulary, seconds: float) -> tuple[list[float], list[float]]:
     """Waits of a reader of known states, and how long the masks beside it took."""
-    automaton = tf.json_schema(HARD).compile(vocab, limits=tf.Limits(work=10**12, memory=1 << 30))
+    automaton = tf.json_schema(HARD).compile(vocab, limits=tf.engine.Limits(work=10**12, memory=1 << 30))
     read, took, rng = reader(automaton, b'"abcabc'), list[float](), random.Random(1)
 
     def build() -> None:

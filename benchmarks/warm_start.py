@@ -1,4 +1,4 @@
-"""What a second process saves with `tf.cache_dir`: reading a grammar, a tokenizer; and what masks would save.
+"""What a second process saves with `cache_dir`: reading a grammar, a tokenizer; and what masks would save.
 
 Cold and warm are measured in turns, in one process whose memory is cleared in between; medians.
 
@@ -23,7 +23,7 @@ ROUNDS = 5
 
 
 def timed(work: Callable[[], Any]) -> float:
-    tf.clear_cache()
+    tf.engine.clear_cache()
     begun = time.perf_counter()
     work()
     return 1e3 * (time.perf_counter() - begun)
@@ -79,7 +79,7 @@ def main() -> None:
     tokenizer = large_tokenizer()
     vocabulary = tf.Vocabulary.from_tokenizer(tokenizer, eos=[TOKENS - 1])
     with tempfile.TemporaryDirectory() as name:
-        folder = tf.cache_dir(name)
+        folder = tf.engine.cache_dir(name)
         assert folder is not None
         print(f"{'':<28} {'cold ms':>9} {'warm ms':>9} {'times':>6}")
         for grammar in ("python", "verilog", "c", "sql", "json"):

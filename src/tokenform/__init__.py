@@ -1,9 +1,12 @@
 """tokenform: a model's output matches a constraint, exactly.
 
-Purpose: the public names.  Reading order for the code: the README's map.
+Purpose: the names that a program needs; the others stand in `tf.engine` (masks, states, limits),
+`tf.samplers`, `tf.drafters`, `tf.targets`, `tf.combinators`, `tf.grammars`, `tf.tool_formats`, `tf.errors`.
 Invariant: importing this package imports neither torch nor transformers; what needs them is imported when it
 is first asked for: compiling and checking grammars stays quick, and the base package does without them.
 """
+
+# ruff: noqa: F401 (type checkers read these; a program finds them by `__getattr__`)
 
 from __future__ import annotations
 
@@ -11,159 +14,89 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from tokenform import errors
-from tokenform.disk_cache import cache_dir
-from tokenform.engine import (
-    Grammar,
-    Limits,
-    Matcher,
-    State,
-    TokenAutomaton,
-    Vocabulary,
-    accept_tokens,
-    advance,
-    clear_cache,
-    fill_draft_masks,
-    fill_masks,
-    memory_held,
-    set_limits,
-)
-from tokenform.errors import TokenformError
-from tokenform.frontends import any_text, choice, from_type, json_schema, predicate, regex
+from tokenform.engine import Grammar, TokenAutomaton, Vocabulary
+from tokenform.errors import TokenformError, warn_outside
+from tokenform.frontends import choice, from_type, json_schema, predicate, regex
 
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from tokenform import tool_formats
-    from tokenform.decoding import Estimates, Local, Result, Stats
-    from tokenform.decoding.aligned import (
-        AWRS,
-        CARS,
-        MCMC,
-        SMC,
-        ASAp,
-        Beam,
-        BestSpan,
-        Masked,
-        Score,
-        Trie,
-        load_trie,
-        save_trie,
-    )
+    from tokenform import combinators, engine, samplers, tool_formats
+    from tokenform.decoding import Local, Result, Stats
+    from tokenform.decoding.aligned import AWRS, CARS, MCMC, SMC, ASAp, Beam
     from tokenform.decoding.debug import debug
     from tokenform.decoding.likelihood import feasible_mass, logprob
     from tokenform.decoding.speculative import drafters, targets
     from tokenform.frontends import grammars
-    from tokenform.frontends.captures import capture
-    from tokenform.frontends.combinators import contains, literal, special_token, substring, until
+    from tokenform.frontends.combinators import substring, until
     from tokenform.frontends.gbnf import gbnf
     from tokenform.frontends.lark import lark
-    from tokenform.frontends.structural_tag import structural_tag
-    from tokenform.frontends.tools import (
-        ToolCallStream,
-        ToolFormat,
-        detect_format,
-        parse_tool_calls,
-        tools,
-    )
+    from tokenform.frontends.tools import parse_tool_calls, tools
     from tokenform.integrations.async_generation import AsyncGenerator, agenerate, astream
     from tokenform.integrations.generation import Generator, generate, sample, stream
     from tokenform.integrations.program import Program, gen, said, select
 
-_ALIGNED = (
-    "ASAp",
-    "AWRS",
-    "Beam",
-    "BestSpan",
-    "CARS",
-    "MCMC",
-    "Masked",
-    "SMC",
-    "Score",
-    "Trie",
-    "load_trie",
-    "memory_held",
-    "save_trie",
-)
-_PROGRAMS = ("Program", "gen", "said", "select")
-_COMBINATORS = ("contains", "literal", "special_token", "substring", "until")
-_TOOLS = ("ToolCallStream", "ToolFormat", "detect_format", "parse_tool_calls", "tools")
-_LATER = {
-    **dict.fromkeys(_ALIGNED, "tokenform.decoding.aligned"),
-    **dict.fromkeys(_COMBINATORS, "tokenform.frontends.combinators"),
-    **dict.fromkeys(_PROGRAMS, "tokenform.integrations.program"),
-    "capture": "tokenform.frontends.captures",
-    **dict.fromkeys(_TOOLS, "tokenform.frontends.tools"),
-    "gbnf": "tokenform.frontends.gbnf",
-    "lark": "tokenform.frontends.lark",
-    "structural_tag": "tokenform.frontends.structural_tag",
-    "Estimates": "tokenform.decoding",
-    "debug": "tokenform.decoding.debug",
-    "AsyncGenerator": "tokenform.integrations.async_generation",
-    "agenerate": "tokenform.integrations.async_generation",
-    "astream": "tokenform.integrations.async_generation",
-    "Generator": "tokenform.integrations.generation",
-    "feasible_mass": "tokenform.decoding.likelihood",
-    "logprob": "tokenform.decoding.likelihood",
-    "generate": "tokenform.integrations.generation",
-    "sample": "tokenform.integrations.generation",
-    "stream": "tokenform.integrations.generation",
-    "Local": "tokenform.decoding",
-    "Result": "tokenform.decoding",
-    "Stats": "tokenform.decoding",
+_NAMES = {
+    "tokenform.decoding": ("Local", "Result", "Stats"),
+    "tokenform.decoding.aligned": ("ASAp", "AWRS", "Beam", "CARS", "MCMC", "SMC"),
+    "tokenform.decoding.debug": ("debug",),
+    "tokenform.decoding.likelihood": ("feasible_mass", "logprob"),
+    "tokenform.frontends.combinators": ("substring", "until"),
+    "tokenform.frontends.gbnf": ("gbnf",),
+    "tokenform.frontends.lark": ("lark",),
+    "tokenform.frontends.tools": ("parse_tool_calls", "tools"),
+    "tokenform.integrations.async_generation": ("AsyncGenerator", "agenerate", "astream"),
+    "tokenform.integrations.generation": ("Generator", "generate", "sample", "stream"),
+    "tokenform.integrations.program": ("Program", "gen", "said", "select"),
 }
+_LATER = {name: module for module, names in _NAMES.items() for name in names}
 
 _MODULES = {
-    "tool_formats": "tokenform.tool_formats",
+    "combinators": "tokenform.combinators",
     "drafters": "tokenform.decoding.speculative.drafters",
     "grammars": "tokenform.frontends.grammars",
+    "samplers": "tokenform.samplers",
     "targets": "tokenform.decoding.speculative.targets",
+    "tool_formats": "tokenform.tool_formats",
 }
 
+_MOVED_TO = {
+    "combinators": ("any_text", "capture", "contains", "literal", "special_token"),
+    "engine": (
+        "Limits",
+        "Matcher",
+        "State",
+        "accept_tokens",
+        "advance",
+        "cache_dir",
+        "clear_cache",
+        "fill_draft_masks",
+        "fill_masks",
+        "memory_held",
+        "set_limits",
+    ),
+    "samplers": ("BestSpan", "Estimates", "Masked", "Score", "Trie", "load_trie", "save_trie"),
+    "tool_formats": ("ToolCallStream", "ToolFormat", "detect_format", "structural_tag"),
+}
+"""Names that stood here: they are still found, with a warning that says where they are."""
+_MOVED = {name: room for room, names in _MOVED_TO.items() for name in names}
+
 __all__ = [
-    "AWRS",
-    "CARS",
-    "MCMC",
-    "SMC",
-    "ASAp",
     "AsyncGenerator",
-    "Beam",
-    "BestSpan",
-    "Estimates",
     "Generator",
     "Grammar",
-    "Limits",
     "Local",
-    "Masked",
-    "Matcher",
     "Program",
     "Result",
-    "Score",
-    "State",
-    "Stats",
-    "TokenAutomaton",
     "TokenformError",
-    "ToolCallStream",
-    "ToolFormat",
-    "Trie",
     "Vocabulary",
     "__version__",
-    "accept_tokens",
-    "advance",
     "agenerate",
-    "any_text",
     "astream",
-    "cache_dir",
-    "capture",
     "choice",
-    "clear_cache",
-    "contains",
-    "debug",
-    "detect_format",
     "drafters",
+    "engine",
     "errors",
-    "feasible_mass",
-    "fill_draft_masks",
-    "fill_masks",
     "from_type",
     "gbnf",
     "gen",
@@ -171,30 +104,24 @@ __all__ = [
     "grammars",
     "json_schema",
     "lark",
-    "literal",
-    "load_trie",
-    "logprob",
-    "memory_held",
     "parse_tool_calls",
     "predicate",
     "regex",
-    "said",
     "sample",
-    "save_trie",
+    "samplers",
     "select",
-    "set_limits",
-    "special_token",
     "stream",
-    "structural_tag",
     "substring",
-    "targets",
-    "tool_formats",
     "tools",
     "until",
 ]
 
 
 def __getattr__(name: str) -> Any:
+    if name in _MOVED:
+        room = _MOVED[name]
+        warn_outside(f"tokenform.{name} is tokenform.{room}.{name} now.", DeprecationWarning)
+        return getattr(import_module(f"tokenform.{room}"), name)
     if name in _MODULES:
         value: Any = import_module(_MODULES[name])
     elif name in _LATER:
@@ -207,4 +134,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted({*globals(), *__all__, *_LATER, *_MODULES})

@@ -53,7 +53,7 @@ def cache_dir(path: str | os.PathLike[str] | None = None, *, limit: int | None =
         OptionError: the folder can't be made, or the limit is negative.
 
     >>> import tempfile, tokenform as tf
-    >>> folder = tf.cache_dir(tempfile.mkdtemp())
+    >>> folder = tf.engine.cache_dir(tempfile.mkdtemp())
     >>> grammar = tf.lark('start: "a" start | "b"')
     >>> len(list(folder.iterdir()))
     1

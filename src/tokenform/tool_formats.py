@@ -1,4 +1,4 @@
-"""The parts that a tool format is made of, for formats of one's own.
+"""Tool formats: their parts, for formats of one's own, a model's own format, and calls as they stream.
 
 Purpose: one public place for `Format` and its parts; `tools`, `parse_tool_calls` and `ToolCallStream` take a
 `Format` wherever they take a format's name.
@@ -17,6 +17,8 @@ Example:
 
 from __future__ import annotations
 
+from tokenform.frontends.structural_tag import structural_tag
+from tokenform.frontends.tools import ToolCallStream, ToolFormat, detect_format
 from tokenform.frontends.tools.layout import (
     Either,
     Elements,
@@ -44,5 +46,9 @@ __all__ = [
     "Name",
     "PythonArguments",
     "Tagged",
+    "ToolCallStream",
+    "ToolFormat",
     "Wire",
+    "detect_format",
+    "structural_tag",
 ]

@@ -102,11 +102,11 @@ def test_conditions_are_refused_where_they_make_no_sense(writer):
 
 def test_a_trie_of_a_problem_is_kept_and_used_by_others(writer, grammar, tmp_path):
     problem = writer.problem(PROMPT, grammar, sampler=tf.ASAp(), max_tokens=8)
-    trie = tf.Trie(problem)
+    trie = tf.samplers.Trie(problem)
     tf.ASAp(trie=trie).sample(problem, 40, seed=0)
-    tf.save_trie(trie, tmp_path / "trie.npz")
+    tf.samplers.save_trie(trie, tmp_path / "trie.npz")
     again = writer.problem(PROMPT, grammar, sampler=tf.ASAp(), max_tokens=8)
-    loaded = tf.load_trie(tmp_path / "trie.npz", again)
+    loaded = tf.samplers.load_trie(tmp_path / "trie.npz", again)
     assert loaded.certificate() == trie.certificate()
     exact = enumerate_target(again)
     log_z = tf.SMC(5, twist=loaded).sample(again, 60, seed=0).log_z

@@ -16,9 +16,9 @@ BYTES = tf.Vocabulary([bytes([byte]) for byte in range(256)] + [b""], eos=[256],
 @pytest.mark.parametrize("name", ["c", "sql", "python", "javascript", "json"])
 def test_grammars_of_languages_are_far_from_the_limit(name: str) -> None:
     grammar = tf.lark((GRAMMARS / f"{name}.lark").read_text())
-    assert grammar.core.work < tf.Limits().work / 400
+    assert grammar.core.work < tf.engine.Limits().work / 400
     # each call has a fiftieth of the usual
-    automaton = grammar.compile(BYTES, limits=tf.Limits(work=tf.Limits().work // 50))
+    automaton = grammar.compile(BYTES, limits=tf.engine.Limits(work=tf.engine.Limits().work // 50))
     state = automaton.start
     text = (GRAMMARS / f"{name}.examples.txt").read_text()[:300]
     for token in text.encode():
@@ -32,7 +32,7 @@ def test_grammars_of_languages_are_far_from_the_limit(name: str) -> None:
 
 def test_a_deep_text_costs_little_more_at_each_level() -> None:
     grammar = tf.gbnf('root ::= "(" root ")" | "[" root "]" root | "x" ("+" root)?')
-    automaton = grammar.compile(BYTES, limits=tf.Limits(work=100_000))
+    automaton = grammar.compile(BYTES, limits=tf.engine.Limits(work=100_000))
     state = automaton.start
     for _ in range(300):
         state = automaton.advance(state, ord("("))
@@ -44,5 +44,5 @@ def test_every_way_to_read_a_text_is_charged() -> None:
     text = "start: (a | b)* start? | start start b\n" + 'a: "x" | a a\nb: "x"~1..3 | a b\n'
     grammar = tf.lark(text, lexer="dynamic")
     with pytest.raises(LimitExceeded, match=r"Limits\.work"):
-        grammar.compile(BYTES, limits=tf.Limits(work=200_000)).check(b"x" * 60)
-    assert grammar.compile(BYTES, limits=tf.Limits(work=4_000_000)).matches(b"x" * 60)
+        grammar.compile(BYTES, limits=tf.engine.Limits(work=200_000)).check(b"x" * 60)
+    assert grammar.compile(BYTES, limits=tf.engine.Limits(work=4_000_000)).matches(b"x" * 60)

@@ -17,7 +17,7 @@ VOCABULARY = tf.Vocabulary(
 TERMINALS = ["/a+/", "/b+/", "/b/", "/c[ab]*/", "/c(ab)*/", "/a/", '"("', '")"', "/\\((a|bb)?/"]
 
 
-def allowed(automaton: tf.Automaton, state: tf.State) -> list[int]:
+def allowed(automaton: tf.Automaton, state: tf.engine.State) -> list[int]:
     mask = automaton.mask(state)
     return [t for t in range(VOCABULARY.size) if int(mask[t // 32]) >> (t % 32) & 1]
 

@@ -30,17 +30,17 @@ def cut_texts(draw: st.DrawFn) -> tuple[tf.Grammar, str, str]:
         said = "|".join(options)
         if draw(st.booleans()):
             if draw(st.booleans()) and len(options) == 2:  # the alternatives are kept apart inside
-                part = tf.capture(f"i{number}", tf.regex(options[0])) | tf.regex(options[1])
+                part = tf.combinators.capture(f"i{number}", tf.regex(options[0])) | tf.regex(options[1])
                 said = f"(?P<i{number}>{options[0]})|{options[1]}"
             elif len(options) == 2:
                 continue  # a plain part takes the longest of its alternatives, `re` the first
-            part, said = tf.capture(f"g{number}", part), f"(?P<g{number}>{said})"
+            part, said = tf.combinators.capture(f"g{number}", part), f"(?P<g{number}>{said})"
         elif len(options) == 2:
             continue
         grammar = part if grammar is None else grammar + part
         pattern += f"(?:{said})"
     if grammar is None:
-        grammar, pattern = tf.capture("g", tf.regex("a*")), "(?P<g>a*)"
+        grammar, pattern = tf.combinators.capture("g", tf.regex("a*")), "(?P<g>a*)"
     return grammar, pattern, draw(st.text("abcé", max_size=7))
 
 
@@ -61,8 +61,17 @@ def test_groups_are_those_of_re(case: tuple[tf.Grammar, str, str]) -> None:
 
 
 def test_values_are_read_and_names_that_recur_are_lists() -> None:
-    item = tf.capture("item", tf.regex("[a-z]+") + tf.capture("n", tf.json_schema({"type": "integer"})))
-    grammar = "< " + item + ", " + item + (" end" + tf.capture("last", tf.choice(["!", "?"])) | "") + " >"
+    item = tf.combinators.capture(
+        "item", tf.regex("[a-z]+") + tf.combinators.capture("n", tf.json_schema({"type": "integer"}))
+    )
+    grammar = (
+        "< "
+        + item
+        + ", "
+        + item
+        + (" end" + tf.combinators.capture("last", tf.choice(["!", "?"])) | "")
+        + " >"
+    )
     found = grammar.captures("< ab12, c-3 end? >")
     assert [one.text for one in found["item"]] == ["ab12", "c-3"]
     assert [one.value for one in found["n"]] == [12, -3] and found["last"].value == "?"
@@ -76,11 +85,11 @@ def test_values_are_read_and_names_that_recur_are_lists() -> None:
 
 def test_captures_change_no_text_and_are_lost_nowhere() -> None:
     vocabulary = tf.Vocabulary([bytes([byte]) for byte in range(256)] + [b""], [256], [256])
-    plain, named = tf.regex("a+") + "b", tf.capture("x", tf.regex("a+")) + "b"
+    plain, named = tf.regex("a+") + "b", tf.combinators.capture("x", tf.regex("a+")) + "b"
     one, other = plain.compile(vocabulary), named.compile(vocabulary)
     for text in (b"ab", b"aab", b"b", b"a", b"abb"):
         assert one.matches(text) == other.matches(text)
-    held = tf.capture("x", tf.regex("a+"))
+    held = tf.combinators.capture("x", tf.regex("a+"))
     for lost in (
         lambda: ~held,
         lambda: held & tf.regex("a"),
@@ -90,12 +99,17 @@ def test_captures_change_no_text_and_are_lost_nowhere() -> None:
         with pytest.raises(InvalidGrammar, match="captures"):
             lost()
     with pytest.raises(OptionError, match="needs a name"):
-        tf.capture("", tf.regex("a"))
+        tf.combinators.capture("", tf.regex("a"))
 
 
 def test_work_is_bounded() -> None:
-    anything = tf.any_text()
-    grammar = tf.capture("a", anything) + tf.capture("b", anything) + tf.capture("c", anything) + "z"
+    anything = tf.combinators.any_text()
+    grammar = (
+        tf.combinators.capture("a", anything)
+        + tf.combinators.capture("b", anything)
+        + tf.combinators.capture("c", anything)
+        + "z"
+    )
     found = grammar.captures("y" * 100 + "z")
     assert (found["a"].span, found["b"].span, found["c"].span) == ((0, 100), (100, 100), (100, 100))
     with pytest.raises(LimitExceeded, match="steps"):

@@ -69,7 +69,7 @@ def test_a_chain_of_checks_is_bounded_as_one_call() -> None:
     """Each `&` reads the whole, since it may leave nothing; together they stay within the limit of work."""
     before = _core.Limits()
     few = chain(20, lambda g, i: g & ~tf.regex(f".*{chr(97 + i)}z.*"))
-    tf.set_limits(tf.Limits(work=60 * few.core.work))
+    tf.engine.set_limits(tf.engine.Limits(work=60 * few.core.work))
     try:
         assert chain(20, lambda g, i: g & ~tf.regex(f".*{chr(97 + i)}z.*")).core.work == few.core.work
         with pytest.raises(LimitExceeded, match="chain of & and ~"):
@@ -78,7 +78,7 @@ def test_a_chain_of_checks_is_bounded_as_one_call() -> None:
         both = [tf.regex("[ab]+") & tf.regex(f"a.*|b{{{i}}}") for i in range(100)]
         assert chain(100, lambda g, i: g | both[i], both[0]).core.report == []
     finally:
-        tf.set_limits(before)
+        tf.engine.set_limits(before)
     assert accepts(chain(501, lambda g, i: ~g), "1") and not accepts(chain(500, lambda g, i: ~g), "1")
 
 
@@ -94,11 +94,13 @@ def test_too_many_and_too_deep_have_their_error(part: tf.Grammar) -> None:
 
 
 def test_captures_of_long_chains() -> None:
-    long = chain(1500, lambda g, i: g + tf.regex("b?"), tf.capture("a", tf.regex("a+")))
+    long = chain(1500, lambda g, i: g + tf.regex("b?"), tf.combinators.capture("a", tf.regex("a+")))
     assert long.captures("aabb")["a"].text == "aa"
-    turns = chain(90, lambda g, i: (g | tf.regex("x")) + tf.regex("b?"), tf.capture("a", tf.regex("a+")))
+    turns = chain(
+        90, lambda g, i: (g | tf.regex("x")) + tf.regex("b?"), tf.combinators.capture("a", tf.regex("a+"))
+    )
     assert turns.captures("aabb")["a"].text == "aa"
-    document = "<" + tf.capture("v", tf.json_schema({"type": "array"})) + ">"
+    document = "<" + tf.combinators.capture("v", tf.json_schema({"type": "array"})) + ">"
     assert document.captures("<[1]>")["v"].value == json.loads("[1]")
 
 

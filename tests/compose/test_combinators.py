@@ -48,7 +48,7 @@ def test_long_documents_and_lines() -> None:
 @settings(max_examples=40, deadline=None)
 @given(st.lists(st.text("ab", min_size=1, max_size=3), min_size=1, max_size=3))
 def test_contains(phrases: list[str]) -> None:
-    grammar = tf.contains(phrases)
+    grammar = tf.combinators.contains(phrases)
     for text in TEXTS:
         assert accepts(grammar, text) == all(phrase in text for phrase in phrases)
 
@@ -69,7 +69,12 @@ def test_until(triggers: list[str], seed: int) -> None:
 def test_special_tokens_are_steps() -> None:
     open_, close, other = (TOKENS.index(t) for t in (b"<tool>", b"</tool>", b"<s>"))
     document = tf.json_schema({"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]})
-    grammar = tf.special_token("<tool>") + document + tf.special_token("</tool>") + tf.regex("a*")
+    grammar = (
+        tf.combinators.special_token("<tool>")
+        + document
+        + tf.combinators.special_token("</tool>")
+        + tf.regex("a*")
+    )
     auto = grammar.compile(VOCABULARY)
     assert auto.allowed_tokens(auto.start).tolist() == [open_] == auto.oracle(auto.start)
     with pytest.raises(TokenRejected):
@@ -85,14 +90,14 @@ def test_special_tokens_are_steps() -> None:
 
 def test_a_vocabulary_without_the_special_token_spells_it() -> None:
     plain = tf.Vocabulary([*(bytes([b]) for b in range(256)), b""], eos=[256])
-    grammar = tf.special_token("<tool>") + tf.regex("a")
+    grammar = tf.combinators.special_token("<tool>") + tf.regex("a")
     assert grammar.compile(plain).check(b"<tool>a") is None
     assert grammar.compile(VOCABULARY).check(b"<tool>a") is not None
 
 
 def test_special_tokens_between_lexemes() -> None:
     source = 'start: (NAME TOOL)* NAME\nNAME: /[a-z]+/\n%ignore " "'
-    grammar = tf.lark(source, definitions={"TOOL": tf.special_token("<tool>")})
+    grammar = tf.lark(source, definitions={"TOOL": tf.combinators.special_token("<tool>")})
     auto, tool = grammar.compile(VOCABULARY), TOKENS.index(b"<tool>")
     state = auto.advance(auto.step_bytes(auto.start, b"ab "), tool)
     assert not auto.allows(state, tool) and auto.is_accepting(auto.step_bytes(state, b" x"))
@@ -103,10 +108,10 @@ def test_special_tokens_between_lexemes() -> None:
 def test_mistakes() -> None:
     for wrong in ([], [""], [1], ""):
         with pytest.raises(OptionError):
-            tf.contains(wrong)  # type: ignore[arg-type]
+            tf.combinators.contains(wrong)  # type: ignore[arg-type]
         with pytest.raises(OptionError):
             tf.until(wrong)  # type: ignore[arg-type]
     with pytest.raises(OptionError):
         tf.substring("a", by="page")  # type: ignore[arg-type]
     with pytest.raises(OptionError):
-        tf.special_token("")
+        tf.combinators.special_token("")

@@ -154,4 +154,6 @@ def test_mistakes_in_strings_in() -> None:
     with pytest.raises(InvalidSchema, match="maxLength"):
         tf.json_schema({"type": "string", "maxLength": 3}, strings_in={"": word})
     with pytest.raises(TokenformError, match="special"):
-        tf.json_schema({"type": "string"}, strings_in={"": tf.regex("a") + tf.special_token("<tool>")})
+        tf.json_schema(
+            {"type": "string"}, strings_in={"": tf.regex("a") + tf.combinators.special_token("<tool>")}
+        )

@@ -14,7 +14,7 @@ VOCABULARY = tf.Vocabulary(TOKENS, eos=[EOS], special=[256, 257, OTHER, EOS])
 GRAMMARS = {
     None: tf.until(["</think>", "[END]", "ab"]),
     "json": tf.until(["</think>", "[END]", "ab"], then=tf.json_schema({"type": "integer"})),
-    "text": tf.until(["</think>"], then=tf.any_text()),
+    "text": tf.until(["</think>"], then=tf.combinators.any_text()),
     "twice": tf.until("</think>") + tf.until("[END]"),
 }
 

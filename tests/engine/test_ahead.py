@@ -93,7 +93,7 @@ def test_what_was_prepared_is_counted_and_let_go() -> None:
 
 
 def test_a_limit_belongs_to_the_call() -> None:
-    limits = tf.Limits(work=30_000)
+    limits = tf.engine.Limits(work=30_000)
     automaton = tf.json_schema(RECORD).core.compile(VOCABULARY, limits)
     with pytest.raises(LimitExceeded):
         automaton.prepare(100_000)

@@ -37,7 +37,7 @@ def test_a_batch_says_what_single_calls_say(threads: int) -> None:
     forced = [b"left from before"]
     for _ in range(25):
         budgets = [rng.choice([None, 3, 20, 500]) for _ in states]
-        failed = tf.fill_masks(
+        failed = tf.engine.fill_masks(
             states,
             out,
             budgets=budgets,
@@ -60,7 +60,7 @@ def test_a_batch_says_what_single_calls_say(threads: int) -> None:
             allowed = automaton.allowed_tokens(state)
             tokens.append(int(rng.choice(allowed)) if allowed.size else 0)
         going = [row for row in range(len(states)) if not finished[row]]
-        after = tf.advance([states[r] for r in going], [tokens[r] for r in going], threads=threads)
+        after = tf.engine.advance([states[r] for r in going], [tokens[r] for r in going], threads=threads)
         for row, state in zip(going, after, strict=True):
             assert state == automata[row].advance(states[row], tokens[row])
             states[row] = state
@@ -68,22 +68,22 @@ def test_a_batch_says_what_single_calls_say(threads: int) -> None:
 
 def test_a_row_that_fails_leaves_the_others() -> None:
     hurried = tf.json_schema({"type": "string", "pattern": "^(?=.*a.{9}b)(?=.*c.{8}d).*$"}).compile(
-        VOCABULARY, limits=tf.Limits(work=30_000)
+        VOCABULARY, limits=tf.engine.Limits(work=30_000)
     )
     plain = GRAMMARS[2].compile(VOCABULARY)
     states = [plain.start, hurried.start, plain.start]
     out = np.full((3, plain.mask_words), 7, np.uint32)
-    failed = tf.fill_masks(states, out, distances=np.zeros(3, np.int32), errors="return")
+    failed = tf.engine.fill_masks(states, out, distances=np.zeros(3, np.int32), errors="return")
     assert list(failed) == [1] and isinstance(failed[1], LimitExceeded)
     assert np.array_equal(out[0], plain.mask(plain.start)) and np.array_equal(out[0], out[2])
     assert not out[1].any()
     with pytest.raises(LimitExceeded):
-        tf.fill_masks(states, out, distances=np.zeros(3, np.int32))
+        tf.engine.fill_masks(states, out, distances=np.zeros(3, np.int32))
     assert np.array_equal(out[2], plain.mask(plain.start))
-    good, bad = tf.advance([plain.start] * 2, [ord("a"), ord("?")], errors="return")
-    assert isinstance(good, tf.State) and isinstance(bad, TokenRejected)
+    good, bad = tf.engine.advance([plain.start] * 2, [ord("a"), ord("?")], errors="return")
+    assert isinstance(good, tf.engine.State) and isinstance(bad, TokenRejected)
     with pytest.raises(TokenRejected):
-        tf.advance([plain.start] * 2, [ord("a"), ord("?")])
+        tf.engine.advance([plain.start] * 2, [ord("a"), ord("?")])
 
 
 def test_what_does_not_fit_is_refused() -> None:
@@ -93,21 +93,21 @@ def test_what_does_not_fit_is_refused() -> None:
     frozen = np.zeros(2, bool)
     frozen.setflags(write=False)
     for wrong in (
-        lambda: tf.fill_masks(states, out[:1]),
-        lambda: tf.fill_masks(states, out, budgets=[1]),
-        lambda: tf.fill_masks(states, out, accepting=np.zeros(1, bool)),
-        lambda: tf.fill_masks(states, out, finished=frozen),
-        lambda: tf.fill_masks(states, out, errors="ignore"),
-        lambda: tf.advance(states, [1]),
-        lambda: tf.fill_masks(
+        lambda: tf.engine.fill_masks(states, out[:1]),
+        lambda: tf.engine.fill_masks(states, out, budgets=[1]),
+        lambda: tf.engine.fill_masks(states, out, accepting=np.zeros(1, bool)),
+        lambda: tf.engine.fill_masks(states, out, finished=frozen),
+        lambda: tf.engine.fill_masks(states, out, errors="ignore"),
+        lambda: tf.engine.advance(states, [1]),
+        lambda: tf.engine.fill_masks(
             [*states, tf.regex("a").compile(other()).start], np.zeros((3, out.shape[1]), np.uint32)
         ),
     ):
         with pytest.raises(OptionError):
             wrong()
     with pytest.raises(TypeError):
-        tf.fill_masks([1, 2], out)
-    assert tf.fill_masks([], out) == {} and tf.advance([], []) == []
+        tf.engine.fill_masks([1, 2], out)
+    assert tf.engine.fill_masks([], out) == {} and tf.engine.advance([], []) == []
 
 
 def other() -> tf.Vocabulary:

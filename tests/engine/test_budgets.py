@@ -93,12 +93,12 @@ def test_a_text_of_one_token_is_found_where_another_has_fewer_characters() -> No
     automaton = tf.choice(["qzx", "string"]).compile(tf.Vocabulary(tokens, eos=[257], special=[257]))
     assert list(ids(automaton.mask_within(automaton.start, 1))) == [256]
     assert not automaton.mask_within(automaton.start, 0).any()
-    matcher = tf.Matcher(automaton, max_tokens=1)
+    matcher = tf.engine.Matcher(automaton, max_tokens=1)
     assert list(matcher.allowed_tokens()) == [256]
     matcher.accept_tokens([256, 257])
     assert matcher.is_terminated()
     with pytest.raises(BudgetTooSmall):
-        tf.Matcher(automaton, max_tokens=0)
+        tf.engine.Matcher(automaton, max_tokens=0)
 
 
 NAMED = {
@@ -121,7 +121,7 @@ def test_what_a_mask_has_promised_holds_whatever_was_forgotten(schema: dict[str,
     row = np.zeros((1, (len(TOKENS) + 31) // 32), np.uint32)
     for seed in range(24):
         rng = random.Random(seed)
-        matcher = tf.Matcher(automaton, max_tokens=least + (0, 1, 2, 5, 12, 40)[seed % 6])
+        matcher = tf.engine.Matcher(automaton, max_tokens=least + (0, 1, 2, 5, 12, 40)[seed % 6])
         while not matcher.is_terminated():
             matcher.fill_mask(row)
             near = ids(row)

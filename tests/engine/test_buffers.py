@@ -63,7 +63,7 @@ def test_what_is_wrong_with_an_array_is_said(automaton: tf.TokenAutomaton) -> No
         (np.zeros(3, np.uint32), "shape (3,)"),
         ([0] * WORDS, "this is a list"),
     ]:
-        for fill in (automaton.fill_masks, tf.fill_masks):
+        for fill in (automaton.fill_masks, tf.engine.fill_masks):
             with pytest.raises(OptionError, match=re.escape(wrong)):
                 fill([automaton.start], out)
 
@@ -78,10 +78,10 @@ def test_numbers_out_of_range_are_typed_errors(number: int, automaton: tf.TokenA
         ("budget", lambda: automaton.mask_within(state, number)),
         ("budget", lambda: automaton.fits(state, number)),
         ("within", lambda: automaton.distance(state, number)),
-        ("tokens", lambda: tf.advance([state], [number])),
-        ("budgets", lambda: tf.fill_masks([state], out, budgets=[number])),
-        ("depth", lambda: tf.Limits(depth=number)),
-        ("max_tokens", lambda: tf.Matcher(automaton, max_tokens=number)),
+        ("tokens", lambda: tf.engine.advance([state], [number])),
+        ("budgets", lambda: tf.engine.fill_masks([state], out, budgets=[number])),
+        ("depth", lambda: tf.engine.Limits(depth=number)),
+        ("max_tokens", lambda: tf.engine.Matcher(automaton, max_tokens=number)),
         ("id", lambda: automaton.vocabulary.token(number)),
         ("eos", lambda: tf.Vocabulary([b"a", b""], eos=[number])),
     ):
@@ -91,19 +91,19 @@ def test_numbers_out_of_range_are_typed_errors(number: int, automaton: tf.TokenA
 
 
 def test_counts_and_rows_below_zero_are_typed_errors(automaton: tf.TokenAutomaton) -> None:
-    matcher, out = tf.Matcher(automaton), np.zeros((1, WORDS), np.uint32)
+    matcher, out = tf.engine.Matcher(automaton), np.zeros((1, WORDS), np.uint32)
     for argument, call in (
         ("count", lambda: matcher.rollback(-1)),
         ("row", lambda: matcher.fill_mask(out, -1)),
         ("row", lambda: matcher.fill_draft_masks([], out, -1)),
-        ("rows", lambda: tf.fill_draft_masks([matcher], None, out, rows=[-1])),
-        ("threads", lambda: tf.fill_draft_masks([matcher], None, out, threads=-1)),
-        ("threads", lambda: tf.fill_masks([automaton.start], out, threads=-1)),
-        ("threads", lambda: tf.advance([automaton.start], [0], threads=-1)),
+        ("rows", lambda: tf.engine.fill_draft_masks([matcher], None, out, rows=[-1])),
+        ("threads", lambda: tf.engine.fill_draft_masks([matcher], None, out, threads=-1)),
+        ("threads", lambda: tf.engine.fill_masks([automaton.start], out, threads=-1)),
+        ("threads", lambda: tf.engine.advance([automaton.start], [0], threads=-1)),
         ("threads", lambda: automaton.fill_masks([automaton.start], out, threads=-1)),
-        ("memory", lambda: tf.set_limits(memory=-1)),
-        ("shared", lambda: tf.set_limits(shared=-1)),
-        ("work", lambda: tf.Limits(work=-1)),
+        ("memory", lambda: tf.engine.set_limits(memory=-1)),
+        ("shared", lambda: tf.engine.set_limits(shared=-1)),
+        ("work", lambda: tf.engine.Limits(work=-1)),
     ):
         with pytest.raises(OptionError, match=f"^{argument}: -1 is out of range; give a whole number"):
             call()

@@ -29,19 +29,19 @@ def vocabulary() -> tf.Vocabulary:
 
 @pytest.fixture(autouse=True)
 def _from_nothing() -> Iterator[None]:
-    before = tf.memory_held()["compiled"][1]
-    tf.clear_cache()
+    before = tf.engine.memory_held()["compiled"][1]
+    tf.engine.clear_cache()
     yield
-    tf.set_limits(compiled=before)
-    tf.clear_cache()
+    tf.engine.set_limits(compiled=before)
+    tf.engine.clear_cache()
 
 
 def held() -> int:
-    return tf.memory_held()["compiled"][0]
+    return tf.engine.memory_held()["compiled"][0]
 
 
 def compiled(text: str, vocab: tf.Vocabulary, **limits: int) -> tf.TokenAutomaton:
-    return tf.json_schema(text).compile(vocab, limits=tf.Limits(**limits) if limits else None)
+    return tf.json_schema(text).compile(vocab, limits=tf.engine.Limits(**limits) if limits else None)
 
 
 def test_the_same_source_options_vocabulary_and_limits_share_their_states() -> None:
@@ -77,11 +77,11 @@ def test_a_grammar_in_larks_language_is_read_once(monkeypatch: pytest.MonkeyPatc
     assert again[0].source == text and made.matches(b"a12") and not made.matches(b"b")
     with pytest.raises(TypeError):  # what it would do
         tf.lark(other)
-    tf.clear_cache()
+    tf.engine.clear_cache()
     with pytest.raises(TypeError):
         tf.lark(text)
     monkeypatch.setattr(lark_module, "read_lark", read)
-    tf.set_limits(compiled=0)
+    tf.engine.set_limits(compiled=0)
     assert tf.lark(text).to_bytes() == first[0].to_bytes() and held() == 0
 
 
@@ -98,12 +98,12 @@ def test_reports_are_remembered_and_failures_are_not() -> None:
             with pytest.raises(error):
                 tf.json_schema(wrong)
     usual = _core.Limits()
-    tf.set_limits(tf.Limits(work=10))
+    tf.engine.set_limits(tf.engine.Limits(work=10))
     try:
         with pytest.raises(LimitExceeded):
             tf.regex("^(?=.*a.{9}b)(?=.*c.{8}d)(?!.*e).*$")
     finally:
-        tf.set_limits(usual)
+        tf.engine.set_limits(usual)
     assert held() == before
 
 
@@ -111,13 +111,13 @@ def test_what_was_not_asked_for_longest_goes_first() -> None:
     vocab = vocabulary()
     compiled(TEXT, vocab)
     one = held()
-    tf.set_limits(compiled=10 * one)
+    tf.engine.set_limits(compiled=10 * one)
     kept = compiled(TEXT, vocab).start
     for number in range(50):
         compiled(TEXT + " " * (number + 1), vocab)
         assert held() <= 10 * one + 500
         assert compiled(TEXT, vocab).start == kept
-    tf.set_limits(compiled=0)
+    tf.engine.set_limits(compiled=0)
     assert held() == 0
     assert compiled(TEXT, vocab).start != kept
     assert held() == 0
@@ -139,7 +139,7 @@ def test_what_is_forgotten_goes_on() -> None:
     vocab = vocabulary()
     automaton = compiled(TEXT, vocab)
     state = automaton.advance(automaton.start, ord("["))
-    tf.clear_cache()
+    tf.engine.clear_cache()
     assert held() == 0
     assert automaton.allowed_tokens(state).tolist() == automaton.oracle(state)
 

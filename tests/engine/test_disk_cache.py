@@ -24,15 +24,15 @@ TEXT = 'start: "a" start | WORD\nWORD: /[b-d]{2,5}/\n%import common.INT\n'
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    remembered = tf.memory_held()["compiled"][1]
-    tf.set_limits(compiled=0)  # so that the disk is asked
+    remembered = tf.engine.memory_held()["compiled"][1]
+    tf.engine.set_limits(compiled=0)  # so that the disk is asked
     monkeypatch.setattr(disk_cache, "_chosen", (None, None))
     monkeypatch.delenv(disk_cache.VARIABLE, raising=False)
-    assert tf.cache_dir() is None
-    found = tf.cache_dir(tmp_path / "a" / "b")
+    assert tf.engine.cache_dir() is None
+    found = tf.engine.cache_dir(tmp_path / "a" / "b")
     assert found is not None
     yield found
-    tf.set_limits(compiled=remembered)
+    tf.engine.set_limits(compiled=remembered)
 
 
 def entries(folder: Path) -> list[Path]:
@@ -93,7 +93,7 @@ def test_another_version_is_another_entry(folder: Path, monkeypatch: pytest.Monk
 
 
 def test_it_is_bounded_and_keeps_what_is_used(folder: Path) -> None:
-    tf.cache_dir(limit=5_000)
+    tf.engine.cache_dir(limit=5_000)
     for number in range(20):
         disk_cache.write("x", bytes(1_000), str(number).encode())
         for place, path in enumerate(sorted(folder.iterdir(), key=lambda p: p.stat().st_mtime_ns)):
@@ -162,7 +162,7 @@ def test_a_tokenizer_is_read_once(folder: Path, monkeypatch: pytest.MonkeyPatch)
 def test_what_can_not_be_a_folder(tmp_path: Path, folder: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(OptionError, match="can't be made"):
-        tf.cache_dir(tmp_path / "file" / "folder")
+        tf.engine.cache_dir(tmp_path / "file" / "folder")
     with pytest.raises(OptionError, match="limit=-1"):
-        tf.cache_dir(limit=-1)
-    assert _core.__file__ and tf.cache_dir() == folder
+        tf.engine.cache_dir(limit=-1)
+    assert _core.__file__ and tf.engine.cache_dir() == folder

@@ -12,7 +12,7 @@ import tokenform as tf
 SEEDS = 150
 
 
-def least(automaton: tf.TokenAutomaton, state: tf.State, most: int = 12) -> int | None:
+def least(automaton: tf.TokenAutomaton, state: tf.engine.State, most: int = 12) -> int | None:
     """Breadth first over all tokens; None: not within `most` tokens, or too many states to try."""
     seen, level = {state}, [state]
     for count in range(most + 1):

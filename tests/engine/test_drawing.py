@@ -56,7 +56,7 @@ def test_a_drawing_is_one_call() -> None:
     grammar = tf.regex("(.*a.{12}b.{3}c){2}.*")
     drawn = {}
     for work in (60_000, 50_000_000):
-        automaton = grammar.compile(BYTES, limits=tf.Limits(work=work))
+        automaton = grammar.compile(BYTES, limits=tf.engine.Limits(work=work))
         states, edges = automaton.drawn(automaton.start, 250)
         assert all(target == -1 or 0 <= target < len(states) for _, _, target in edges)
         drawn[work] = len({place for place, _, _ in edges})

@@ -128,12 +128,12 @@ def test_a_budget_that_is_far_costs_no_try_of_each_token(schema: Any) -> None:
     """Nothing is remembered of the tokens' ends: what is held stays nearly what the masks hold."""
     held = []
     for budget in (None, 100_000):
-        tf.clear_cache()
+        tf.engine.clear_cache()
         automaton = tf.json_schema(schema).compile(VOCABULARY)
         row = np.zeros((1, (len(TOKENS) + 31) // 32), np.uint32)
         for seed in range(5):  # some texts end at once
             rng = random.Random(seed)
-            matcher = tf.Matcher(automaton, max_tokens=budget)
+            matcher = tf.engine.Matcher(automaton, max_tokens=budget)
             for _ in range(40):
                 matcher.fill_mask(row)
                 allowed = [int(t) for t in ids(row) if t != EOS]

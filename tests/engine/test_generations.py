@@ -37,7 +37,7 @@ GRAMMARS = {
 }
 
 
-def walk(automaton: tf.TokenAutomaton, seed: int, steps: int = 60) -> tuple[list[tf.State], list[int]]:
+def walk(automaton: tf.TokenAutomaton, seed: int, steps: int = 60) -> tuple[list[tf.engine.State], list[int]]:
     """A text drawn at random: its states and tokens."""
     rng, states, tokens = random.Random(seed), [automaton.start], []
     for _ in range(steps):
@@ -49,7 +49,7 @@ def walk(automaton: tf.TokenAutomaton, seed: int, steps: int = 60) -> tuple[list
     return states, tokens
 
 
-def what_is_said(automaton: tf.TokenAutomaton, state: tf.State) -> list[Any]:
+def what_is_said(automaton: tf.TokenAutomaton, state: tf.engine.State) -> list[Any]:
     return [
         automaton.mask(state).tolist(),
         automaton.is_accepting(state),
@@ -82,8 +82,8 @@ def test_states_outlive_what_they_were_made_in(name: str) -> None:
 @pytest.mark.parametrize("name", GRAMMARS)
 def test_masks_do_not_depend_on_memory(name: str) -> None:
     """With hardly any memory the masks are those of an automaton that keeps everything."""
-    scarce = GRAMMARS[name].compile(VOCABULARY, limits=tf.Limits(memory=1))
-    ample = GRAMMARS[name].core.compile(VOCABULARY, tf.Limits(memory=1 << 40))
+    scarce = GRAMMARS[name].compile(VOCABULARY, limits=tf.engine.Limits(memory=1))
+    ample = GRAMMARS[name].core.compile(VOCABULARY, tf.engine.Limits(memory=1 << 40))
     for seed in range(3):
         states, tokens = walk(ample, seed, 40)
         state = scarce.start
@@ -114,7 +114,7 @@ def documents(name: str, count: int) -> list[bytes]:
 def test_traffic_does_not_fill_an_automaton(name: str) -> None:
     """What an automaton holds is bounded whatever has passed through it."""
     bound = 4 << 20
-    automaton = GRAMMARS[name].compile(VOCABULARY, limits=tf.Limits(memory=bound))
+    automaton = GRAMMARS[name].compile(VOCABULARY, limits=tf.engine.Limits(memory=bound))
     for text in documents(name, 600):
         state = automaton.start
         for token in VOCABULARY.greedy(text) or []:
@@ -128,7 +128,7 @@ def test_traffic_does_not_fill_an_automaton(name: str) -> None:
 
 def test_a_long_text_is_not_made_again_at_every_step() -> None:
     """A text that alone needs more than the limit ends generations ever more rarely."""
-    automaton = GRAMMARS["unique"].compile(VOCABULARY, limits=tf.Limits(memory=4 << 20))
+    automaton = GRAMMARS["unique"].compile(VOCABULARY, limits=tf.engine.Limits(memory=4 << 20))
     text = json.dumps([f"{i:05d}" for i in range(400)]).encode()
     state = automaton.start
     for byte in text:
@@ -155,7 +155,7 @@ def test_a_limit_costs_one_call(name: str) -> None:
     """Wherever a call is cut short, later calls and other texts get what an unhurried automaton says."""
     schema, text = POISON[name]
     grammar = tf.json_schema(schema)
-    ample = grammar.compile(VOCABULARY, limits=tf.Limits(work=10**9))
+    ample = grammar.compile(VOCABULARY, limits=tf.engine.Limits(work=10**9))
     state, masks = ample.start, []
     for byte in text:
         masks.append(ample.mask(state))
@@ -163,7 +163,7 @@ def test_a_limit_costs_one_call(name: str) -> None:
     failed = 0
     for work in [2, 5, 10, 20, 50, 100, 200, 400, 800, 1600, 3200, 6400, 12_800, 25_600, 10**7]:
         try:
-            hurried = grammar.core.compile(VOCABULARY, tf.Limits(work=work))
+            hurried = grammar.core.compile(VOCABULARY, tf.engine.Limits(work=work))
         except LimitExceeded:
             failed += 1
             continue
@@ -184,10 +184,10 @@ def test_a_limit_costs_one_call(name: str) -> None:
 
 
 def test_limits_are_values() -> None:
-    assert tf.Limits(work=5) == tf.Limits(work=5) != tf.Limits(work=6)
-    assert len({tf.Limits(), tf.Limits()}) == 1
-    assert tf.Limits(depth=7).depth == 7 and tf.Limits().depth == 10_000
-    assert "depth=3" in repr(tf.Limits(depth=3))
+    assert tf.engine.Limits(work=5) == tf.engine.Limits(work=5) != tf.engine.Limits(work=6)
+    assert len({tf.engine.Limits(), tf.engine.Limits()}) == 1
+    assert tf.engine.Limits(depth=7).depth == 7 and tf.engine.Limits().depth == 10_000
+    assert "depth=3" in repr(tf.engine.Limits(depth=3))
 
 
 def test_states_are_of_their_automaton() -> None:
@@ -227,7 +227,7 @@ RECURSIVE = {
 @pytest.mark.parametrize("name", RECURSIVE)
 def test_nesting_ends_at_the_limit(name: str, depth: int) -> None:
     """Tokens that go deeper are masked, and every text can be ended."""
-    automaton = tf.json_schema(RECURSIVE[name]).compile(VOCABULARY, limits=tf.Limits(depth=depth))
+    automaton = tf.json_schema(RECURSIVE[name]).compile(VOCABULARY, limits=tf.engine.Limits(depth=depth))
     spare = 3 if name == "chain" else 0  # its values hold an array of arrays, however flat
     deepest = 0
     for seed in range(30):
@@ -289,27 +289,27 @@ def test_a_limit_does_not_depend_on_what_was_compiled_before(make: Callable[[], 
 
     def meets(grammar: tf.Grammar, work: int) -> bool:
         try:
-            automaton = grammar.core.compile(VOCABULARY, tf.Limits(work=work))
+            automaton = grammar.core.compile(VOCABULARY, tf.engine.Limits(work=work))
             automaton.mask(automaton.start)
         except LimitExceeded:
             return False
         return True
 
-    seen, shared = set(), tf.memory_held()["shared"][1]
-    tf.set_limits(shared=0)
+    seen, shared = set(), tf.engine.memory_held()["shared"][1]
+    tf.engine.set_limits(shared=0)
     for work in [25 << n for n in range(12)]:
-        tf.clear_cache()
+        tf.engine.clear_cache()
         grammar = make()
         first, again = meets(grammar, work), meets(grammar, work)
         assert first == again, work
         seen.add(first)
-    tf.set_limits(shared=shared)
+    tf.engine.set_limits(shared=shared)
     assert seen == {False, True}
 
 
 def test_a_constraint_as_large_as_the_limit_is_not_made_anew_at_every_call() -> None:
     grammar = tf.json_schema({"enum": [{"a": i, "b": [i, {"c": str(i)}]} for i in range(1500)]})
-    automaton = grammar.compile(VOCABULARY, limits=tf.Limits(memory=4 << 20))
+    automaton = grammar.compile(VOCABULARY, limits=tf.engine.Limits(memory=4 << 20))
     state = automaton.start
     assert automaton.stats()["bytes"] > 4 << 20
     automaton.mask(state)
@@ -331,13 +331,13 @@ def test_a_text_that_took_long_is_read_again_by_whoever_asks() -> None:
     long, longer = 256, 257
     vocabulary = tf.Vocabulary(tokens, eos=[258])
     automaton = tf.gbnf('root ::= ([^a]* [^b]* [^c]*){1,40} "z"').compile(vocabulary)
-    matchers = [tf.Matcher(automaton), tf.Matcher(automaton)]
+    matchers = [tf.engine.Matcher(automaton), tf.engine.Matcher(automaton)]
     for count, matcher in zip((50, 44), matchers, strict=True):  # three portions are 44 tokens
         matcher.accept_tokens([long] * count)
     before = automaton.stats()
     with pytest.raises(LimitExceeded, match="the call needs more"):
         automaton.advance(automaton.start, longer)
-    assert tf.accept_tokens(matchers, [[ord("0")], [ord("z")]]) == {}
+    assert tf.engine.accept_tokens(matchers, [[ord("0")], [ord("z")]]) == {}
     assert [matcher.is_accepting() for matcher in matchers] == [False, True]
     assert automaton.stats()["ended_by_errors"] == before["ended_by_errors"] + 1
 

@@ -40,7 +40,7 @@ def run(code: str, timeout: float = 60) -> subprocess.CompletedProcess[str]:
 def test_the_interpreter_ends_while_threads_are_inside() -> None:
     done = run(
         """
-        limits = tf.Limits(work=10**12, memory=1 << 30)
+        limits = tf.engine.Limits(work=10**12, memory=1 << 30)
         shared = HARD.compile(VOCABULARY, limits=limits)
         for automaton in [shared] * 3 + [HARD.core.compile(VOCABULARY, limits) for _ in range(2)]:
             loop = lambda a=automaton: [work(a) or a.clear() for _ in range(999)]
@@ -70,7 +70,7 @@ def test_children_of_a_process_whose_threads_work() -> None:
     done = run(
         """
         import os
-        limits = tf.Limits(work=10**12)
+        limits = tf.engine.Limits(work=10**12)
         automata = [HARD.core.compile(VOCABULARY, limits) for _ in range(3)]
         held = [a.step_bytes(a.start, b'"ab') for a in automata]
         want = automata[0].oracle(held[0])
@@ -119,7 +119,7 @@ def test_an_interrupt_ends_a_call() -> None:
         import os
         import signal
         signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background ignores it
-        limits = tf.Limits(work=10**13, memory=1 << 40)
+        limits = tf.engine.Limits(work=10**13, memory=1 << 40)
         text = b"a" * 300_000_000
         for other in (False, True):
             automaton = tf.regex("[a-z]*").core.compile(VOCABULARY, limits)
@@ -186,7 +186,7 @@ def test_an_interrupt_ends_a_batch() -> None:
         import signal
         signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background ignores it
         import numpy as np
-        limits = tf.Limits(work=10**13, memory=1 << 40)
+        limits = tf.engine.Limits(work=10**13, memory=1 << 40)
         out = np.zeros((12, 9), np.uint32)
         for threads in (1, 2, 12):
             automata = [HARD.core.compile(VOCABULARY, limits) for _ in range(12)]
@@ -201,8 +201,8 @@ def test_an_interrupt_ends_a_batch() -> None:
                 while True:
                     states = [a.start for a in automata]
                     for byte in texts[0]:
-                        states = tf.advance(states, [byte] * 12, threads=threads, errors="return")
-                        tf.fill_masks(states, out, threads=threads, errors="return")
+                        states = tf.engine.advance(states, [byte] * 12, threads=threads, errors="return")
+                        tf.engine.fill_masks(states, out, threads=threads, errors="return")
             except KeyboardInterrupt:
                 late = time.monotonic() - sent[0]
                 print("ended" if late < 1.0 else f"ended after {late}")
@@ -216,7 +216,7 @@ def test_known_states_are_read_beside_a_builder() -> None:
     """While one thread builds, another reads what is known and is never kept waiting for it."""
     tokens = [bytes([b]) for b in range(256)] + [b"</s>"]
     vocabulary = tf.Vocabulary(tokens, eos=[256])
-    automaton = tf.json_schema({"type": "string"}).core.compile(vocabulary, tf.Limits(work=10**10))
+    automaton = tf.json_schema({"type": "string"}).core.compile(vocabulary, tf.engine.Limits(work=10**10))
     text = b'"' + b"a" * 100_000_000
     states = [automaton.start]
     for byte in b'"abab':

@@ -84,7 +84,7 @@ def test_four_kinds_of_four_characters_never_end_in_a_dead_end(longest: int) -> 
     pattern = r"^(?=(.*[A-Z]){4})(?=(.*[0-9]){4})(?=(.*[!@#]){4})(?=(.*[a-z]){4}).*$"
     grammar = tf.json_schema({"type": "string", "maxLength": longest, "pattern": pattern})
     # the shortest way out of 24 characters takes more steps than the usual limit
-    automaton = grammar.compile(VOCABULARY, limits=tf.Limits(work=10**8))
+    automaton = grammar.compile(VOCABULARY, limits=tf.engine.Limits(work=10**8))
     judge = re.compile(pattern)
     for seed in range(4):
         text = json.loads(walk(automaton, random.Random(seed)))
@@ -289,5 +289,5 @@ def test_multiples_of_one_number_and_not_of_another(unit: str, excluded: str) ->
     ids=["unevaluatedProperties", "oneOf of patterns"],
 )
 def test_keywords_over_many_branches_grow_no_faster_than_they_must(schema: Any, work: int) -> None:
-    compiled_within = tf.json_schema(schema).compile(VOCABULARY, limits=tf.Limits(work=work))
+    compiled_within = tf.json_schema(schema).compile(VOCABULARY, limits=tf.engine.Limits(work=work))
     assert len(compiled_within.allowed_tokens(compiled_within.start))

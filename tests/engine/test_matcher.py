@@ -32,7 +32,7 @@ AUTOMATA = [
 ]
 
 
-def mask_of(matcher: tf.Matcher) -> list[int]:
+def mask_of(matcher: tf.engine.Matcher) -> list[int]:
     out = np.full((3, WIDTH), 5, np.uint32)
     matcher.fill_mask(out, 1)
     assert (out[[0, 2]] == 5).all()
@@ -48,13 +48,13 @@ class Model:
     def __init__(self, automaton: tf.TokenAutomaton, most: int | None) -> None:
         self.automaton, self.most, self.tokens = automaton, most, list[int]()
 
-    def states(self) -> list[tf.State]:
+    def states(self) -> list[tf.engine.State]:
         states = [self.automaton.start]
         for token in self.tokens:
             states.append(self.automaton.advance(states[-1], token))
         return states
 
-    def agrees(self, matcher: tf.Matcher) -> None:
+    def agrees(self, matcher: tf.engine.Matcher) -> None:
         state = self.states()[-1]
         assert matcher.tokens == self.tokens and matcher.state == state
         assert matcher.is_accepting() == self.automaton.is_accepting(state)
@@ -72,8 +72,8 @@ class Model:
 @settings(deadline=None, max_examples=60)
 @given(st.sampled_from(range(len(AUTOMATA))), st.sampled_from([None, 7, 40]), st.randoms(), st.data())
 def test_a_matcher_is_the_states_of_its_tokens(which: int, most: int | None, rng: Any, data: Any) -> None:
-    matcher, model = tf.Matcher(AUTOMATA[which], max_tokens=most), Model(AUTOMATA[which], most)
-    others: list[tuple[tf.Matcher, Model]] = []
+    matcher, model = tf.engine.Matcher(AUTOMATA[which], max_tokens=most), Model(AUTOMATA[which], most)
+    others: list[tuple[tf.engine.Matcher, Model]] = []
     for action in data.draw(st.lists(st.sampled_from("aaaaarvfxk"), max_size=25)):
         allowed = mask_of(matcher)
         if action == "a" and allowed:
@@ -114,7 +114,7 @@ def test_a_matcher_is_the_states_of_its_tokens(which: int, most: int | None, rng
 def test_texts_end_within_max_tokens_whatever_is_drawn(which: int, most: int) -> None:
     rng = random.Random(most)
     for _ in range(15):
-        matcher = tf.Matcher(AUTOMATA[which], max_tokens=most)
+        matcher = tf.engine.Matcher(AUTOMATA[which], max_tokens=most)
         while not matcher.is_terminated():
             allowed = mask_of(matcher)
             # never ends before it must
@@ -127,20 +127,20 @@ def test_texts_end_within_max_tokens_whatever_is_drawn(which: int, most: int) ->
 def test_a_budget_that_no_text_keeps_is_refused() -> None:
     automaton = tf.regex("[a-z]{20}").compile(VOCABULARY)
     with pytest.raises(BudgetTooSmall, match="max_tokens=4 tokens: the shortest known needs 20") as raised:
-        tf.Matcher(automaton, max_tokens=4)
+        tf.engine.Matcher(automaton, max_tokens=4)
     assert raised.value.least == 20
     # so far beyond the budget that no end was sought within it
     automaton = tf.json_schema({"type": "string", "minLength": 100_000}).compile(VOCABULARY)
     with pytest.raises(BudgetTooSmall) as raised:
-        tf.Matcher(automaton, max_tokens=9)
+        tf.engine.Matcher(automaton, max_tokens=9)
     assert raised.value.least is not None and f"needs {raised.value.least}" in str(raised.value)
-    tf.Matcher(automaton, max_tokens=raised.value.least)
+    tf.engine.Matcher(automaton, max_tokens=raised.value.least)
     # more than is ever sought
     automaton = tf.json_schema({"type": "string", "minLength": 10**7}).compile(VOCABULARY)
     with pytest.raises(BudgetTooSmall, match="needs more than 9") as raised:
-        tf.Matcher(automaton, max_tokens=9)
+        tf.engine.Matcher(automaton, max_tokens=9)
     assert raised.value.least is None
-    tight = tf.Matcher(tf.regex("a{3}b*").compile(VOCABULARY), max_tokens=3)
+    tight = tf.engine.Matcher(tf.regex("a{3}b*").compile(VOCABULARY), max_tokens=3)
     tight.accept_tokens(list(b"aaa"))
     assert tight.allowed_tokens().tolist() == tight.stop_token_ids == [EOS, EOS + 1]
     assert tight.validate_tokens([ord("b")]) == 0 and tight.validate_tokens([EOS]) == 1
@@ -148,7 +148,7 @@ def test_a_budget_that_no_text_keeps_is_refused() -> None:
         tight.accept_tokens([ord("b")])
 
 
-def draft_tree(rng: random.Random, matcher: tf.Matcher, size: int) -> tuple[list[int], list[int]]:
+def draft_tree(rng: random.Random, matcher: tf.engine.Matcher, size: int) -> tuple[list[int], list[int]]:
     tokens: list[int] = []
     parents: list[int] = []
     for place in range(size):
@@ -172,7 +172,7 @@ def draft_tree(rng: random.Random, matcher: tf.Matcher, size: int) -> tuple[list
 def test_rows_of_a_draft_are_those_of_its_paths(which: int, most: int | None, threads: int) -> None:
     rng = random.Random(which)
     for size in (0, 1, 5, 17):
-        matcher = tf.Matcher(AUTOMATA[which], max_tokens=most)
+        matcher = tf.engine.Matcher(AUTOMATA[which], max_tokens=most)
         tokens, parents = draft_tree(rng, matcher, size)
         out = np.full((size + 3, WIDTH), 7, np.uint32)
         may = matcher.fill_draft_masks(tokens, out, 1, parents=parents, threads=threads)
@@ -204,7 +204,7 @@ def test_rows_of_a_draft_are_those_of_its_paths(which: int, most: int | None, th
 def test_drafts_of_a_batch_are_those_of_each_matcher(most: int | None, threads: int, met: bool) -> None:
     rng = random.Random(7)
     for size in (0, 1, 4, 9):
-        matchers = [tf.Matcher(automaton, max_tokens=most) for automaton in AUTOMATA for _ in range(3)]
+        matchers = [tf.engine.Matcher(automaton, max_tokens=most) for automaton in AUTOMATA for _ in range(3)]
         drafts, rows, want = [], [], []
         for matcher in matchers:
             draft, walker = [], matcher.fork()
@@ -220,7 +220,7 @@ def test_drafts_of_a_batch_are_those_of_each_matcher(most: int | None, threads: 
             rows.append(len(want) + rng.randint(0, 2))
             want += [None] * (rows[-1] - len(want)) + [(matcher, draft, at) for at in range(len(draft) + 1)]
         out = np.full((len(want) + 1, WIDTH), 7, np.uint32)
-        short = tf.fill_draft_masks(matchers, drafts, out, rows=rows, threads=threads)
+        short = tf.engine.fill_draft_masks(matchers, drafts, out, rows=rows, threads=threads)
         counts = [matcher.validate_tokens(draft) for matcher, draft in zip(matchers, drafts, strict=True)]
         assert short == {i: n for i, n in enumerate(counts) if n < len(drafts[i])}
         for row, expected in zip(out, [*want, None], strict=True):
@@ -237,30 +237,30 @@ def test_drafts_of_a_batch_are_those_of_each_matcher(most: int | None, threads: 
 
 def test_a_draft_that_fails_leaves_the_others() -> None:
     hurried = tf.json_schema({"type": "string", "pattern": "^(?:|x(?=.*a.{9}b)(?=.*c.{8}d).*)$"}).compile(
-        VOCABULARY, limits=tf.Limits(work=30_000)
+        VOCABULARY, limits=tf.engine.Limits(work=30_000)
     )
     plain = AUTOMATA[2]
-    matchers = [tf.Matcher(plain), tf.Matcher(hurried, max_tokens=30), tf.Matcher(plain)]
+    matchers = [tf.engine.Matcher(plain), tf.engine.Matcher(hurried, max_tokens=30), tf.engine.Matcher(plain)]
     drafts, out = [[97, 98], [ord('"')], []], np.full((6, WIDTH), 7, np.uint32)
-    failed = tf.fill_draft_masks(matchers, drafts, out, errors="return")
+    failed = tf.engine.fill_draft_masks(matchers, drafts, out, errors="return")
     assert list(failed) == [1] and isinstance(failed[1], LimitExceeded)
     single = np.zeros((1, WIDTH), np.uint32)
     matchers[2].fill_mask(single)
     assert np.array_equal(out[5], single[0]) and np.array_equal(out[0], single[0])
     with pytest.raises(LimitExceeded):
-        tf.fill_draft_masks(matchers, drafts, out)
+        tf.engine.fill_draft_masks(matchers, drafts, out)
 
 
 def test_a_batch_without_drafts_is_one_row_each_and_open_after_an_end() -> None:
-    ended, other = tf.Matcher(AUTOMATA[2]), tf.Matcher(AUTOMATA[2])
+    ended, other = tf.engine.Matcher(AUTOMATA[2]), tf.engine.Matcher(AUTOMATA[2])
     ended.accept_tokens([*b"7", EOS])
     for last in (0, 0xFFFFFFFF):
         out, single = np.full((4, WIDTH), 7, np.uint32), np.zeros((1, WIDTH), np.uint32)
         other.fill_mask(single)
-        assert tf.fill_draft_masks([ended, other], None, out, open_after_end=last != 0) == {}
+        assert tf.engine.fill_draft_masks([ended, other], None, out, open_after_end=last != 0) == {}
         assert (out[0] == last).all() and np.array_equal(out[1], single[0]) and (out[2:] == 7).all()
         drafts = [[], (ord("7"), EOS)]
-        assert tf.fill_draft_masks([ended, other], drafts, out, open_after_end=last != 0) == {}
+        assert tf.engine.fill_draft_masks([ended, other], drafts, out, open_after_end=last != 0) == {}
         assert (out[[0, 3]] == last).all() and np.array_equal(out[1], single[0])
         other.accept_tokens([ord("7")])
         other.fill_mask(single)
@@ -269,7 +269,7 @@ def test_a_batch_without_drafts_is_one_row_each_and_open_after_an_end() -> None:
 
 
 def test_a_draft_that_does_not_fit_is_refused() -> None:
-    matcher, out = tf.Matcher(AUTOMATA[2]), np.zeros((3, WIDTH), np.uint32)
+    matcher, out = tf.engine.Matcher(AUTOMATA[2]), np.zeros((3, WIDTH), np.uint32)
     for wrong in (
         lambda: matcher.fill_draft_masks([97, 98], out, 1),
         lambda: matcher.fill_draft_masks([97, 98], out, parents=[-1]),
@@ -279,13 +279,13 @@ def test_a_draft_that_does_not_fit_is_refused() -> None:
         lambda: matcher.fill_mask(out, 2**62),
         lambda: matcher.fill_mask(out[:, :-1]),
         lambda: matcher.fill_mask(b"x" * 36),
-        lambda: tf.fill_draft_masks([matcher], [], out),
-        lambda: tf.fill_draft_masks([matcher], [[97]], out, rows=[2]),
-        lambda: tf.fill_draft_masks([matcher, matcher], [[], [97]], out, rows=[1, 1]),
-        lambda: tf.fill_draft_masks([matcher, matcher], [[], []], out, rows=[1, 0]),
-        lambda: tf.fill_draft_masks([matcher], [[]], out, rows=[2**62]),
-        lambda: tf.fill_draft_masks([matcher], [[]], out[:, :-1]),
-        lambda: tf.accept_tokens([matcher], []),
+        lambda: tf.engine.fill_draft_masks([matcher], [], out),
+        lambda: tf.engine.fill_draft_masks([matcher], [[97]], out, rows=[2]),
+        lambda: tf.engine.fill_draft_masks([matcher, matcher], [[], [97]], out, rows=[1, 1]),
+        lambda: tf.engine.fill_draft_masks([matcher, matcher], [[], []], out, rows=[1, 0]),
+        lambda: tf.engine.fill_draft_masks([matcher], [[]], out, rows=[2**62]),
+        lambda: tf.engine.fill_draft_masks([matcher], [[]], out[:, :-1]),
+        lambda: tf.engine.accept_tokens([matcher], []),
     ):
         with pytest.raises(OptionError):
             wrong()
@@ -296,13 +296,13 @@ def test_a_draft_that_does_not_fit_is_refused() -> None:
 def test_forced_text_and_tokens() -> None:
     schema = {"properties": {"name": {"const": "é"}}, "required": ["name"]}
     automaton = tf.json_schema(schema, strings="canonical").compile(VOCABULARY)
-    matcher = tf.Matcher(automaton)
+    matcher = tf.engine.Matcher(automaton)
     matcher.accept_tokens(list(b'{"n'))
     assert matcher.forced_text().startswith('ame"')
     tokens = matcher.forced_tokens()
     assert b"".join(TOKENS[t] for t in tokens) == matcher.forced_text().encode()
     matcher.accept_tokens(tokens)
-    tight = tf.Matcher(tf.regex("name").compile(VOCABULARY), max_tokens=1)
+    tight = tf.engine.Matcher(tf.regex("name").compile(VOCABULARY), max_tokens=1)
     tight_tokens = tight.forced_tokens()
     assert tight_tokens == [TOKENS.index(b"name")]
 
@@ -310,31 +310,35 @@ def test_forced_text_and_tokens() -> None:
 @pytest.mark.parametrize("threads", [1, 4])
 def test_matchers_and_states_in_one_batch(threads: int) -> None:
     rng = random.Random(3)
-    matchers = [tf.Matcher(automaton, max_tokens=most) for automaton in AUTOMATA for most in (None, 25)]
+    matchers = [
+        tf.engine.Matcher(automaton, max_tokens=most) for automaton in AUTOMATA for most in (None, 25)
+    ]
     out, want = np.zeros((len(matchers), WIDTH), np.uint32), np.zeros((1, WIDTH), np.uint32)
     finished = np.zeros(len(matchers), bool)
     for _ in range(40):
         mixed = [m if rng.random() < 0.7 or m.max_tokens else m.state for m in matchers]
-        assert tf.fill_masks(mixed, out, finished=finished, threads=threads) == {}
+        assert tf.engine.fill_masks(mixed, out, finished=finished, threads=threads) == {}
         tokens: list[list[int]] = []
         for row, matcher in enumerate(matchers):
             matcher.fill_mask(want)
             assert np.array_equal(out[row], want[0]) and finished[row] == matcher.is_terminated()
             allowed = matcher.allowed_tokens().tolist()
             tokens.append([rng.choice(allowed)] if allowed else [])
-        assert tf.accept_tokens(matchers, tokens, threads=threads) == {}
+        assert tf.engine.accept_tokens(matchers, tokens, threads=threads) == {}
     given_too = np.zeros((1, WIDTH), np.uint32)
-    matcher = tf.Matcher(AUTOMATA[0], max_tokens=25)
-    tf.fill_masks([matcher], given_too, budgets=[4])
+    matcher = tf.engine.Matcher(AUTOMATA[0], max_tokens=25)
+    tf.engine.fill_masks([matcher], given_too, budgets=[4])
     assert np.array_equal(given_too[0], AUTOMATA[0].mask_within(AUTOMATA[0].start, 4))
-    failed = tf.accept_tokens(
-        [tf.Matcher(AUTOMATA[0]), tf.Matcher(AUTOMATA[2])], [[ord("?")], [ord("a")]], errors="return"
+    failed = tf.engine.accept_tokens(
+        [tf.engine.Matcher(AUTOMATA[0]), tf.engine.Matcher(AUTOMATA[2])],
+        [[ord("?")], [ord("a")]],
+        errors="return",
     )
     assert list(failed) == [0] and isinstance(failed[0], TokenRejected)
 
 
 def test_threads_may_share_a_matcher() -> None:
-    matcher, errors = tf.Matcher(AUTOMATA[2]), list[Exception]()
+    matcher, errors = tf.engine.Matcher(AUTOMATA[2]), list[Exception]()
 
     def work(seed: int) -> None:
         out = np.zeros((1, WIDTH), np.uint32)
@@ -359,7 +363,7 @@ def test_a_call_that_is_cut_short_leaves_the_matcher_as_it_was() -> None:
         [bytes([b]) for b in range(256)] + [b"ac" * 60_000, b"</s>"], eos=[257], special=[257]
     )
     schema = {"type": "string", "pattern": "^(?=.*a.{9}b)(?=.*c.{7}d).*$"}
-    matcher = tf.Matcher(tf.json_schema(schema).compile(long, limits=tf.Limits(work=60_000)))
+    matcher = tf.engine.Matcher(tf.json_schema(schema).compile(long, limits=tf.engine.Limits(work=60_000)))
     matcher.accept_tokens(list(b'"ac'))
     before = matcher.state
     with pytest.raises(LimitExceeded):
@@ -372,6 +376,6 @@ def test_a_call_that_is_cut_short_leaves_the_matcher_as_it_was() -> None:
 
 
 def test_the_example_of_its_docstring_runs() -> None:
-    lines = (tf.Matcher.__doc__ or "").split(">>> ", 1)[1]
+    lines = (tf.engine.Matcher.__doc__ or "").split(">>> ", 1)[1]
     test = doctest.DocTestParser().get_doctest(">>> " + lines, {}, "Matcher", None, 0)
     assert len(test.examples) > 8 and doctest.DocTestRunner().run(test).failed == 0

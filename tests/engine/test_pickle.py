@@ -48,12 +48,12 @@ def test_a_vocabulary_travels() -> None:
 
 
 def test_an_automaton_travels_with_its_limits() -> None:
-    automaton = GRAMMARS["gbnf"].compile(VOCABULARY, limits=tf.Limits(memory=1))
+    automaton = GRAMMARS["gbnf"].compile(VOCABULARY, limits=tf.engine.Limits(memory=1))
     again = pickle.loads(pickle.dumps(automaton))
     assert again.allowed_tokens(again.start).tolist() == automaton.allowed_tokens(automaton.start).tolist()
     again.clear()
     assert again.stats()["generations"] > 1
-    assert pickle.loads(pickle.dumps(tf.Limits(work=5, depth=3))) == tf.Limits(work=5, depth=3)
+    assert pickle.loads(pickle.dumps(tf.engine.Limits(work=5, depth=3))) == tf.engine.Limits(work=5, depth=3)
 
 
 def test_the_values_of_a_grammar_travel() -> None:

@@ -15,11 +15,11 @@ TOKENS = [bytes([b]) for b in range(256)] + [f"{a}{b}".encode() for a in "abcdef
 
 @pytest.fixture(autouse=True)
 def _small_table() -> Iterator[None]:
-    compiled, shared = tf.memory_held()["compiled"][1], tf.memory_held()["shared"][1]
-    tf.set_limits(compiled=0, shared=0)  # empties it
-    tf.set_limits(shared=BOUND)
+    compiled, shared = tf.engine.memory_held()["compiled"][1], tf.engine.memory_held()["shared"][1]
+    tf.engine.set_limits(compiled=0, shared=0)  # empties it
+    tf.engine.set_limits(shared=BOUND)
     yield
-    tf.set_limits(compiled=compiled, shared=shared)
+    tf.engine.set_limits(compiled=compiled, shared=shared)
 
 
 def walk(automaton: tf.TokenAutomaton, text: str) -> None:
@@ -48,7 +48,7 @@ def test_masks_that_pass_once_take_half_of_the_table_and_drive_out_nothing_that_
     for number in range(3000):
         walk(keys, f'{{"k{number}": 1, "')
         if number % 100 == 0:
-            largest = max(largest, tf.memory_held()["shared"][0])
+            largest = max(largest, tf.engine.memory_held()["shared"][0])
     assert BOUND // 8 < largest < BOUND * 3 // 4  # else nothing was put to the test, or they took it all
     assert served(9) == again
 
@@ -58,6 +58,6 @@ def test_a_smaller_bound_holds_at_once() -> None:
     keys = tf.json_schema({"type": "object"}).compile(vocab)
     for number in range(500):
         walk(keys, f'{{"k{number}": 1, "')
-    assert tf.memory_held()["shared"][0] > BOUND // 16
-    tf.set_limits(shared=BOUND // 16)
-    assert tf.memory_held()["shared"] <= (BOUND // 16, BOUND // 16)
+    assert tf.engine.memory_held()["shared"][0] > BOUND // 16
+    tf.engine.set_limits(shared=BOUND // 16)
+    assert tf.engine.memory_held()["shared"] <= (BOUND // 16, BOUND // 16)

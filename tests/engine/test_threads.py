@@ -74,7 +74,7 @@ def texts(tekken: tf.Vocabulary) -> list[list[int]]:
 def test_threads_that_keep_missing_get_builders_of_their_own(tekken: tf.Vocabulary) -> None:
     """Texts that go from one builder to another and back are read as one reads them."""
     grammar = tf.json_schema({"type": "object", "additionalProperties": {"type": "integer"}})
-    shared = grammar.core.compile(tekken, tf.Limits(memory=1 << 22))
+    shared = grammar.core.compile(tekken, tf.engine.Limits(memory=1 << 22))
     barrier, wrong = threading.Barrier(4), list[Any]()
 
     def write(worker: int) -> None:

@@ -21,18 +21,20 @@ VOCABULARY = byte_vocabulary()
 @contextmanager
 def limited(work: int) -> Iterator[None]:
     """What a call may need, the reading of a constraint included."""
-    usual = tf.Limits()
-    tf.set_limits(tf.Limits(work=work))
+    usual = tf.engine.Limits()
+    tf.engine.set_limits(tf.engine.Limits(work=work))
     try:
         yield
     finally:
-        tf.set_limits(usual)
+        tf.engine.set_limits(usual)
 
 
 def walked(schema: Any, text: bytes, work: int) -> Any:
     """An automaton and its state behind the text; no call, masks included, may need more work."""
     with limited(work):
-        automaton = tf.json_schema(schema, order="any").compile(VOCABULARY, limits=tf.Limits(work=work))
+        automaton = tf.json_schema(schema, order="any").compile(
+            VOCABULARY, limits=tf.engine.Limits(work=work)
+        )
         state = automaton.start
         automaton.mask(state)
         for byte in text:
@@ -126,7 +128,7 @@ def test_conditions_on_one_tag_keep_the_declared_order(n: int) -> None:
     schema = {"allOf": [base, *conditions]}
     last = n - 1
     with limited(25_000 * n):
-        automaton = tf.json_schema(schema).compile(VOCABULARY, limits=tf.Limits(work=25_000 * n))
+        automaton = tf.json_schema(schema).compile(VOCABULARY, limits=tf.engine.Limits(work=25_000 * n))
         assert automaton.matches(f'{{"kind": "k{last}", "size": {last}}}'.encode())
         assert not automaton.matches(f'{{"kind": "k{last}", "size": {last - 1}}}'.encode())
         assert not automaton.matches(f'{{"size": {last}, "kind": "k{last}"}}'.encode())

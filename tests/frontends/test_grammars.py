@@ -36,8 +36,8 @@ def test_flags_of_a_compiled_pattern_count(accepts):
 
 
 def test_any_text_is_any_utf8(accepts, vocabulary):
-    assert accepts(tf.any_text(), "") and accepts(tf.any_text(), "a\né東\U0001f600")
-    assert not tf.any_text().compile(vocabulary).matches(b"\xff")
+    assert accepts(tf.combinators.any_text(), "") and accepts(tf.combinators.any_text(), "a\né東\U0001f600")
+    assert not tf.combinators.any_text().compile(vocabulary).matches(b"\xff")
 
 
 def test_choice_takes_texts_literally(accepts):

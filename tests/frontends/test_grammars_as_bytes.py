@@ -34,16 +34,17 @@ GRAMMARS: dict[str, Any] = {
     "sql": lambda: tf.grammars.load("sql"),
     "python": lambda: tf.grammars.load("python"),
     "combined": lambda: (
-        tf.regex("[0-9]+") + " " + tf.json_schema({"type": "boolean"}) | tf.special_token("<tool>")
+        tf.regex("[0-9]+") + " " + tf.json_schema({"type": "boolean"})
+        | tf.combinators.special_token("<tool>")
     ),
-    "not": lambda: ~tf.contains("ab"),
+    "not": lambda: ~tf.combinators.contains("ab"),
     "in strings": lambda: tf.json_schema({"type": "string"}, strings_in={"": tf.regex("a+")}),
 }
 
 
 def masks_along(grammar: tf.Grammar, seed: int) -> list[bytes]:
     """Masks along a text that is drawn from them."""
-    rng, matcher = np.random.default_rng(seed), tf.Matcher(grammar.compile(VOCABULARY), max_tokens=60)
+    rng, matcher = np.random.default_rng(seed), tf.engine.Matcher(grammar.compile(VOCABULARY), max_tokens=60)
     out, masks = np.zeros((1, -(-len(TOKENS) // 32)), np.uint32), []
     while not matcher.is_terminated():
         matcher.fill_mask(out)
@@ -59,10 +60,10 @@ def test_what_is_loaded_accepts_what_was_saved(name: str) -> None:
     loaded = tf.Grammar.from_bytes(data)
     assert loaded.to_bytes() == data and loaded.report == grammar.report
     assert pickle.loads(pickle.dumps(loaded)).to_bytes() == data
-    again = tf.literal("x") + loaded  # the loaded one combines as the other does
+    again = tf.combinators.literal("x") + loaded  # the loaded one combines as the other does
     for seed in range(3):
         assert masks_along(loaded, seed) == masks_along(grammar, seed)
-        assert masks_along(again, seed) == masks_along(tf.literal("x") + grammar, seed)
+        assert masks_along(again, seed) == masks_along(tf.combinators.literal("x") + grammar, seed)
 
 
 def test_a_schema_is_still_a_schema() -> None:

@@ -165,13 +165,13 @@ def test_what_lark_would_read_for_too_long_is_refused_before(text: str, message:
 
 def test_the_limit_on_reading_is_the_limit_of_work() -> None:
     text = "start: r0\n" + chain(200, "r")
-    usual = tf.Limits()
-    tf.set_limits(tf.Limits(work=10**6))
+    usual = tf.engine.Limits()
+    tf.engine.set_limits(tf.engine.Limits(work=10**6))
     try:
         with pytest.raises(errors.LimitExceeded, match="1000000 steps of work"):
             tf.lark(text + "// once\n")
     finally:
-        tf.set_limits(usual)
+        tf.engine.set_limits(usual)
     assert tf.lark(text + "// twice\n").compile(BYTES).matches(b"b" + b"a" * 200)
 
 

@@ -55,7 +55,9 @@ def test_where_it_is_required_the_error_says_so(part, keywords, by_format):
 
 
 def test_grammars_made_of_others_say_it_too():
-    grammar = tf.literal("x") + tf.json_schema({"properties": {"a": {"type": "null", "enum": ["S"]}}})
+    grammar = tf.combinators.literal("x") + tf.json_schema(
+        {"properties": {"a": {"type": "null", "enum": ["S"]}}}
+    )
     assert ["/properties/a" in line for line in grammar.report] == [True]
 
 

@@ -66,7 +66,7 @@ def test_of_several_branches_the_keys_of_each_are_named() -> None:
         (tf.lark('start: "a" NUM "," B\nNUM: /[0-9]+/\nB: "x" | "y"'), "ax", ["a digit (NUM)"]),
         (tf.gbnf('root ::= [0-9]+ "x" [a-z]'), "1y", ["a digit", '"x"']),
         (tf.until("</a>", then=tf.regex("[0-9]+")), "abc</a>x", ["a digit"]),
-        (tf.literal("ab") + JSON_IN_LARK, "ax", ['"b"']),
+        (tf.combinators.literal("ab") + JSON_IN_LARK, "ax", ['"b"']),
         (PAIR | "1", "2", ["a lower-case letter", '"1"']),
         (
             tf.json_schema(PERSON, strings_in={"/properties/name": tf.regex("[0-9]+")}),
@@ -81,7 +81,9 @@ def test_what_was_expected_has_words(grammar: tf.Grammar, text: str, words: list
 
 
 def test_nothing_internal_is_shown() -> None:
-    composed = tf.until("</a>", then=JSON_IN_LARK | PAIR) + (tf.json_schema(PERSON) | tf.contains(["x", "y"]))
+    composed = tf.until("</a>", then=JSON_IN_LARK | PAIR) + (
+        tf.json_schema(PERSON) | tf.combinators.contains(["x", "y"])
+    )
     automaton = composed.compile(BYTES)
     state = automaton.start
     for byte in b'ab</a>n = 7{"name": "':
@@ -248,7 +250,7 @@ def test_a_matcher_names_the_keyword_that_forbids_a_repeated_item(items: Any, te
     array = {"type": "array", "uniqueItems": True, **items}
     automaton = tf.json_schema({"properties": {"x": array}, "type": "object"}).compile(BYTES)
     whole = ('{"x": ' + text).encode()
-    matcher = tf.Matcher(automaton)
+    matcher = tf.engine.Matcher(automaton)
     with pytest.raises(errors.TokenRejected) as refused:
         matcher.accept_tokens(list(whole))
     assert said in str(refused.value) and "(uniqueItems)" in str(refused.value)
@@ -271,7 +273,7 @@ def test_a_matcher_names_the_keyword_that_forbids_a_repeated_item(items: Any, te
 )
 def test_what_the_items_schema_refuses_is_not_blamed_on_repetition(schema: Any, text: str) -> None:
     with pytest.raises(errors.TokenRejected) as refused:
-        tf.Matcher(tf.json_schema(schema).compile(BYTES)).accept_tokens(list(text.encode()))
+        tf.engine.Matcher(tf.json_schema(schema).compile(BYTES)).accept_tokens(list(text.encode()))
     assert "uniqueItems" not in str(refused.value)
 
 

@@ -110,7 +110,9 @@ def test_a_slip_warns_once_at_the_callers_line() -> None:
         warnings.simplefilter("error")
         tf.json_schema({"note": "n", "format": "of-mine", "properties": {"propertys": {}}})
         with pytest.raises(errors.SchemaWarning, match="requird"):
-            tf.structural_tag({"format": {"type": "json_schema", "json_schema": {"requird": ["a"]}}})
+            tf.tool_formats.structural_tag(
+                {"format": {"type": "json_schema", "json_schema": {"requird": ["a"]}}}
+            )
 
 
 def test_annotations_and_what_somebody_put_out_of_force_are_not_told() -> None:
@@ -187,12 +189,12 @@ def test_numbers_beyond_a_float_come_back_as_what_they_say() -> None:
 @pytest.mark.parametrize("as_text", [False, True])
 def test_a_schema_of_too_many_values_is_refused_before_it_is_read(as_text: bool) -> None:
     values: dict[str, Any] = {"enum": [f"{i:0100}" for i in range(70_000)]}  # seven million bytes
-    usual = tf.Limits()
-    tf.set_limits(tf.Limits(work=10**6))
+    usual = tf.engine.Limits()
+    tf.engine.set_limits(tf.engine.Limits(work=10**6))
     try:
         with pytest.raises(errors.LimitExceeded, match="more than 62500 values"):
             tf.json_schema(json.dumps(values) if as_text else values)
         # commas inside of strings are no values
         tf.json_schema({"$comment": ', \\",' * (2 << 20), "type": "null"})
     finally:
-        tf.set_limits(usual)
+        tf.engine.set_limits(usual)

@@ -122,7 +122,7 @@ BYTES = tf.Vocabulary([bytes([b]) for b in range(256)] + [b""], eos=[256], speci
 
 
 def ours(format, written, **options):
-    made = tf.structural_tag({"type": "structural_tag", "format": format}, **options)
+    made = tf.tool_formats.structural_tag({"type": "structural_tag", "format": format}, **options)
     return made.compile(BYTES).matches(written.encode())
 
 
@@ -133,7 +133,7 @@ def test_the_same_texts_as_xgrammar(name):
     info = xgrammar.TokenizerInfo(spelled, stop_token_ids=[256])
     spec = {"type": "structural_tag", "format": FORMATS[name]}
     compiled = xgrammar.GrammarCompiler(info).compile_structural_tag(json.dumps(spec))
-    automaton = tf.structural_tag(spec).compile(BYTES)
+    automaton = tf.tool_formats.structural_tag(spec).compile(BYTES)
     different = []
     for written in texts():
         matcher = xgrammar.GrammarMatcher(compiled)
@@ -149,7 +149,7 @@ def test_the_older_form():
         "structures": [{"begin": "<f>", "schema": schema, "end": "</f>"}],
         "triggers": ["<f"],
     }
-    automaton = tf.structural_tag(json.dumps(spec)).compile(BYTES)
+    automaton = tf.tool_formats.structural_tag(json.dumps(spec)).compile(BYTES)
     assert automaton.matches(b'so <f>{"n": 1}</f> and <f>{"n":2}</f>.')
     assert not automaton.matches(b"so <f>{}</f>") and not automaton.matches(b"so <foot>")
 
@@ -164,10 +164,10 @@ def test_control_tokens_stand_where_their_texts_do():
         "tags": [tag({"type": "token", "token": 256}, {"type": "token", "token": "</call>"})],
     }
     for one in (format, by_token):
-        made = tf.structural_tag(
+        made = tf.tool_formats.structural_tag(
             {"format": one}, special=["<call>", "</call>"], token_text=lambda token: tokens[token].decode()
         )
-        matcher = tf.Matcher(made.compile(vocabulary))
+        matcher = tf.engine.Matcher(made.compile(vocabulary))
         matcher.accept_tokens([*b"so ", 256, *b"42"])
         assert 257 in matcher.allowed_tokens() and matcher.validate_tokens([ord("<")]) == 0
         matcher.accept_tokens([257])
@@ -199,14 +199,14 @@ def test_control_tokens_stand_where_their_texts_do():
 )
 def test_what_is_wrong_is_named_with_its_place(format, kind, pointer):
     with pytest.raises(kind) as caught:
-        tf.structural_tag({"format": format})
+        tf.tool_formats.structural_tag({"format": format})
     assert caught.value.pointer == pointer
 
 
 @pytest.mark.parametrize("spec", ["{", "[]", "{}", '{"structures": 3, "triggers": []}', "[" * 100_000])
 def test_hostile_texts_are_refused(spec):
     with pytest.raises(tf.TokenformError):
-        tf.structural_tag(spec)
+        tf.tool_formats.structural_tag(spec)
 
 
 def test_deep_nesting_is_refused():
@@ -214,7 +214,7 @@ def test_deep_nesting_is_refused():
     for _ in range(200):
         deep = {"type": "optional", "content": deep}
     with pytest.raises(InvalidGrammar, match="deeper"):
-        tf.structural_tag({"format": deep})
+        tf.tool_formats.structural_tag({"format": deep})
 
 
 def test_bounded_free_text():
@@ -324,7 +324,7 @@ def test_excluded_texts_occur_in_no_string():
 def test_what_a_document_part_can_not_keep_is_refused(more):
     part = {"type": "json_schema", "json_schema": ARGUMENTS} | more
     with pytest.raises(InvalidGrammar) as caught:
-        tf.structural_tag({"format": part})
+        tf.tool_formats.structural_tag({"format": part})
     assert caught.value.pointer == "/format"
 
 

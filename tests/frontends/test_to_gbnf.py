@@ -105,7 +105,7 @@ GRAMMARS = {
     **{name: tf.json_schema(schema, **options) for name, (schema, options) in RECURSIVE.items()},
     "regex": tf.regex(r"[a-c]+(?:ä|€|😀|\d{2,3})?"),
     "any": tf.regex(r"(?s).*"),
-    "not": ~tf.contains(["ab"]) & tf.regex("[abé]*"),
+    "not": ~tf.combinators.contains(["ab"]) & tf.regex("[abé]*"),
     "classes": tf.regex(r'[\]\[\\^"-]+[^a-y]\n'),
     "lookahead": tf.regex(r"(?=.*7)[0-9]+"),
     "choice": tf.choice(["yes", "no", "maybe", "ja, natürlich"]),
@@ -241,7 +241,7 @@ def test_documents_of_recursive_rules_are_those_that_jsonschema_takes(name):
     rules = tf.gbnf(GRAMMARS[name].to_gbnf()).compile(BYTES)
     rng, texts, verdicts = random.Random(name), set(), []
     for _ in range(80):
-        matcher = tf.Matcher(rules, max_tokens=rng.randint(30, 90))
+        matcher = tf.engine.Matcher(rules, max_tokens=rng.randint(30, 90))
         while not matcher.is_terminated():
             matcher.accept_tokens([rng.choice(matcher.allowed_tokens().tolist())])
         texts.add(bytes(matcher.tokens[:-1]).decode())
@@ -272,7 +272,7 @@ def grafted(document: Any, other: Any, rng: random.Random) -> Any:
 
 def test_control_tokens_are_refused():
     with pytest.raises(InvalidGrammar, match="control"):
-        (tf.special_token("<x>") + "a").to_gbnf()
+        (tf.combinators.special_token("<x>") + "a").to_gbnf()
 
 
 def test_names_are_those_that_llama_cpp_reads():

@@ -21,7 +21,7 @@ def vocabulary() -> tf.Vocabulary:
     return tf.Vocabulary.from_tokenizer(transformers.AutoTokenizer.from_pretrained(str(WEIGHTS / "model")))
 
 
-def write(matcher: tf.Matcher, vocabulary: tf.Vocabulary, text: str) -> None:
+def write(matcher: tf.engine.Matcher, vocabulary: tf.Vocabulary, text: str) -> None:
     for token in vocabulary.greedy(text.encode()) or []:
         assert token in matcher.allowed_tokens()
         matcher.accept_tokens([token])
@@ -34,8 +34,8 @@ def test_a_price_is_written_within_a_budget(vocabulary: tf.Vocabulary) -> None:
         "required": ["amount"],
         "additionalProperties": False,
     }
-    automaton = tf.json_schema(record).compile(vocabulary, limits=tf.Limits(work=300_000))
-    matcher = tf.Matcher(automaton, max_tokens=199)
+    automaton = tf.json_schema(record).compile(vocabulary, limits=tf.engine.Limits(work=300_000))
+    matcher = tf.engine.Matcher(automaton, max_tokens=199)
     write(matcher, vocabulary, '{"amount": 2732816309')
     assert len(matcher.allowed_tokens()) > 10
 
@@ -57,8 +57,8 @@ def test_the_end_of_a_long_number_is_told_without_a_search(
 ) -> None:
     grammar = tf.json_schema({"type": "array", "items": {"type": "number", **numbers}, "maxItems": 1})
     for budget in (60, 300):
-        automaton = grammar.compile(vocabulary, limits=tf.Limits(work=work))
-        matcher = tf.Matcher(automaton, max_tokens=budget)
+        automaton = grammar.compile(vocabulary, limits=tf.engine.Limits(work=work))
+        matcher = tf.engine.Matcher(automaton, max_tokens=budget)
         write(matcher, vocabulary, "[" + begun)
         # an end is known after every token: the budget is enough for all of them
         assert matcher.allowed_tokens().tolist() == automaton.allowed_tokens(matcher.state).tolist()
@@ -84,7 +84,7 @@ def test_a_budget_that_is_enough_leaves_out_no_number(
     automaton = tf.json_schema(numbers, numbers=spellings).compile(vocabulary)
     rng = random.Random(1)
     for _ in range(3):
-        matcher = tf.Matcher(automaton, max_tokens=200)
+        matcher = tf.engine.Matcher(automaton, max_tokens=200)
         while not matcher.is_terminated() and len(matcher.tokens) < 30:
             allowed = matcher.allowed_tokens().tolist()
             assert allowed == automaton.allowed_tokens(matcher.state).tolist()

@@ -83,7 +83,9 @@ def test_7_a_function_of_ones_own(random_model: tf.Generator) -> None:
 
 def test_8_captures_of_a_grammar(random_model: tf.Generator) -> None:
     date = (
-        tf.capture("year", tf.regex("(19|20)[0-9]{2}")) + "-" + tf.capture("month", tf.choice(["01", "12"]))
+        tf.combinators.capture("year", tf.regex("(19|20)[0-9]{2}"))
+        + "-"
+        + tf.combinators.capture("month", tf.choice(["01", "12"]))
     )
     program = tf.Program(random_model) + "On " + date + " it began."
     start, end = program.captures["month"].span

@@ -70,7 +70,7 @@ def test_a_text_is_the_users_message_after_what_the_answer_looks_like(chatting: 
         ({"properties": {f"{i}" * 20: {"type": "null"} for i in range(100)}}, "Answer with JSON."),
         (int, "Answer with JSON."),
         (tf.json_schema('{"type": "object"}'), "JSON"),
-        (tf.any_text(), ""),
+        (tf.combinators.any_text(), ""),
         (tf.regex("a" * 2000), ""),
         (tf.choice([f"option {i}" for i in range(500)]), ""),
         (tf.lark('start: "a"'), ""),

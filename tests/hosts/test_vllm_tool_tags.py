@@ -52,7 +52,7 @@ def tag(registry, model: str, choice: object, reasoning: bool) -> dict | None:
 def walk(automaton, seed: int) -> str:
     """A text of the automaton, at most 120 bytes longer than its shortest."""
     draws, written = random.Random(seed), bytearray()
-    matcher = tf.Matcher(automaton, max_tokens=automaton.distance(automaton.start) + 121)
+    matcher = tf.engine.Matcher(automaton, max_tokens=automaton.distance(automaton.start) + 121)
     while True:
         allowed = [int(token) for token in matcher.allowed_tokens() if token not in (9, 10, 13, 32)]
         token = draws.choice(allowed or [int(token) for token in matcher.allowed_tokens()])
@@ -74,7 +74,7 @@ def test_every_tag_compiles(registry) -> None:
     ):
         spec = tag(registry, model, choice, reasoning)
         if spec is not None:
-            automaton = tf.structural_tag(spec).compile(VOCABULARY)
+            automaton = tf.tool_formats.structural_tag(spec).compile(VOCABULARY)
             assert automaton.mask(automaton.start).any(), (model, choice, reasoning)
 
 
@@ -82,7 +82,7 @@ def test_every_tag_compiles(registry) -> None:
 def test_required_calls_are_read_with_arguments_of_the_schema(registry, model: str) -> None:
     spec = tag(registry, model, "required", False)
     assert spec is not None
-    automaton = tf.structural_tag(spec).compile(VOCABULARY)
+    automaton = tf.tool_formats.structural_tag(spec).compile(VOCABULARY)
     for seed in range(20):
         text = walk(automaton, seed)
         calls = tf.parse_tool_calls(text, [TOOL], format=READ_AS[model])

@@ -19,11 +19,13 @@ BESIDE = {
     "batch": LAYERS.index("integrations"),
     "builtin": LAYERS.index("engine"),
     "tool_formats": LAYERS.index("frontends"),
+    "combinators": LAYERS.index("frontends"),
+    "samplers": LAYERS.index("decoding"),
     "bench": LAYERS.index("integrations"),
     "__main__": LAYERS.index("cli"),
 }
 """Parts beside the chain, by the highest layer that they may be counted to: the core is below everything,
-`tool_formats` is a frontend's public face,
+`tool_formats`, `combinators` and `samplers` are public faces of their layers,
 the built-in model is opened by integrations, benchmarks use whatever generation offers."""
 SCRIPTS = {"builtin/evaluate.py"}
 """Programs that use the package as its users do."""

@@ -52,13 +52,15 @@ def fifty_grammars() -> Iterator[tf.Grammar]:
         yield tf.regex(f"([a-z]{{{n}}}|[0-9]+(\\.[0-9]{{1,{n}}})?)( [A-Z]é*)*")
         yield tf.gbnf(f'root ::= x{{1,{n}}} "."\nx ::= [a-f]+ | "(" x ")"')
         yield tf.choice([f"w{i}" * i for i in range(n + 1)])
-        yield tf.literal("<") + tf.json_schema({"type": "array", "maxItems": n}) + ">" | tf.regex(f"b{{{n}}}")
+        yield tf.combinators.literal("<") + tf.json_schema({"type": "array", "maxItems": n}) + ">" | tf.regex(
+            f"b{{{n}}}"
+        )
 
 
 def walk(grammar: tf.Grammar, seed: int) -> tuple[list[int], str]:
     """Tokens drawn from the masks, and the sum over those masks."""
     rng, drawn = random.Random(seed), list[int]()
-    matcher, total = tf.Matcher(grammar.compile(VOCABULARY)), 0xCBF29CE484222325
+    matcher, total = tf.engine.Matcher(grammar.compile(VOCABULARY)), 0xCBF29CE484222325
     out = np.zeros((1, -(-len(TOKENS) // 32)), np.uint32)
     while True:
         matcher.fill_mask(out)

@@ -55,7 +55,7 @@ def test_keys_are_asked_for_and_never_written(engine, caplog):
 
 
 def test_a_key_has_limits(engine):
-    key = Key("k", concurrent=1, tokens=50, schema_bytes=400, limits=tf.Limits(work=2_000_000))
+    key = Key("k", concurrent=1, tokens=50, schema_bytes=400, limits=tf.engine.Limits(work=2_000_000))
     headers = {"x-api-key": "k"}
     with running(create_app(engine, keys=[key])) as url, httpx.Client(headers=headers, timeout=60) as client:
         assert client.post(url + CHAT, json={**SHORT, "n": 10, "max_tokens": 20}).status_code == 400

@@ -148,7 +148,7 @@ def test_narrower_grammars_that_need_too_much_are_given_up_for_good() -> None:
     grammar = tf.json_schema(SCHEMA)
     tokens = VOCABULARY.greedy(text.encode())
     assert tokens is not None
-    hints = Hints(grammar, VOCABULARY, tf.Limits(work=16))
+    hints = Hints(grammar, VOCABULARY, tf.engine.Limits(work=16))
     report = replay(
         tokens, Merge(Forced(), Names()), VOCABULARY.size, grammar.compile(VOCABULARY), hints=hints
     )
@@ -167,15 +167,15 @@ def test_a_grammar_made_anew_is_drafted_by_what_is_known_of_its_states(monkeypat
 
     monkeypatch.setattr(Continuations, "plan", counted)
     drafter, text, counts = Forced(), json.dumps(DOCUMENT), []
-    before = tf.memory_held()
+    before = tf.engine.memory_held()
     # other tests' limits and memory take no state away here
-    tf.set_limits(memory=4 << 30, compiled=16 << 20)
+    tf.engine.set_limits(memory=4 << 30, compiled=16 << 20)
     try:
         for _ in range(3):
             passes(text, tf.json_schema(json.dumps({"title": "anew", **SCHEMA})), drafter)
             counts.append(len(planned))
     finally:
-        tf.set_limits(memory=before["automata"][1], compiled=before["compiled"][1])
+        tf.engine.set_limits(memory=before["automata"][1], compiled=before["compiled"][1])
     assert counts[0] > 0 and counts[2] == counts[1]  # the first has learnt how white space is written
 
 

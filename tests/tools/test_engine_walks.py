@@ -99,7 +99,7 @@ def written(name: str, seeds: range) -> None:
             assert any(map(auto.is_accepting, states)), text
 
 
-def ends(auto: tf.TokenAutomaton, state: tf.State, tokens: tuple[int, ...]) -> list[tf.State]:
+def ends(auto: tf.TokenAutomaton, state: tf.engine.State, tokens: tuple[int, ...]) -> list[tf.engine.State]:
     """The state after the tokens, if they may follow."""
     for token in tokens:
         if not auto.allows(state, token):

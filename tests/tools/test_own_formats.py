@@ -55,8 +55,8 @@ def test_a_value_is_read_written_and_streamed(form: Format, text: str, calls: in
 
 
 def test_the_class_has_one_face() -> None:
-    assert tf.ToolFormat is tf.tools.Format is tf.tool_formats.Format is Format
-    assert all(isinstance(form, tf.ToolFormat) for form in FORMATS.values())
+    assert tf.tool_formats.ToolFormat is tf.tools.Format is tf.tool_formats.Format is Format
+    assert all(isinstance(form, tf.tool_formats.ToolFormat) for form in FORMATS.values())
 
 
 @pytest.mark.parametrize(

@@ -33,7 +33,7 @@ use crate::state::State;
 /// >>> import numpy as np
 /// >>> import tokenform as tf
 /// >>> vocab = tf.Vocabulary([b"a", b"b", b"ab", b"c", b"</s>"], eos=[4], special=[4])
-/// >>> matcher = tf.Matcher(tf.regex("(ab)+c").compile(vocab), max_tokens=3)
+/// >>> matcher = tf.engine.Matcher(tf.regex("(ab)+c").compile(vocab), max_tokens=3)
 /// >>> out = np.zeros((1, 1), np.uint32)
 /// >>> matcher.fill_mask(out, 0)
 /// >>> matcher.validate_tokens([2, 2, 2, 3]), matcher.validate_tokens([2, 2, 3, 4])

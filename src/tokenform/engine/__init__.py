@@ -17,6 +17,7 @@ from tokenform._core import (
     memory_held,
     set_limits,
 )
+from tokenform.disk_cache import cache_dir
 from tokenform.engine.vocabulary import Vocabulary
 from tokenform.frontends.grammar import Grammar
 
@@ -29,6 +30,7 @@ __all__ = [
     "Vocabulary",
     "accept_tokens",
     "advance",
+    "cache_dir",
     "clear_cache",
     "fill_draft_masks",
     "fill_masks",

@@ -1,6 +1,6 @@
 """Parts of a grammar with a name, found again in an accepted text.
 
-Purpose: `tf.capture(name, grammar)`: the value and the place of the part of a text that the grammar wrote.
+Purpose: `capture(name, grammar)`: the value and the place of the part of a text that the grammar wrote.
 Invariant: the text is what the grammar accepts; captures change nothing about it.  Where a text can be cut
 in several ways, an earlier part takes as much as it can while the rest still fits, as in a regular
 expression; of a choice, the first alternative that fits counts.
@@ -52,7 +52,7 @@ def capture(name: str, grammar: Any) -> Grammar:
         grammar: a grammar, or a text.
 
     >>> import tokenform as tf
-    >>> said = "I am " + tf.capture("age", tf.json_schema({"type": "integer"}))
+    >>> said = "I am " + tf.combinators.capture("age", tf.json_schema({"type": "integer"}))
     >>> said.captures("I am 36")["age"]
     Capture(text='36', value=36, span=(5, 7))
     """

@@ -6,7 +6,7 @@ Invariant: a grammar never changes; compiling it twice for one vocabulary gives 
 automaton, so masks that were computed once are shared by everybody who holds the grammar.  What `|` and `+`
 put together is read when it is used; `&` and `~` read at once, since they may leave no text.
 Complexity: `compile` is one dictionary lookup after the first call, and a hash of the source where another
-grammar of the same source was compiled before: the engine remembers those used last (`tf.set_limits`).
+grammar of the same source was compiled before: the engine remembers those used last (`tf.engine.set_limits`).
 The automata live as long as the grammar.
 Rejected: weak keys (an automaton holds its vocabulary, so they would never be dropped); subclasses by kind of
 constraint (they would differ in nothing but `parse`).
@@ -217,7 +217,7 @@ class Grammar:
         return self._read(text)
 
     def captures(self, text: str) -> dict[str, Any]:
-        """The parts of an accepted text that `tf.capture` names: a `Capture` each, or a list of them where a
+        """The parts of an accepted text that `capture` names: a `Capture` each, or a list of them where a
         name occurs several times.
 
         Raises:

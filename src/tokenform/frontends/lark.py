@@ -4,7 +4,7 @@ Purpose: `tf.lark(text)`: a context-free constraint.
 Invariant: which texts are accepted is what Lark's LALR parser with its contextual lexer accepts, or what its
 Earley parser with the complete dynamic lexer does, but for the points below.
 Complexity: Lark's loading time; a hash for a text that was read before, as long as the engine remembers it
-(`tf.set_limits(compiled=)`); the engine builds tables while they are used.
+(`tf.engine.set_limits(compiled=)`); the engine builds tables while they are used.
 Differences from Lark, with the contextual lexer: any context-free grammar is taken, ambiguous ones included;
 the longest match wins, whatever its priority (Lark takes the first terminal of its order that matches at
 all); a terminal that has been read past one of its ends must reach another (Lark goes back to the last

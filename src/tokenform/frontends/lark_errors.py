@@ -81,7 +81,10 @@ _HINTS = (
     (re.compile(r"%llguidance\b"), "%llguidance is not part of Lark's language; leave the line out"),
     (re.compile(r"(?<=[\w\"/)\]])\{[ \t]*\d"), "a repetition is written with a tilde: x ~ 2, or x ~ 2..3"),
     (re.compile(r"::="), "this looks like GBNF; read it with tf.gbnf"),
-    (re.compile(r"<\|?\w"), "special tokens come by name: definitions={'NAME': tf.special_token('<...>')}"),
+    (
+        re.compile(r"<\|?\w"),
+        "special tokens come by name: definitions={'NAME': tf.combinators.special_token('<...>')}",
+    ),
     (re.compile(r"\[[^\]\"/]-"), "a class of characters is written as a regex: /[a-z]/"),
 )
 

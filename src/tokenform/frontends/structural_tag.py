@@ -89,7 +89,7 @@ def structural_tag(
     >>> call = {"begin": "<f>", "content": number, "end": "</f>"}
     >>> tag = {"format": {"type": "triggered_tags", "triggers": ["<f>"], "tags": [call]}}
     >>> vocabulary = tf.Vocabulary([bytes([b]) for b in range(256)] + [b""], eos=[256])
-    >>> automaton = tf.structural_tag(tag).compile(vocabulary)
+    >>> automaton = tf.tool_formats.structural_tag(tag).compile(vocabulary)
     >>> automaton.matches(b"It is <f>42</f>, then."), automaton.matches(b"It is <f>many</f>")
     (True, False)
     """

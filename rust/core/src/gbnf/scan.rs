@@ -80,7 +80,7 @@ impl<'t> Scan<'t> {
                 '[' => "this class has no closing ']'".into(),
                 '{' => "a repetition is written {m}, {m,} or {m,n}".into(),
                 '<' | '!' => "tokens (<[id]>, <name>, !<name>) aren't read in GBNF; write the token's text as a \
-                              \"literal\", or put tf.special_token(\"<name>\") between grammars with '+' and '|'"
+                              \"literal\", or put tf.combinators.special_token(\"<name>\") between grammars with '+' and '|'"
                     .into(),
                 shown => format!("unexpected character {shown:?}; expected {}", place.expected()),
             };

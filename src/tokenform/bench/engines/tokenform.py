@@ -43,7 +43,7 @@ class Tokenform:
             self.version = version("tokenform")
         except PackageNotFoundError:
             self.version = "source"
-        tf.set_limits(compiled=0)  # a schema that is compiled is compiled anew, as with every engine
+        tf.engine.set_limits(compiled=0)  # a schema that is compiled is compiled anew, as with every engine
         self.vocabulary = tf.Vocabulary(vocabulary.tokens, eos=[vocabulary.eos], special=vocabulary.special)
         self.words = vocabulary.words
         self.options = {name: value for name, value in vars(options).items() if value is not None}

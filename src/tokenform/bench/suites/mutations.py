@@ -206,7 +206,7 @@ def _example(frontend: str, rng: random.Random) -> tuple[str, Callable[[], Any]]
         return repr((text, by)), partial(tf.substring, text, by=by)
     if frontend == "contains":
         phrases = [mutated(seed, rng) for seed in _SEEDS[frontend][: rng.randint(0, 3)]]
-        return repr(phrases), partial(tf.contains, phrases)
+        return repr(phrases), partial(tf.combinators.contains, phrases)
     if frontend == "until":
         triggers, then = [text, mutated("x", rng)], rng.choice([None, mutated("y", rng)])
         return repr((triggers, then)), partial(tf.until, triggers, then=then)
@@ -222,7 +222,7 @@ def _example(frontend: str, rng: random.Random) -> tuple[str, Callable[[], Any]]
         return repr(text), partial(_detected, text)
     source = _restructured(text, rng) if rng.random() < 0.5 else text
     if frontend == "structural_tag":
-        return _shown(source), partial(tf.structural_tag, source, special=["<f", "z"])
+        return _shown(source), partial(tf.tool_formats.structural_tag, source, special=["<f", "z"])
     if frontend in ("response_template", "response_schema"):
         return _shown(source), partial(_answers, source)
     if frontend == "strings_in":
@@ -254,7 +254,7 @@ def _detected(template: str) -> Any:
     """Tools in the format that a chat template shows."""
     import tokenform as tf
 
-    return tf.tools([_TOOL], format=tf.detect_format(template))
+    return tf.tools([_TOOL], format=tf.tool_formats.detect_format(template))
 
 
 def _answers(template: Any) -> Any:

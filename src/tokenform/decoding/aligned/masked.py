@@ -158,7 +158,7 @@ class Masked(AlignedSampler):
     the constraint.  Temperature and truncation act before the mask.
 
     Example:
-        >>> tf.generate("It is paid.", choices=["paid", "new"], seed=0, sampler=tf.Masked()).text
+        >>> tf.generate("It is paid.", choices=["paid", "new"], seed=0, sampler=tf.samplers.Masked()).text
         'paid'
 
     Args:

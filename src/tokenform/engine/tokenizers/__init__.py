@@ -2,7 +2,7 @@
 
 Purpose: the family of a tokenizer is the first that says so.  Each family is a module with
 `matches(tokenizer) -> bool`, `read(tokenizer) -> TokenTable` and `encode(tokenizer, text, specials) -> ids`;
-one that takes long to read has `identity(tokenizer) -> bytes`, by which `tf.cache_dir` keeps its table.
+one that takes long to read has `identity(tokenizer) -> bytes`, by which `cache_dir` keeps its table.
 Invariant: for every text, the bytes of `encode(text)` joined are the text's bytes; families that mark
 a word's beginning (SentencePiece) may put one space before the text.
 Rejected: `decode([id])` for each id (it drops leading spaces and replaces half characters);
