@@ -8,8 +8,8 @@
 //     matcher.accept([17]);
 //
 // Every object has `free()`.  Errors are `TokenformError` with the `kind` that the Python package raises.  WebAssembly
-// does not unwind: a call that passes a limit (LimitExceeded elsewhere) ends the instance, whose later calls say so;
-// load it again.
+// does not unwind: a call that passes a limit throws LimitExceeded, and ends the objects made so far, whose later calls
+// say so.  What is made from then on (vocabularies first) lives in a new instance of the module.
 
 export class TokenformError extends Error {
   constructor(kind, message) {
@@ -26,7 +26,7 @@ const bytesOf = (text) => (typeof text === "string" ? encoder.encode(text) : tex
 
 class Engine {
   #wasm;
-  #ended = false;
+  ended = false;
 
   constructor(exports) {
     this.#wasm = exports;
@@ -34,13 +34,26 @@ class Engine {
 
   // Calls an entry; numbers and handles below zero, and handles that are zero, are errors.
   call(name, ...values) {
-    if (this.#ended) throw new TokenformError("EngineError", "an earlier call ended this instance; load it again");
+    if (this.ended) throw new TokenformError("EngineError", "an earlier call ended this object; make it again");
     try {
       return this.#wasm[`tokenform_${name}`](...values);
     } catch (error) {
-      this.#ended = true;
-      throw new TokenformError("LimitExceeded", `the call passed a limit, and this instance ends with it (${error})`);
+      if (!(error instanceof WebAssembly.RuntimeError || error instanceof RangeError)) throw error;
+      throw this.#end(error);
     }
+  }
+
+  // What a call says that never returned.
+  #end(error) {
+    let said = ["EngineError", String(error)];
+    try {
+      this.#wasm.tokenform_ended();
+      said = [this.#text("error_kind"), this.#text("error")];
+    } catch {
+      // not even that is answered (no stack, no memory)
+    }
+    this.ended = true;
+    return new TokenformError(...said);
   }
 
   checked(answer) {
@@ -54,7 +67,7 @@ class Engine {
   }
 
   #text(name) {
-    const start = this.call(name);
+    const start = this.#wasm[`tokenform_${name}`]();
     const memory = new Uint8Array(this.#wasm.memory.buffer);
     return decoder.decode(memory.slice(start, memory.indexOf(0, start)));
   }
@@ -69,7 +82,7 @@ class Engine {
     try {
       return use(...lent.map(([at]) => at));
     } finally {
-      if (!this.#ended) lent.forEach(([at, size]) => this.call("release", at, size));
+      if (!this.ended) lent.forEach(([at, size]) => this.call("release", at, size));
     }
   }
 
@@ -230,10 +243,18 @@ export class Matcher extends Held {
 }
 
 export class Tokenform {
-  #engine;
+  #module;
+  #running;
 
-  constructor(exports) {
-    this.#engine = new Engine(exports);
+  constructor(module) {
+    this.#module = module;
+  }
+
+  // The engine, a new one where a call ended that before it.
+  get #engine() {
+    if (this.#running === undefined || this.#running.ended)
+      this.#running = new Engine(new WebAssembly.Instance(this.#module, {}).exports);
+    return this.#running;
   }
 
   // The tokens of every id as strings or bytes (empty: no text), the ids that end a text, those that no text spells.
@@ -292,6 +313,5 @@ export class Tokenform {
 export async function load(source) {
   const given = await source;
   const bytes = given instanceof Response ? await given.arrayBuffer() : given;
-  const { instance } = await WebAssembly.instantiate(bytes, {});
-  return new Tokenform(instance.exports);
+  return new Tokenform(await WebAssembly.compile(bytes));
 }

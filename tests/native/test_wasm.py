@@ -150,6 +150,55 @@ def test_a_limit_ends_the_call() -> None:
     assert filled(0) == 0
     with pytest.raises(module.trap):
         filled(limits)
+    assert module("ended") == 0 and module.error() == "LimitExceeded"
+
+
+TRAPS = """
+// a module whose first instance traps in the third call of an entry, where its second works
+const encoded = (words) => new TextEncoder().encode(words + "\\0");
+const text = (memory, at, words) => new Uint8Array(memory.buffer).set(encoded(words), at);
+let made = 0;
+WebAssembly.Instance = function () {
+  const [memory, number] = [new WebAssembly.Memory({ initial: 1 }), made++];
+  let calls = 0, ended = false;
+  const trap = () => { throw new WebAssembly.RuntimeError("unreachable"); };
+  const made_of_a_pattern = () => (number === 0 && ++calls === 3 ? trap() : 7);
+  text(memory, 100, "LimitExceeded"), text(memory, 200, "too many states");
+  this.exports = {
+    memory,
+    tokenform_reserve: () => 1000,
+    tokenform_release: () => undefined,
+    tokenform_grammar_regex: made_of_a_pattern,
+    tokenform_grammar_free: () => undefined,
+    tokenform_ended: () => ((ended = true), 0),
+    tokenform_error_kind: () => (ended ? 100 : trap()),
+    tokenform_error: () => (ended ? 200 : trap()),
+  };
+};
+const { load } = await import(process.argv[1]);
+const tokenform = await load(new Uint8Array([0, 97, 115, 109, 1, 0, 0, 0]));
+const [first] = [tokenform.regex("a"), tokenform.regex("b")];
+const said = [];
+const told = (call) => { try { call(); said.push("done"); } catch (e) { said.push([e.kind, e.message]); } };
+told(() => tokenform.regex("c"));
+told(() => first.free());
+told(() => tokenform.regex("d").free());
+console.log(JSON.stringify([said, made]));
+"""
+
+
+def test_a_limit_is_an_error_and_the_next_call_works() -> None:
+    """The script alone, in Node, over a module that traps: the built one is not needed for that."""
+    node = shutil.which("node")
+    if node is None:
+        pytest.skip("no Node here")
+    command = [node, "--input-type=module", "-e", TRAPS, SCRIPT.as_uri()]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    said, made = json.loads(done.stdout)
+    assert said[0] == ["LimitExceeded", "too many states"]
+    assert said[1] == ["EngineError", "an earlier call ended this object; make it again"]
+    assert said[2] == "done" and made == 2
 
 
 PAGE = """<!doctype html><script type="module">

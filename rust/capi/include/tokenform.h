@@ -65,6 +65,13 @@ const char *tokenform_error(void);
 const char *tokenform_error_kind(void);
 
 /*
+ For a host without unwinding (WebAssembly), where a call that passes a limit never returns: makes the limit the last
+ error of this thread, for tokenform_error and tokenform_error_kind. 0, or -1: no limit was passed, so that what ended
+ the call is a mistake of the engine, which the last error then says. Call nothing else of this instance afterwards.
+ */
+int32_t tokenform_ended(void);
+
+/*
  The version of the library.
  */
 const char *tokenform_version(void);

@@ -18,13 +18,20 @@ fn c_text(text: &str) -> CString {
 
 /// Runs an entry; `failed` is what it returns where something goes wrong.
 pub fn call<T>(failed: T, entry: impl FnOnce() -> Result<T>) -> T {
-    let answer = catch_unwind(AssertUnwindSafe(entry)).unwrap_or_else(|_| {
-        Err(Error::new(Kind::EngineError, "the engine made a mistake; please report it"))
-    });
+    let answer = catch_unwind(AssertUnwindSafe(entry)).unwrap_or_else(|_| Err(mistake()));
     answer.unwrap_or_else(|error| {
-        LAST.with(|last| last.replace((c_text(error.kind.name()), c_text(&error.to_string()))));
+        keep(error);
         failed
     })
+}
+
+fn mistake() -> Error {
+    Error::new(Kind::EngineError, "the engine made a mistake; please report it")
+}
+
+/// Makes an error the last one.
+fn keep(error: Error) {
+    LAST.with(|last| last.replace((c_text(error.kind.name()), c_text(&error.to_string()))));
 }
 
 pub fn wrong(message: &str) -> Error {
@@ -127,6 +134,17 @@ pub extern "C" fn tokenform_error_kind() -> *const c_char {
     LAST.with(|last| last.borrow().0.as_ptr())
 }
 
+/// For a host without unwinding (WebAssembly), where a call that passes a limit never returns: makes the limit the last
+/// error of this thread, for tokenform_error and tokenform_error_kind. 0, or -1: no limit was passed, so that what ended
+/// the call is a mistake of the engine, which the last error then says. Call nothing else of this instance afterwards.
+#[no_mangle]
+pub extern "C" fn tokenform_ended() -> i32 {
+    let cut = tokenform_core::work::last_cut();
+    let answer = if cut.is_some() { 0 } else { -1 };
+    keep(cut.unwrap_or_else(mistake));
+    answer
+}
+
 /// The version of the library.
 #[no_mangle]
 pub extern "C" fn tokenform_version() -> *const c_char {
@@ -156,5 +174,41 @@ pub unsafe extern "C" fn tokenform_release(memory: *mut u8, bytes: usize) {
         let words = std::ptr::slice_from_raw_parts_mut(memory.cast::<u64>(), bytes.div_ceil(8).max(1));
         // SAFETY: the caller's promise
         drop(unsafe { Box::from_raw(words) });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokenform_core::{work, Limits, Matcher, Vocabulary};
+
+    use super::*;
+
+    fn last() -> (String, String) {
+        let text = |at: *const c_char| {
+            // SAFETY: both are texts of this thread that end in a zero
+            unsafe { CStr::from_ptr(at) }.to_string_lossy().into_owned()
+        };
+        (text(tokenform_error_kind()), text(tokenform_error()))
+    }
+
+    /// What a host without unwinding asks for after a trap: the limit, by its own kind and in its own words.
+    #[test]
+    fn a_limit_is_told_where_the_call_did_not_return() {
+        let fresh = std::thread::spawn(|| (tokenform_ended(), last().0));
+        assert_eq!(fresh.join().expect("nothing unwinds"), (-1, "EngineError".into()));
+        let tokens = (0..=255u8).map(|b| Box::from([b])).chain([Box::from(*b"</s>")]).collect();
+        let vocabulary = Vocabulary::new(tokens, vec![256], &[256]).expect("a vocabulary").into();
+        let grammar = tokenform_core::Grammar::regex("(?=.*a.{9}b)(?=.*c.{8}d).*").expect("a pattern");
+        let limits = Limits { work: 2000, ..Limits::default() };
+        let matcher = grammar.compile(vocabulary, limits).and_then(|automaton| Matcher::new(automaton, None));
+        let error =
+            matcher.and_then(|matcher| matcher.allowed_tokens()).expect_err("far more than 2000 steps");
+        assert_eq!(tokenform_ended(), 0);
+        assert_eq!(last(), ("LimitExceeded".into(), error.to_string()));
+        // limits that searches come upon are told as well
+        assert!(
+            work::run(10, || work::refuse(Error::limit("too many states"))).is_err_and(|_: work::Cut| true)
+        );
+        assert_eq!((tokenform_ended(), last().1), (0, "too many states".into()));
     }
 }

@@ -86,6 +86,7 @@ impl Entry {
 /// Whether whoever looks may wait for a thread that writes.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Patience {
+    /// Until the thread is done.
     Wait,
     /// Nothing is found rather than waited for.
     None,

@@ -162,6 +162,7 @@ impl Grammar {
         Self::new(Source::Gbnf(text.into(), start.into()))
     }
 
+    /// What it was made of.
     pub fn source(&self) -> &Source {
         &self.source
     }

@@ -46,6 +46,7 @@
 //! | memory is counted | [`held`] |
 //! | memory is bounded | `mask::generation` an automaton's, `mask::reclaim` the process's, `mask::store` and [`cache`] what is shared |
 
+#![deny(missing_docs)]
 // module headers are maps for whoever reads the code: they name what is private too
 #![allow(rustdoc::private_intra_doc_links)]
 
@@ -70,7 +71,6 @@ pub mod json;
 #[doc(hidden)]
 pub mod lexical;
 pub mod limits;
-#[doc(hidden)]
 pub mod mask;
 pub mod process;
 #[doc(hidden)]

@@ -10,10 +10,20 @@ use crate::schema::options::Options;
 /// What a grammar is made of.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Source {
-    /// The text of a JSON Schema.
-    Schema { text: String, options: Options },
-    /// A regular expression.
-    Regex { pattern: String, dialect: Dialect },
+    /// A JSON Schema.
+    Schema {
+        /// The schema as JSON text.
+        text: String,
+        /// How documents may be written.
+        options: Options,
+    },
+    /// A regular expression, which texts match from end to end.
+    Regex {
+        /// Its text.
+        pattern: String,
+        /// How it is read.
+        dialect: Dialect,
+    },
     /// Just these texts.
     Choice(Vec<String>),
     /// A context-free grammar in the neutral form of the frontends, as JSON text.

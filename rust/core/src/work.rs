@@ -75,6 +75,8 @@ thread_local! {
     } };
     /// Whether the call that this thread does a part of is to end.
     static ENDING: RefCell<Option<Arc<AtomicBool>>> = const { RefCell::new(None) };
+    /// What this thread cut short last.
+    static LAST: RefCell<Option<Cut>> = const { RefCell::new(None) };
 }
 
 static INTERRUPT: OnceLock<fn() -> bool> = OnceLock::new();
@@ -130,14 +132,14 @@ impl Meter {
             return;
         }
         if interrupted() {
-            resume_unwind(Box::new(Cut::Interrupted));
+            end(Cut::Interrupted);
         }
         let missing = self.left.get().unsigned_abs();
         if rest < missing {
-            resume_unwind(Box::new(Cut::Work(limit)));
+            end(Cut::Work(limit));
         }
         if self.exceeded.get() {
-            resume_unwind(Box::new(Cut::Memory(most_bytes(limit))));
+            end(Cut::Memory(most_bytes(limit)));
         }
         let slice = SLICE.max(missing).min(rest);
         self.rest.set(rest - slice);
@@ -152,13 +154,25 @@ impl Meter {
     }
 }
 
+/// Ends the call under way.
+fn end(cut: Cut) -> ! {
+    LAST.set(Some(cut.clone()));
+    resume_unwind(Box::new(cut))
+}
+
+/// What ended the last call of this thread that was cut short.  A program that does not unwind ends there: its host,
+/// where that outlives it (WebAssembly), learns from this what the limit was.
+pub fn last_cut() -> Option<Error> {
+    LAST.with_borrow(|last| last.clone().map(Error::from))
+}
+
 /// Ends the call under way with an error: how every limit is told that a search comes upon.  No stand-in for an answer
 /// goes back to those who asked, so that nothing can be remembered of what was not decided.
 ///
 /// # Panics
 /// With a [`Cut`], which [`run`] catches.
 pub fn refuse(error: Error) -> ! {
-    resume_unwind(Box::new(Cut::Refused(Box::new(error))))
+    end(Cut::Refused(Box::new(error)))
 }
 
 /// Runs a part of a call; where it is refused, the message begins with the name of the part.
@@ -386,6 +400,7 @@ mod tests {
         let message = |answer: Result<(), Cut>| Error::from(answer.unwrap_err()).message;
         assert_eq!(message(refused(false)), "too many states");
         assert_eq!(message(refused(true)), "the terminal A: too many states");
+        assert_eq!(last_cut().map(|error| error.message).as_deref(), Some("the terminal A: too many states"));
         // other ends pass a name by
         assert_eq!(run(10, || naming(|| "A".into(), || spend(11))), Err(Cut::Work(10)));
         assert_eq!(run(10, || naming(|| "A".into(), || 1)), Ok(1));

@@ -6,7 +6,7 @@
 
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
-use tokenform_core::schema::document::{most_values, too_many_values};
+use tokenform_core::schema::parse::{most_values, too_many_values};
 
 use crate::errors::raise;
 use crate::host::unlocked;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
-use tokenform_core::mask::lexmask::LexMask;
+use tokenform_core::mask::store;
 use tokenform_core::{cache, vocab};
 
 use crate::arguments::{all_named, Whole};
@@ -39,7 +39,7 @@ impl Vocabulary {
         let made = unlocked(py, move || {
             let tokens = tokens.into_iter().map(Into::into).collect();
             let vocabulary = vocab::Vocabulary::new(tokens, eos, &named)?;
-            LexMask::prepare(&vocabulary);
+            store::prepare(&vocabulary);
             Ok(vocabulary)
         });
         let inner = made.map_err(raise)?;

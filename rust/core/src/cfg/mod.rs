@@ -1,12 +1,21 @@
-//! Context-free grammars: Earley items over lexemes, contexts as numbers.
+//! Context-free grammars as automata over bytes: Earley items over lexemes.
 //!
-//! Reading order: [`spec`] the neutral form of the frontends; [`grammar`] symbols and rules ([`terminals`] their languages), read from it
-//! ([`productive`] which derive a text, [`neighbours`] which a lexer can't read); [`fold`] regular parts as terminals, where a lexer finds all cuts ([`cuts`],
-//! [`circles`]); [`chart`] item sets, interned, with their stacks shared ([`skeleton`] what they predict); [`orders`]
-//! members in any order; [`layout`] line breaks as INDENT and DEDENT; [`scanned`] the structure with a contextual
-//! lexer ([`lines`] its line breaks, [`literals`] those in a row; longest match; [`ends`] whether one can end,
-//! [`guarded`] where some beginnings can't, [`around`] what hangs on the text around it ([`survey`] tells where), [`forms`] what only on the next character, [`separate`] which never need that question; [`lexemes`] as masks see it); [`scannerless`] the structure without one (every segmentation counts); [`finish`]
-//! short ways to an accepted end.
+//! In: rules in the neutral form of the frontends ([`spec`]).  Out: a [`crate::automaton::ByteAutomaton`], with a lexer
+//! ([`scanned`], longest match) or without ([`scannerless`], where every way to cut the text counts).
+//! Data: an item set of [`chart`], interned; it holds the sets that it returns to, so that a stack is one number.
+//! Invariant: a context accepts just what the rules derive from there; what no lexer reads rightly is refused when it is read.
+//! Papers: Earley 1970; Leo 1991 (right recursion); Tomita 1985 (shared stacks); Nawrocki 1991 (conflicts of longest match).
+//! Start: [`grammar`] with [`terminals`]; then [`chart`] and `skeleton` (what a set predicts); then [`scanned`].
+//!
+//! | question | files |
+//! |---|---|
+//! | which rules become terminals | `fold`, `cuts`, `circles` |
+//! | which terminals clash | `neighbours`, `separate`, `literals`, `survey` |
+//! | assertions at the ends of a terminal | `around`, `forms`, `guarded`, `ends` |
+//! | indentation; members in any order | `layout`, `lines`; `orders` |
+//! | short ways to an end; words for people | `finish`; `describe` |
+//!
+//! Circle: a scanned grammar asks its parts (`around`, `guarded`, `ends`, ...) about contexts, and they it about lexemes.
 
 mod around;
 #[cfg(test)]

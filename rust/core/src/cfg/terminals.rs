@@ -8,7 +8,8 @@ use super::survey::{begins, survey, Ranges, Refused};
 use crate::error::{Error, Kind, Result};
 use crate::lexical::term::union_ranges;
 use crate::lexical::{TermId, Terms};
-use crate::regex::around::{parted, Pattern, END};
+use crate::regex::around::{Pattern, END};
+use crate::regex::charset::parted;
 use crate::regex::{CharSet, Lang, RegexError, RegexErrorKind};
 use crate::work;
 

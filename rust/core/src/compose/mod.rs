@@ -1,24 +1,17 @@
 //! Constraints made of others: sequences, choices, JSON inside a grammar, a grammar inside a JSON string.
 //!
-//! A host is a grammar some of whose terminals are constraints of their own (its *parts*): a regular language, the
-//! documents of a schema, another host, one special token.  A state is a set of threads; a thread is a run of one
-//! part and the place to which it returns ([`ReturnAddress`]).  The set is an exact simulation: wherever a part could end,
-//! what follows it is read too, so `a + b` is the concatenation of two languages, not a guess at its border.
-//! Parts that end at one place of one host are merged into one item set, so that the set stays polynomial.
-//!
-//! Speed: all parts write into one arena of lexical states.  A set of one thread whose part can't be read on where
-//! the next one begins is a position of that part (its lexical state, its shared masks); the mask of any other set
-//! is the union of the masks of its threads.  Only threads that may end and go on with the same byte are walked
-//! byte by byte.
-//!
-//! Invariant: each thread can reach an accepted end by itself, so a set is alive exactly when it is not empty.
-//! Complexity: a step costs its threads; sets are interned and their masks remembered.
-//! Rejected: one automaton of all parts built beforehand (schemas have none that is small); a priority between
-//! parts that end at different places (the accepted language would depend on the order of the alternatives).
-//!
-//! Reading order: this file (threads), [`form`] what the frontends write, [`threads`] ends and beginnings,
-//! [`step`] bytes, [`structure`] the face to the token layer, [`quoted`] grammars inside JSON strings, [`finish`]
-//! completions.
+//! In: a form of the frontends ([`form`]).  Out: a [`crate::automaton::ByteAutomaton`] over one arena of lexical states.
+//! Data: a set of threads ([`threads`]): each is a run of one part, and the place of its host to which it returns
+//! ([`ReturnAddress`]).  A host is a grammar some of whose terminals are constraints of their own (its parts).
+//! Invariant: each thread can reach an accepted end by itself, so a set is alive exactly when it is not empty.  Wherever a
+//! part could end, what follows it is read too: `a + b` is the concatenation of two languages, not a guess at its border.
+//! Complexity: a step costs its threads; parts that end at one place are merged into one item set, so that the set stays
+//! polynomial.  A set of one thread is a position of its part, with that part's masks; others unite those of their threads.
+//! Papers: Tomita 1985 (a shared stack); Woods 1970 (networks that call each other).
+//! Rejected: one automaton of all parts built beforehand (schemas have none that is small); a priority between parts that
+//! end at different places (the accepted language would depend on the order of the alternatives).
+//! Start: this file; [`step`] reads bytes, [`structure`] is the face to the tokens, [`quoted`] reads grammars inside JSON
+//! strings, [`finish`] finds completions.
 
 mod finish;
 pub mod form;

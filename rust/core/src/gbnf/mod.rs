@@ -1,8 +1,9 @@
 //! llama.cpp's GBNF, read into the neutral form of grammars.
 //!
-//! Rules (`name ::= ...`), literals, character classes, `.`, groups, alternatives, `? * + {m} {m,} {m,n}`,
-//! escapes (`\n \r \t \\ \" \[ \] \xHH \uHHHH \UHHHHHHHH`), comments, rules over several lines.
-//! Reading order: [`scan`] tokens and places; this file rules; [`chars`] literals and classes.
+//! In: rules (`name ::= ...`) of literals, character classes, `.`, groups, alternatives, `? * + {m} {m,} {m,n}`,
+//! escapes (`\n \r \t \\ \" \[ \] \xHH \uHHHH \UHHHHHHHH`), comments, over several lines.  Out: [`crate::cfg::spec`].
+//! Data: the alternatives of a rule, each a list of symbols.
+//! Start: [`scan`] tokens and places; this file rules; [`chars`] literals and classes.
 //!
 //! Invariant: the language is over characters: no lexer, nothing is ignored, so the form asks for the lexer
 //! "dynamic", where every segmentation counts, and each terminal has one length only.

@@ -3,7 +3,7 @@
 //! Invariant: equal contexts have equal numbers, so that a context is compared by its number; a table only grows, and the
 //! first order and the first two records are constants.
 //! Each table has numbers of its own type; those in [`Node::frame`] are read by the kind that its place has.
-//! Complexity: a hash for each that is made. Memory: what live texts have reached; [`JsonMachine::bytes_held`] counts it,
+//! Complexity: a hash for each that is made. Memory: what live texts have reached; [`Frames::bytes`] counts it,
 //! and an automaton past its budget begins anew.
 
 use std::ops::Index;
@@ -11,10 +11,106 @@ use std::ops::Index;
 use indexmap::IndexSet;
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
-use super::{object, Branches, JsonMachine, Node, ObjectFrame, ParserPhase, ReturnFrame};
+use crate::automaton::CtxId;
 use crate::hash::Keyed;
 use crate::held::{self, Boxed};
-use crate::schema::{ArrId, NameId, ValId};
+use crate::schema::used::KeySet;
+use crate::schema::{ArrId, NameId, ObjId, ValId};
+
+/// Where a context stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) enum ParserPhase {
+    /// Before the document.
+    Root,
+    /// After it.
+    Done,
+    /// Before a value that must come (after a colon, or after a comma in an array).
+    Value,
+    Item,
+    /// Inside a string, a number or a word.
+    Scalar,
+    ObjectStart,
+    Key,
+    Colon,
+    ObjectNext,
+    ObjectAfter,
+    ArrayStart,
+    ArrayAfter,
+    /// Not positions: what a finished value returns to.
+    ReturnRoot,
+    ReturnObject,
+    ReturnArray,
+}
+
+/// One context.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Node {
+    pub place: ParserPhase,
+    /// What the value here returns to.
+    pub up: CtxId,
+    pub frame: FrameId,
+    /// The text of the outermost remembered item so far.
+    pub record: RecordId,
+    pub depth: u32,
+}
+
+/// One way in which an object may satisfy a goal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Alternative {
+    pub goal: u32,
+    pub formula: ObjId,
+    /// Declared order, and the least rank that may follow.
+    pub order: u32,
+    pub from: u32,
+}
+
+/// An open object.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct ObjectFrame {
+    pub alternatives: Box<[Alternative]>,
+    /// Keys that may not come again.
+    pub used: KeySet,
+}
+
+/// What a finished property or item leads to: (goal of the value, alternative).
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct ReturnFrame {
+    pub goals: Box<[ValId]>,
+    pub branches: Branches,
+    pub used: KeySet,
+    /// Offset of the item's text in the record, plus one; 0 where the array remembers nothing.
+    pub start: u32,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Branches {
+    Object(Box<[(u32, Alternative)]>),
+    /// The goal of the array, and what is left of its formula.
+    Array(Box<[(u32, (u32, ArrId))]>),
+}
+
+impl ReturnFrame {
+    /// The branches of an object.
+    pub fn properties(&self) -> &[(u32, Alternative)] {
+        match &self.branches {
+            Branches::Object(list) => list,
+            Branches::Array(_) => &[],
+        }
+    }
+
+    /// The branches of an array.
+    pub fn items(&self) -> &[(u32, (u32, ArrId))] {
+        match &self.branches {
+            Branches::Object(_) => &[],
+            Branches::Array(list) => list,
+        }
+    }
+}
+
+/// Alternatives that declared order may multiply out; beyond, the order of that object is free.
+pub(super) const MAX_ORDERS: usize = 1_024;
+/// The order of a frame without one.
+pub(super) const FREE: u32 = 0;
 
 /// The number of what a context stands in; of which table, its place says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -112,6 +208,9 @@ impl Node {
     }
 }
 
+/// What tells which keys an alternative would refuse for good: its order, the least rank, atoms that refuse keys.
+pub(super) type Refusals = (u32, u32, Box<[ObjId]>);
+
 pub(super) struct Frames {
     pub nodes: IndexSet<Node, FxBuildHasher>,
     /// Lists of goals, and of positions of a tuple.
@@ -124,7 +223,7 @@ pub(super) struct Frames {
     pub ranks: Vec<FxHashMap<NameId, u32>>,
     records: IndexSet<Box<[u8]>, Keyed>,
     /// What tells which used keys could come again.
-    pub forgetful: IndexSet<Box<[object::Refusals]>, FxBuildHasher>,
+    pub forgetful: IndexSet<Box<[Refusals]>, FxBuildHasher>,
     counted: Counted,
 }
 
@@ -175,7 +274,7 @@ impl Frames {
         self.goals.get_index_of(goals).map(|i| GoalsId(i as u32))
     }
 
-    fn bytes(&mut self) -> usize {
+    pub fn bytes(&mut self) -> usize {
         let c = &mut self.counted;
         let boxed = c.goals.count(&self.goals, |g| held::slice(g))
             + c.maps.count(&self.maps, |m| held::slice(m))
@@ -195,18 +294,5 @@ impl Frames {
             + held::set(&self.pendings)
             + held::set(&self.records)
             + held::set(&self.forgetful)
-    }
-}
-
-impl JsonMachine {
-    /// Bytes of contexts, frames and what is remembered of them, the schema's included.
-    pub(super) fn bytes_held(&mut self) -> usize {
-        self.frames.bytes()
-            + self.answers.bytes()
-            + self.alike.bytes()
-            + held::map(&self.tails)
-            // pieces of ways are short
-            + 64 * self.tails.len()
-            + self.schema.bytes()
     }
 }

@@ -1,15 +1,21 @@
 //! JSON documents of a schema as an automaton over bytes: a stack of frames, interned.
 //!
-//! JSON is a visibly pushdown language (Alur, Madhusudan 2004): brackets push and pop, so what a value means
-//! to its parent is decided when it ends.  A value is read under several formulas at once, its *goals*; at its
-//! end the parent learns which of them held (Bruyere, Perez, Staquet 2022).  Branches of a parent that no goal
-//! can serve any more are dropped as they die, so a `oneOf` falls to one branch once its discriminator is
-//! written.  A context is (position, frame, parent): one number; recursion of the document is the only depth.
+//! In: the formula of a schema ([`crate::schema`]).  Out: a [`crate::automaton::ByteAutomaton`].
+//! Data: a context ([`frames::Node`]): where the text stands, the frame of the open object or array, and the context that it
+//! returns to: one number, so that nesting is the only depth.
+//! Invariant: a value is read under several formulas at once, its *goals*; at its end the parent learns which of them
+//! held.  Branches of a parent that no goal can serve any more are dropped as they die, so that a `oneOf` falls to one
+//! branch once its discriminator is written.
+//! Papers: Alur, Madhusudan 2004 (visibly pushdown languages); Bruyere, Perez, Staquet 2022 (JSON Schema by such automata).
+//! Start: this file, then `frames` (what is kept), [`object`] and [`mod@array`], [`step`] (bytes).
 //!
-//! Reading order: this file (positions), `frames` (what is kept), [`object`] and [`mod@array`] (frames), [`simple`] (keys that are counted),
-//! [`white`] (what stands between lexemes), [`depth`] (the deepest level), [`step`] (bytes), [`generic`] (texts that matter), [`finish`] (ways
-//! out, [`remains`] how long they may become), [`describe`] (words,
-//! [`repeated`] those of `uniqueItems`).
+//! | question | files |
+//! |---|---|
+//! | whitespace, nesting | `white`, `depth` |
+//! | keys that are counted | `simple` |
+//! | keys that no schema tells apart | `generic` |
+//! | short ways to an end, and how long one may become | `finish`, `remains`, `left` |
+//! | words for people | `describe`, `place`, `repeated` |
 
 mod array;
 mod depth;
@@ -35,98 +41,10 @@ use crate::lexical::spell::ByteSet;
 use crate::lexical::{LexId, Lexicon, TermId, Terms};
 use crate::schema::live::remains::Open;
 use crate::schema::used::KeySet;
-use crate::schema::{ArrId, NameId, ObjId, Schema, ValId};
+use crate::schema::{NameId, Schema, ValId};
+pub(crate) use frames::{Alternative, Branches, Node, ObjectFrame, ParserPhase, ReturnFrame};
 use frames::{ArrayFrameId, FrameId, GoalsId, MapId, ObjectFrameId, RecordId, ReturnFrameId};
-
-/// Where a context stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(crate) enum ParserPhase {
-    /// Before the document.
-    Root,
-    /// After it.
-    Done,
-    /// Before a value that must come (after a colon, or after a comma in an array).
-    Value,
-    Item,
-    /// Inside a string, a number or a word.
-    Scalar,
-    ObjectStart,
-    Key,
-    Colon,
-    ObjectNext,
-    ObjectAfter,
-    ArrayStart,
-    ArrayAfter,
-    /// Not positions: what a finished value returns to.
-    ReturnRoot,
-    ReturnObject,
-    ReturnArray,
-}
-
-/// One context.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Node {
-    pub place: ParserPhase,
-    /// What the value here returns to.
-    pub up: CtxId,
-    pub frame: FrameId,
-    /// The text of the outermost remembered item so far.
-    pub record: RecordId,
-    pub depth: u32,
-}
-
-/// One way in which an object may satisfy a goal.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Alternative {
-    pub goal: u32,
-    pub formula: ObjId,
-    /// Declared order, and the least rank that may follow.
-    pub order: u32,
-    pub from: u32,
-}
-
-/// An open object.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct ObjectFrame {
-    pub alternatives: Box<[Alternative]>,
-    /// Keys that may not come again.
-    pub used: KeySet,
-}
-
-/// What a finished property or item leads to: (goal of the value, alternative).
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct ReturnFrame {
-    pub goals: Box<[ValId]>,
-    pub branches: Branches,
-    pub used: KeySet,
-    /// Offset of the item's text in the record, plus one; 0 where the array remembers nothing.
-    pub start: u32,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Branches {
-    Object(Box<[(u32, Alternative)]>),
-    /// The goal of the array, and what is left of its formula.
-    Array(Box<[(u32, (u32, ArrId))]>),
-}
-
-impl ReturnFrame {
-    /// The branches of an object.
-    pub fn properties(&self) -> &[(u32, Alternative)] {
-        match &self.branches {
-            Branches::Object(list) => list,
-            Branches::Array(_) => &[],
-        }
-    }
-
-    /// The branches of an array.
-    pub fn items(&self) -> &[(u32, (u32, ArrId))] {
-        match &self.branches {
-            Branches::Object(_) => &[],
-            Branches::Array(list) => list,
-        }
-    }
-}
+use frames::{FREE, MAX_ORDERS};
 
 /// Documents of one schema.
 pub struct JsonMachine {
@@ -184,11 +102,6 @@ pub(crate) enum Kind {
     Bare,
 }
 
-/// Alternatives that declared order may multiply out; beyond, the order of that object is free.
-const MAX_ORDERS: usize = 1_024;
-/// The order of a frame without one.
-const FREE: u32 = 0;
-
 impl JsonMachine {
     pub fn new(mut schema: Schema) -> Result<Self> {
         let root = schema.root()?;
@@ -201,6 +114,17 @@ impl JsonMachine {
             tails: FxHashMap::default(),
             levels: Default::default(),
         })
+    }
+
+    /// Bytes of contexts, frames and what is remembered of them, the schema's included.
+    pub(super) fn bytes_held(&mut self) -> usize {
+        self.frames.bytes()
+            + self.answers.bytes()
+            + self.alike.bytes()
+            + held::map(&self.tails)
+            // pieces of ways are short
+            + 64 * self.tails.len()
+            + self.schema.bytes()
     }
 
     pub(crate) fn lexicon(&mut self) -> &mut Lexicon {

@@ -5,7 +5,7 @@
 
 use rustc_hash::FxHashMap;
 
-use super::frames::{GoalsId, ObjectFrameId, RecordId, ReturnFrameId};
+use super::frames::{GoalsId, ObjectFrameId, RecordId, Refusals, ReturnFrameId};
 use super::simple::Room;
 use super::{
     Alternative, Branches, JsonMachine, Node, ObjectFrame, ParserPhase, ReturnFrame, FREE, MAX_ORDERS,
@@ -489,6 +489,3 @@ pub(super) fn place_of(goals: &mut Vec<ValId>, v: ValId) -> u32 {
         }
     }
 }
-
-/// What tells which keys an alternative would refuse for good: its order, the least rank, atoms that refuse keys.
-pub(super) type Refusals = (u32, u32, Box<[ObjId]>);

@@ -1,12 +1,21 @@
-//! The lexical layer: regular languages over code points, their derivatives, and how they are spelled in bytes.
+//! Regular languages over code points, and how they are spelled in bytes.
 //!
-//! [`term`] hash-consed boolean regexes, `boolean` their simplification; [`delta`] derivatives, all classes of code
-//! points at once; [`live`] which terms still accept something; [`words`] finite sets of strings as one term;
-//! `branch` those that grow; `cover` which unions say more than they need; [`spans`] those of a document; `find` texts up to a word, [`table`] languages given by states; `merge` what operands come to
-//! together; `lengths` bounds on length that a term's form tells; [`base`] what a state differs little from;
-//! [`content`] states as keys of shared masks; [`lower`] from the parsed tree of a pattern; [`spell`] states over
-//! bytes, [`ways`] where they lead, with `escapes` of JSON strings, `rows` of code points, `byteset`; `shortest` the least that completes a lexeme, `remains` a bound on it;
-//! [`number`] exact decimals, sets of them, and the texts that spell a number of a set.
+//! In: the tree of a pattern ([`crate::regex::Lang`]), words, tables of states.  Out: states over bytes ([`spell`]), of
+//! which each says whether a lexeme may end here and which languages hold then.
+//! Data: a term ([`term`]): a hash-consed boolean regular expression; equal terms are one number.
+//! Invariant: a term that no word is in is `Empty` wherever a state is made of it, so that no state is dead.
+//! Papers: Brzozowski 1964; Owens, Reppy, Turon 2009 (derivatives by classes); Moseley et al. 2023 (in .NET).
+//! Start: [`term`], [`delta`] (derivatives), [`spell`].
+//!
+//! | question | files |
+//! |---|---|
+//! | simplification | `boolean`, `cover`, `resolve`, `merge`, `clamp` |
+//! | leaves that are tables | [`words`], `branch`, [`spans`], `find`, [`table`], [`number`] |
+//! | does a term accept anything; how long are its words | [`live`], `lengths`, `remains`, `shortest` |
+//! | which states share masks | [`base`], [`content`] |
+//! | bytes of a state | [`spell`], [`ways`], `escapes`, `rows`, `byteset` |
+//!
+//! Circle: a derivative makes terms, and making a term asks for facts that derivatives tell (`term`, `delta`, the leaves).
 
 pub mod base;
 mod boolean;

@@ -13,9 +13,9 @@ use std::collections::VecDeque;
 use rustc_hash::FxHashSet;
 
 use super::builder::Builder;
+use super::completion::FAR;
 use super::core::StateId;
 use super::state::State;
-use super::ways::FAR;
 use crate::automaton::byte_automaton::Piece;
 use crate::error::Result;
 use crate::work;

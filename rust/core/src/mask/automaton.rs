@@ -8,18 +8,17 @@
 //! ends; states that are held stay valid, and are made again in the next one from their texts.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use arc_swap::ArcSwapOption;
 
 use super::builder::Builder;
+pub use super::completion::FAR;
 use super::core::{Core, Engine, StateId};
-use super::generation::{Generation, Taken};
-use super::lanes::LANES;
+use super::generation::{Generation, Taken, LANES};
 use super::reclaim;
 use super::row::Mask;
 use super::state::{Record, State};
-pub use super::ways::FAR;
 use crate::automaton::byte_automaton::{ByteAutomaton, Left, Seen};
 use crate::error::{Error, Kind, Result};
 use crate::limits::Limits;
@@ -56,19 +55,40 @@ pub fn engine<S: ByteAutomaton + 'static>(
 pub struct Stats {
     /// States of the current generations.
     pub states: usize,
-    /// Bytes that the current generations hold, and those of them that texts begun elsewhere needed.
+    /// Bytes that the current generations hold.
     pub bytes: usize,
+    /// Those of them that texts begun elsewhere needed.
     pub moved: usize,
     /// Builders that threads use side by side.
     pub lanes: usize,
-    /// Generations so far, and why those before this one ended.
+    /// Generations so far.
     pub generations: u32,
+    /// Those that ended at the bound on memory.
     pub full: u32,
+    /// Those that ended with a call that was cut short.
     pub failed: u32,
+    /// Those that ended for the sake of the process.
     pub cleared: u32,
 }
 
 /// A constraint over the tokens of a vocabulary.
+///
+/// Threads share it; a state is valid as long as somebody holds it.
+///
+/// ```
+/// use std::sync::Arc;
+/// use tokenform_core::{Grammar, Limits, TokenId, Vocabulary};
+///
+/// let tokens = (0..=255u8).map(|b| Box::from([b])).chain([Box::from(*b"</s>")]).collect();
+/// let vocabulary = Arc::new(Vocabulary::new(tokens, vec![256], &[256])?);
+/// let automaton = Grammar::choice(["no", "nil"])?.compile(vocabulary, Limits::default())?;
+/// let after = automaton.advance(&automaton.start(), TokenId(b'n'.into()))?;
+/// assert!(automaton.allows(&after, TokenId(b'o'.into()))? && !automaton.accepting(&after)?);
+/// // tokens that the vocabulary does not have are refused like any other
+/// assert!(!automaton.allows(&after, TokenId(9999))?);
+/// assert_eq!(automaton.distance(&after, 100)?, 1);
+/// # Ok::<(), tokenform_core::Error>(())
+/// ```
 pub struct TokenAutomaton {
     pub(super) number: u64,
     vocab: Arc<Vocabulary>,
@@ -87,6 +107,20 @@ pub struct TokenAutomaton {
     full: AtomicU32,
     failed: AtomicU32,
     pub(super) cleared: AtomicU32,
+}
+
+impl reclaim::Holder for TokenAutomaton {
+    fn bytes(&self) -> usize {
+        self.bytes()
+    }
+
+    fn last_used(&self) -> u64 {
+        self.used.load(Ordering::Relaxed)
+    }
+
+    fn let_go(&self) {
+        self.let_go();
+    }
 }
 
 impl TokenAutomaton {
@@ -124,7 +158,8 @@ impl TokenAutomaton {
             // raises where no accepted text can be spelled with these tokens
             false => builder.distance(&generation.start, FAR).map(|_| ()),
         })?;
-        reclaim::enroll(&this);
+        let holder: Weak<Self> = Arc::downgrade(&this);
+        reclaim::enroll(holder);
         Ok(this)
     }
 
@@ -149,14 +184,17 @@ impl TokenAutomaton {
         finished
     }
 
+    /// The vocabulary that its tokens are of.
     pub fn vocabulary(&self) -> &Arc<Vocabulary> {
         &self.vocab
     }
 
+    /// What its calls may do.
     pub fn limits(&self) -> &Limits {
         &self.limits
     }
 
+    /// The state before the first token.
     pub fn start(&self) -> State {
         self.lane(0).start.clone()
     }
@@ -182,10 +220,6 @@ impl TokenAutomaton {
         if self.used.load(Ordering::Relaxed) != now {
             self.used.store(now, Ordering::Relaxed);
         }
-    }
-
-    pub(super) fn last_used(&self) -> u64 {
-        self.used.load(Ordering::Relaxed)
     }
 
     /// Runs a call on a builder; `s`: the state that it asks about.

@@ -16,18 +16,24 @@ use crate::work;
 
 /// One row: a state, and where its mask goes.
 pub struct Row<'a> {
+    /// Whose mask it is.
     pub automaton: &'a TokenAutomaton,
+    /// A state of the automaton.
     pub state: &'a State,
     /// Tokens that are left; `None`: as many as there may be.
     pub budget: Option<u32>,
+    /// The words of the mask, [`crate::Vocabulary::mask_words`].
     pub out: &'a mut [u32],
+    /// What else was asked, or what went wrong.
     pub answer: Result<Answer>,
 }
 
 /// What is asked of a state beside its mask.
 #[derive(Clone, Debug, Default)]
 pub struct Answer {
+    /// Whether the text may end here.
     pub accepting: bool,
+    /// Whether a token that ends the text was taken.
     pub finished: bool,
     /// Tokens to an accepted end where that was asked for; [`super::automaton::FAR`]: none is known.
     pub distance: u32,
@@ -38,7 +44,9 @@ pub struct Answer {
 /// What to ask of each state beside its mask and whether the text may end.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Asked {
+    /// Tokens to an accepted end.
     pub distance: bool,
+    /// The bytes that every continuation begins with.
     pub forced: bool,
 }
 
@@ -52,6 +60,8 @@ impl Row<'_> {
 
     fn ask(&mut self, asked: Asked) -> Result<Answer> {
         let (automaton, state) = (self.automaton, self.state);
+        automaton.check_state(state)?;
+        automaton.vocabulary().check_words(self.out.len(), 1)?;
         match (state.known_mask_within(self.budget), self.budget) {
             (Some(mask), _) => mask.write(self.out),
             (None, None) => automaton.mask(state)?.write(self.out),
@@ -74,6 +84,30 @@ impl Row<'_> {
 }
 
 /// Fills rows, on so many threads where some have to be built.
+///
+/// ```
+/// use std::sync::Arc;
+/// use tokenform_core::batch::{fill, Asked};
+/// use tokenform_core::{Grammar, Kind, Limits, Matcher, Vocabulary};
+///
+/// let tokens = (0..=255u8).map(|b| Box::from([b])).chain([Box::from(*b"</s>")]).collect();
+/// let vocabulary = Arc::new(Vocabulary::new(tokens, vec![256], &[256])?);
+/// let automaton = Grammar::choice(["yes", "no"])?.compile(vocabulary.clone(), Limits::default())?;
+/// let matchers = [Matcher::new(automaton.clone(), None)?, Matcher::new(automaton, Some(3))?];
+/// let mut masks = vec![0; 2 * vocabulary.mask_words()];
+/// let places = matchers.iter().zip(masks.chunks_mut(vocabulary.mask_words()));
+/// let mut rows: Vec<_> = places.map(|(matcher, out)| matcher.row(out)).collect();
+/// fill(&mut rows, Asked::default(), 2);
+/// assert!(rows.iter().all(|row| row.answer.is_ok()));
+/// // a row of too few words is an error of its own
+/// let mut short = [matchers[0].row(&mut [0, 0])];
+/// fill(&mut short, Asked::default(), 1);
+/// assert_eq!(short[0].answer.as_ref().err().map(|e| e.kind), Some(Kind::OptionError));
+/// # Ok::<(), tokenform_core::Error>(())
+/// ```
+///
+/// What goes wrong in a row is its `answer`, and its words are zeros: also where they are not those of a mask
+/// ([`Kind::OptionError`](crate::Kind)) or the state is another automaton's ([`Kind::InvalidState`](crate::Kind)).
 pub fn fill(rows: &mut [Row<'_>], asked: Asked, threads: usize) {
     let new = rows.iter().filter(|row| !row.is_known()).count();
     spread(rows, threads.min(new.max(1)), |row| row.fill(asked));
@@ -81,9 +115,13 @@ pub fn fill(rows: &mut [Row<'_>], asked: Asked, threads: usize) {
 
 /// One token of one sequence.
 pub struct Step<'a> {
+    /// Whose token it is.
     pub automaton: &'a TokenAutomaton,
+    /// A state of the automaton.
     pub state: &'a State,
+    /// What comes next.
     pub token: TokenId,
+    /// The state after it, once it was taken.
     pub next: Option<Result<State>>,
 }
 

@@ -7,11 +7,11 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use super::completion::Ways;
 use super::core::{Engine, StateId};
 use super::edges::EDGE;
 use super::row::Mask;
 use super::state::{Record, State, Via, RECORD};
-use super::ways::Ways;
 use crate::error::{Error, Kind, Result};
 use crate::held;
 use crate::vocab::{TokenId, Vocabulary};
@@ -273,7 +273,7 @@ impl Builder {
         if self.vocab.is_special(token) {
             return self.engine.take_special(id, token);
         }
-        match self.vocab.token(token) {
+        match self.vocab.text_of(token) {
             [] => None,
             bytes => self.engine.advance_bytes(id, bytes),
         }

@@ -192,7 +192,7 @@ impl<S: ByteAutomaton> Core<S> {
         }
         ids.extend(self.structure.specials(stand.pos, &text).iter().map(|t| t.0));
         for &token in self.vocab.clone().long() {
-            if self.run(stand, self.vocab.clone().token(token)).0.is_none() {
+            if self.run(stand, self.vocab.clone().text_of(token)).0.is_none() {
                 ids.push(token.0);
             }
         }
@@ -487,7 +487,7 @@ impl<S: ByteAutomaton> Engine for Core<S> {
             self.classes_below(vocab.trie(), Trie::ROOT, stand.pos, &mut text, &mut found);
         }
         for &token in vocab.long() {
-            if let (None, pos, text) = self.run(stand, vocab.token(token)) {
+            if let (None, pos, text) = self.run(stand, vocab.text_of(token)) {
                 let class = self.class_of(pos, &text);
                 found.add(class, &[token]);
             }

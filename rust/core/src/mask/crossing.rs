@@ -44,8 +44,8 @@ impl Crossing {
             vocab.add_texts_below(Trie::ROOT, &mut texts);
             let others = (0..vocab.size() as u32).filter(|&id| !texts.allows(id)).map(TokenId);
             let fits =
-                |id: &TokenId| !vocab.is_special(*id) && vocab.token(*id).len() <= vocab.longest_in_trie();
-            tokens.extend(others.filter(fits).filter(|&id| holds(vocab.token(id), &ranges)));
+                |id: &TokenId| !vocab.is_special(*id) && vocab.text_of(*id).len() <= vocab.longest_in_trie();
+            tokens.extend(others.filter(fits).filter(|&id| holds(vocab.text_of(id), &ranges)));
             tokens.sort_unstable();
             tokens.dedup();
         }
@@ -68,7 +68,7 @@ impl Crossing {
         if let Some(known) = self.left.get(&lex) {
             return known.clone();
         }
-        let untold = |id: &&TokenId| !is_told(lexicon, lex, vocab.token(**id), &self.ranges);
+        let untold = |id: &&TokenId| !is_told(lexicon, lex, vocab.text_of(**id), &self.ranges);
         let list: Box<[TokenId]> = self.tokens.iter().filter(untold).copied().collect();
         let trie = match self.tries.get(&list) {
             Some(known) => known.clone(),
@@ -210,7 +210,7 @@ mod tests {
         {
             let found = Crossing::new(&vocab, ranges.clone().into());
             let by_text: Vec<TokenId> =
-                (0..12).map(TokenId).filter(|&id| holds(vocab.token(id), &ranges)).collect();
+                (0..12).map(TokenId).filter(|&id| holds(vocab.text_of(id), &ranges)).collect();
             assert_eq!(&*found.tokens, &by_text[..], "{ranges:?}");
         }
     }

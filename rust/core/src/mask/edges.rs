@@ -9,23 +9,28 @@ use std::sync::{Arc, Weak};
 
 use once_cell::race::OnceBox;
 
-use super::state::Record;
 use crate::vocab::TokenId;
 
-#[derive(Default)]
-pub(super) struct Edges {
-    root: OnceBox<Edge>,
+/// The edges of a state, which lead to a `T` each.
+pub(super) struct Edges<T> {
+    root: OnceBox<Edge<T>>,
 }
 
-struct Edge {
+impl<T> Default for Edges<T> {
+    fn default() -> Self {
+        Edges { root: OnceBox::default() }
+    }
+}
+
+struct Edge<T> {
     token: TokenId,
     /// Weak: states hold those before them, never those after.
-    to: Weak<Record>,
-    below: [OnceBox<Edge>; 4],
+    to: Weak<T>,
+    below: [OnceBox<Edge<T>>; 4],
 }
 
 /// Bytes of an edge.
-pub(super) const EDGE: usize = std::mem::size_of::<Edge>() + 16;
+pub(super) const EDGE: usize = std::mem::size_of::<Edge<()>>() + 16;
 
 /// All bits of a token's number, spread: tokens with equal hashes are equal.
 fn hash(token: TokenId) -> u32 {
@@ -33,9 +38,9 @@ fn hash(token: TokenId) -> u32 {
     mixed ^ mixed >> 15
 }
 
-impl Edges {
+impl<T> Edges<T> {
     /// Where a token leads, as far as that was met and is still held.
-    pub fn get(&self, token: TokenId) -> Option<Arc<Record>> {
+    pub fn get(&self, token: TokenId) -> Option<Arc<T>> {
         let (mut at, mut bits) = (&self.root, hash(token));
         while let Some(edge) = at.get() {
             if edge.token == token {
@@ -48,7 +53,7 @@ impl Edges {
     }
 
     /// Adds an edge; false where there is one already.
-    pub fn add(&self, token: TokenId, to: &Arc<Record>) -> bool {
+    pub fn add(&self, token: TokenId, to: &Arc<T>) -> bool {
         let (mut at, mut bits) = (&self.root, hash(token));
         let mut new = Box::new(Edge { token, to: Arc::downgrade(to), below: Default::default() });
         loop {

@@ -34,6 +34,9 @@ const CLOSED: u32 = 3;
 const BUILDING: usize = 0;
 pub(super) const ANY: usize = 1;
 
+/// Builders that threads may have side by side.
+pub(super) const LANES: usize = 4;
+
 pub(super) struct Generation {
     pub number: u32,
     pub start: State,

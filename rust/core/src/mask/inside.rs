@@ -187,7 +187,7 @@ impl Walk<'_> {
         let (vocab, plain) = (self.vocab, self.plain.clone());
         let mut groups = Vec::new();
         for group in &plain.by_length {
-            if let Some(to) = self.run(states[0], vocab.token(group.first)) {
+            if let Some(to) = self.run(states[0], vocab.text_of(group.first)) {
                 groups.push((to, group.clone()));
             }
         }
@@ -234,7 +234,7 @@ impl Walk<'_> {
         }
         let mut groups = Vec::new();
         for group in &plain.by_tail {
-            let to = self.run(kind, vocab.token(group.first));
+            let to = self.run(kind, vocab.text_of(group.first));
             let left = match &gone {
                 Some(gone) => group.without(gone, vocab.size()),
                 None => Some(group.clone()),
@@ -427,7 +427,7 @@ mod tests {
             assert_eq!(below.count(), tokens.iter().filter(|t| shared.has(t.0)).count(), "{which}");
         }
         for (id, (found, expected)) in found.iter().zip(expected).enumerate() {
-            let token = String::from_utf8_lossy(vocab.token(TokenId(id as u32)));
+            let token = String::from_utf8_lossy(vocab.text_of(TokenId(id as u32)));
             // what closes in one way is said of one state for all
             let mut same = |a: &Pair, b: &Pair| {
                 lexicon.outcome(a.0) == lexicon.outcome(b.0) && lexicon.outcome(a.1) == lexicon.outcome(b.1)

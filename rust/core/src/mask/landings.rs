@@ -224,7 +224,7 @@ impl<S: ByteAutomaton> Core<S> {
         }
         own.remove(&closed.odd);
         for id in closed.odd.ids() {
-            if let (None, next, text) = self.run(stand, vocab.token(TokenId(id))) {
+            if let (None, next, text) = self.run(stand, vocab.text_of(TokenId(id))) {
                 let class = self.class_of(next, &text);
                 own.add(class, &[TokenId(id)]);
             }

@@ -95,7 +95,7 @@ fn walk(schema: &str, strings: crate::Strings, draws: &[u32]) -> usize {
             let (vocab, mut text) = (core.vocab.clone(), core.text(stand));
             core.classes_below(vocab.trie(), Trie::ROOT, stand.pos, &mut text, &mut slow);
             let slow = by_token(&core, slow);
-            let shown = |id: &u32| String::from_utf8_lossy(vocab.token(TokenId(*id))).into_owned();
+            let shown = |id: &u32| String::from_utf8_lossy(vocab.text_of(TokenId(*id))).into_owned();
             for id in slow.keys().chain(found.keys()) {
                 assert_eq!(found.get(id), slow.get(id), "{schema} after {text:?}: {:?}", shown(id));
             }
@@ -110,11 +110,11 @@ fn walk(schema: &str, strings: crate::Strings, draws: &[u32]) -> usize {
         let named: Vec<u32> = allowed
             .iter()
             .copied()
-            .filter(|&id| core.vocab.token(TokenId(id)).iter().all(|b| b"ab\":,{[xc-".contains(b)))
+            .filter(|&id| core.vocab.text_of(TokenId(id)).iter().all(|b| b"ab\":,{[xc-".contains(b)))
             .collect();
         let from = if draw % 4 > 0 && !named.is_empty() { named } else { allowed };
         let Some(&id) = from.get(draw as usize / 4 % from.len().max(1)) else { break };
-        let bytes = core.vocab.clone().token(TokenId(id)).to_vec();
+        let bytes = core.vocab.clone().text_of(TokenId(id)).to_vec();
         state = core.advance_bytes(state, &bytes).expect("an allowed token");
     }
     read_off

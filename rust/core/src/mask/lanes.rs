@@ -14,12 +14,10 @@ use arc_swap::Guard;
 
 use super::automaton::TokenAutomaton;
 use super::builder::Builder;
-use super::generation::{Generation, Taken, ANY};
+use super::generation::{Generation, Taken, ANY, LANES};
 use super::state::State;
 use crate::error::{Error, Result};
 
-/// Builders that threads may have side by side.
-pub(super) const LANES: usize = 4;
 /// The generation that was a lane's current one when it was looked up, held without being counted.
 pub(super) struct Current(Guard<Option<Arc<Generation>>>);
 

@@ -12,11 +12,10 @@ use super::anytext::Plain;
 use super::charwalk::CharWalk;
 use super::exits::{Exit, Exits};
 use super::lengths::Lengths;
-use super::store::{Key, STORE};
 use super::walk::{Difference, Walk};
 use super::within::Within;
 use crate::lexical::base::Base;
-use crate::lexical::{LexId, Lexicon, Spelling, Step, Terms};
+use crate::lexical::{LexId, Lexicon, Spelling, Step};
 use crate::vocab::{NodeId, Trie, Vocabulary};
 
 /// The part of a mask that belongs to (node, lexical state).
@@ -34,9 +33,6 @@ pub struct LexMask {
     /// What the tokens do in a string of any text; kept with the mask of that.
     plain: OnceLock<Arc<Plain>>,
 }
-
-/// Nodes from which on a vocabulary's free string is prepared.
-const PREPARED: usize = 4096;
 
 /// Missing exits up to which a state shares the set of its base.
 const FEW_MISSING: usize = 24;
@@ -79,29 +75,6 @@ impl LexMask {
             }
         }
         Some(Self::new(within, Arc::new(Exits::new(exits, vocab))))
-    }
-
-    /// Makes the mask of the free string for a vocabulary, so that no schema pays for what nearly all need. Small
-    /// vocabularies are walked as quickly as looked up.
-    pub fn prepare(vocab: &Vocabulary) {
-        if vocab.trie().len() < PREPARED {
-            return;
-        }
-        crate::regex::format::prepare();
-        vocab.add_texts_below(Trie::ROOT, &mut Vec::new());
-        for spelling in [Spelling::JsonNatural, Spelling::Json, Spelling::JsonAny] {
-            let mut lexicon = Lexicon::default();
-            let free = lexicon.at(spelling, Terms::ALL);
-            let content = lexicon.content(free, vocab.longest_in_trie() as u32);
-            let mask = Self::by_chars(&mut lexicon, vocab, Trie::ROOT, free, None);
-            let (Some(content), Some(mask)) = (content, mask) else { continue };
-            mask.lengths(vocab, &mut lexicon, free);
-            if spelling == Spelling::JsonNatural {
-                mask.plain(vocab, spelling);
-            }
-            let key = Key { vocabulary: vocab.key(), node: Trie::ROOT.0, content };
-            STORE.current().put(key, Arc::new(mask));
-        }
     }
 
     pub(super) fn new(within: Within, exits: Arc<Exits>) -> Self {

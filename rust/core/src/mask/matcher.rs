@@ -79,6 +79,7 @@ impl Matcher {
         Error { least, ..Error::new(Kind::BudgetTooSmall, message) }
     }
 
+    /// The automaton that it is a text of.
     pub fn automaton(&self) -> &Arc<TokenAutomaton> {
         &self.automaton
     }
@@ -93,6 +94,7 @@ impl Matcher {
         &self.tokens
     }
 
+    /// Tokens within which every text ends; `None`: as many as it likes.
     pub fn max_tokens(&self) -> Option<u32> {
         self.max_tokens
     }
@@ -268,7 +270,6 @@ impl Matcher {
     /// # Errors
     /// [`Kind::OptionError`]: `out` has not just the words of a mask, [`crate::vocab::Vocabulary::mask_words`].
     pub fn fill_mask(&self, out: &mut [u32]) -> Result<()> {
-        self.check_words(out.len(), 1)?;
         let mut row = self.row(out);
         row.fill(Asked::default());
         row.answer.map(|_| ())
@@ -278,16 +279,6 @@ impl Matcher {
     pub fn row<'a>(&'a self, out: &'a mut [u32]) -> Row<'a> {
         let (automaton, state) = (&*self.automaton, self.state());
         Row { automaton, state, budget: self.budget(), out, answer: Ok(Answer::default()) }
-    }
-
-    fn check_words(&self, words: usize, rows: usize) -> Result<()> {
-        let width = self.automaton.vocabulary().mask_words();
-        if words == rows * width {
-            return Ok(());
-        }
-        let message =
-            format!("{rows} rows of masks over this vocabulary take {width} words each; out has {words}");
-        Err(Error::new(Kind::OptionError, message))
     }
 
     /// Masks for a draft: the first row is what may come next, row `i + 1` what may come after token `i` of the draft.
@@ -306,7 +297,7 @@ impl Matcher {
         threads: usize,
     ) -> Result<Vec<bool>> {
         let width = self.automaton.vocabulary().mask_words();
-        self.check_words(out.len(), tokens.len() + 1)?;
+        self.automaton.vocabulary().check_words(out.len(), tokens.len() + 1)?;
         let parent = |i: usize| parents.map_or(i.checked_sub(1), |p| p[i]);
         let fits = parents.is_none_or(|p| p.len() == tokens.len());
         if !fits || (0..tokens.len()).any(|i| parent(i).is_some_and(|p| p >= i)) {

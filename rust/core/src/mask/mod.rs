@@ -1,15 +1,21 @@
-//! The token layer: whole tokens against an automaton over bytes.
+//! Whole tokens against an automaton over bytes: masks, edges, distances.
 //!
-//! [`crate::automaton`] is what the layers below offer; [`lexmask`] the part of a mask that the lexical state alone decides,
-//! shared by all grammars of the process ([`within`] the tokens that stay inside the lexeme, [`exits`] where the
-//! others leave it, [`walk`], [`charwalk`] with `loops` and [`wordmask`] how both are found); [`store`] where it is kept; [`collect`] how a
-//! mask is put together, `unlike` from that of another position; [`lexemes`] how it is for grammars with a lexer ([`rest`] what is left of tokens, [`single`]
-//! and [`textwalk`] what one language does with that); [`core`] numbers of states, and what is asked of them; `builder` a core with the
-//! records of its states ([`state`] what everybody reads, `edges`, `ways` how far the end is, `landings`, `inside` and
-//! `anytext` where tokens lead); `generation` how threads take turns with it and when it ends, `lanes` how several are used side by side;
-//! `plain` states that plain text leaves as they are; [`automaton`] the face that threads share, [`batch`] for many rows at
-//! once, [`matcher`] for one text as it grows; [`drawn`] what pictures show, [`reclaim`] the memory of the
-//! process; `oracle` the slow, right version.
+//! In: a structure ([`crate::automaton`]) and a vocabulary.  Out: [`TokenAutomaton`], for any number of threads, and
+//! [`Matcher`], one text as it grows.
+//! Data: a state ([`state`]): one record, written once by a builder and read without a lock; the mask of a lexical state
+//! ([`lexmask`]): tokens that stay inside the lexeme, and where the others leave it, shared by all grammars of the process.
+//! Invariant: a mask is what `oracle` says, token by token; what is handed out is never changed.
+//! Papers: Fredkin 1960 (tries); Willard, Louf 2023 (masks by states); Koo et al. 2024 (tokens as transducers).
+//! Start: [`automaton`] the face, `builder` its memory, [`core`] states and masks, `collect` how one mask is put together.
+//!
+//! | question | files |
+//! |---|---|
+//! | tokens inside a lexeme | [`lexmask`], `within`, `exits`, `walk`, `charwalk`, `wordmask`, `loops`, `lengths`; kept in [`store`] |
+//! | tokens over several lexemes of a grammar | `lexemes`, `single`, `textwalk`, `rest`, `tails`, `beaten`, `crossing` |
+//! | how far the end is; where tokens lead | `completion`, `ways`, `landings`, `inside`, `anytext` |
+//! | memory, threads | `generation`, `lanes`, [`reclaim`], `races` |
+//!
+//! Circle: `core` asks `collect`, `crossing` and `landings` for masks, and they it for positions.
 
 mod ahead;
 mod anytext;
@@ -19,19 +25,22 @@ mod beaten;
 mod builder;
 mod charwalk;
 mod collect;
+mod completion;
+#[doc(hidden)]
 pub mod core;
 mod crossing;
 mod drawn;
 mod edges;
-pub mod exits;
+pub(crate) mod exits;
 mod generation;
 mod inside;
 mod landings;
 #[cfg(test)]
 mod landings_tests;
 mod lanes;
-pub mod lengths;
-pub mod lexemes;
+pub(crate) mod lengths;
+pub(crate) mod lexemes;
+#[doc(hidden)]
 pub mod lexmask;
 mod loops;
 pub mod matcher;
@@ -52,7 +61,7 @@ mod textwalk;
 mod unlike;
 mod walk;
 mod ways;
-pub mod within;
+pub(crate) mod within;
 mod wordmask;
 
 pub use automaton::TokenAutomaton;

@@ -12,14 +12,23 @@
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-use super::automaton::TokenAutomaton;
 use crate::process::{PerProcess, Process};
 
 /// Bytes of generations that a process keeps unless told otherwise.
 pub const PROCESS_BYTES: usize = 160 << 20;
 
+/// Whoever holds memory that it can make again.
+pub(super) trait Holder: Send + Sync {
+    /// Bytes that it could let go of.
+    fn bytes(&self) -> usize;
+    /// When it was last asked, on the clock of [`now`].
+    fn last_used(&self) -> u64;
+    /// Lets go of them, but for what somebody is at work in.
+    fn let_go(&self);
+}
+
 /// Every automaton of the process.
-static AUTOMATA: PerProcess<Mutex<Vec<Weak<TokenAutomaton>>>> = PerProcess::new();
+static AUTOMATA: PerProcess<Mutex<Vec<Weak<dyn Holder>>>> = PerProcess::new();
 static HELD: AtomicUsize = AtomicUsize::new(0);
 static BOUND: AtomicUsize = AtomicUsize::new(PROCESS_BYTES);
 /// Moves on whenever automata are compared by when they were asked.
@@ -57,13 +66,13 @@ pub(super) fn recount(slot: &AtomicUsize, bytes: usize) {
 }
 
 /// From now on the automaton takes part.
-pub(super) fn enroll(automaton: &Arc<TokenAutomaton>) {
+pub(super) fn enroll(automaton: Weak<dyn Holder>) {
     let automata = AUTOMATA.current();
     let mut automata = automata.lock().unwrap_or_else(PoisonError::into_inner);
     if automata.len() == automata.capacity() {
         automata.retain(|a| a.strong_count() > 0);
     }
-    automata.push(Arc::downgrade(automaton));
+    automata.push(automaton);
 }
 
 /// Where too much is held, those that were not asked for longest let go.
@@ -73,7 +82,7 @@ pub(super) fn keep_within_bound() {
         return;
     }
     let automata = AUTOMATA.current();
-    let mut all: Vec<Arc<TokenAutomaton>> = {
+    let mut all: Vec<Arc<dyn Holder>> = {
         let Ok(automata) = automata.try_lock() else { return };
         automata.iter().filter_map(Weak::upgrade).filter(|a| a.bytes() > 0).collect()
     };

@@ -9,11 +9,22 @@ use std::sync::Arc;
 use crate::vocab::TokenSet;
 
 /// The allowed tokens of a state.
+///
+/// ```
+/// use tokenform_core::Mask;
+///
+/// let mask = Mask::Sparse(Box::new([3, 64]));
+/// assert!(mask.has(64) && !mask.has(9999));
+/// let mut row = [0; 3];
+/// mask.write(&mut row);
+/// assert_eq!((row, mask.ids(3)), ([8, 0, 1], vec![3, 64]));
+/// ```
 pub enum Mask {
     /// Ids in no order: sorting them would cost more than all that a mask is asked for.
     Sparse(Box<[u32]>),
     /// A shared mask and the ids that it lacks, in no order.
     Based(Arc<[u32]>, Box<[u32]>),
+    /// A bit a token, in words.
     Dense(Box<[u32]>),
 }
 
@@ -25,7 +36,7 @@ const DENSE_SHARE: usize = 32;
 const MANY: usize = 1024;
 
 impl Mask {
-    pub fn from_ids(ids: Vec<u32>, size: usize) -> Self {
+    pub(crate) fn from_ids(ids: Vec<u32>, size: usize) -> Self {
         if ids.len() < MANY {
             return Mask::Sparse(ids.into());
         }
@@ -40,7 +51,7 @@ impl Mask {
         Mask::Sparse(mask.ids(size.div_ceil(32)).into())
     }
 
-    pub fn based(base: Arc<[u32]>, ids: Vec<u32>) -> Self {
+    pub(crate) fn based(base: Arc<[u32]>, ids: Vec<u32>) -> Self {
         if ids.len() >= MANY {
             return Self::joined(&[base], &ids);
         }
@@ -48,7 +59,7 @@ impl Mask {
     }
 
     /// Several shared masks and some ids, as one.
-    pub fn joined(bases: &[Arc<[u32]>], ids: &[u32]) -> Self {
+    pub(crate) fn joined(bases: &[Arc<[u32]>], ids: &[u32]) -> Self {
         let mut words = bases[0].to_vec();
         for base in &bases[1..] {
             words.iter_mut().zip(base.iter()).for_each(|(a, b)| *a |= b);
@@ -57,16 +68,21 @@ impl Mask {
         Mask::Dense(words.into())
     }
 
-    /// Writes the row.
+    /// Writes the row: tokens for which `out` has no bit are left out, words beyond the vocabulary are zeros.
     pub fn write(&self, out: &mut [u32]) {
+        let copy = |words: &[u32], out: &mut [u32]| {
+            let both = words.len().min(out.len());
+            out[..both].copy_from_slice(&words[..both]);
+            out[both..].fill(0);
+        };
         let ids = match self {
-            Mask::Dense(words) => return out.copy_from_slice(words),
+            Mask::Dense(words) => return copy(words, out),
             Mask::Sparse(ids) => {
                 out.fill(0);
                 ids
             }
             Mask::Based(base, ids) => {
-                out.copy_from_slice(base);
+                copy(base, out);
                 ids
             }
         };
@@ -82,6 +98,7 @@ impl Mask {
         out.iter_mut().zip(part).for_each(|(a, b)| *a |= *b);
     }
 
+    /// Whether a token is allowed; one that the vocabulary lacks is not.
     pub fn has(&self, id: u32) -> bool {
         match self {
             Mask::Dense(words) => words.allows(id),

@@ -9,10 +9,10 @@ use std::hash::{Hash, Hasher};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, TryLockError};
 
+use super::completion::{length, Promised, Way, FAR};
 use super::core::StateId;
 use super::edges::Edges;
 use super::row::Mask;
-use super::ways::{length, Promised, Way, FAR};
 use crate::vocab::{TokenId, Vocabulary};
 
 /// A state of an automaton: cheap to copy, equal and hashed by identity.
@@ -53,7 +53,7 @@ pub(super) struct Record {
     forced: OnceLock<Box<[u8]>>,
     /// Asked under budgets alone; its lock is held for a look or a change.
     promised: OnceLock<Box<Mutex<Promised>>>,
-    pub edges: Edges,
+    pub edges: Edges<Record>,
 }
 
 /// Bytes of a record with the counts beside it.
@@ -259,7 +259,7 @@ impl State {
         while let Some((before, via)) = &at.0.from {
             parts.push(match via {
                 Via::Token(token) if vocab.is_special(*token) => return None,
-                Via::Token(token) => vocab.token(*token),
+                Via::Token(token) => vocab.text_of(*token),
                 Via::Bytes(bytes) => bytes,
             });
             at = before;

@@ -16,14 +16,16 @@ use rustc_hash::{FxBuildHasher, FxHashMap};
 
 use super::lexmask::LexMask;
 use crate::lexical::content::Content;
+use crate::lexical::{Lexicon, Spelling, Terms};
 use crate::process::{PerProcess, Process};
+use crate::vocab::{Trie, Vocabulary};
 
 /// Bytes that an entry takes beside its mask.
 const ENTRY: usize = 64;
 
 /// Vocabulary, node, and the state's content.
 #[derive(Clone, PartialEq, Eq, Hash)]
-pub struct Key {
+pub(crate) struct Key {
     pub vocabulary: u64,
     pub node: u32,
     pub content: Content,
@@ -45,7 +47,7 @@ type Table = FxHashMap<Key, Entry>;
 const PARTS: usize = 64;
 
 /// The table; see [`figures`], [`set_limit`], [`clear`].
-pub struct Store {
+pub(crate) struct Store {
     parts: [RwLock<Table>; PARTS],
     /// The part that drops next.
     turn: AtomicUsize,
@@ -60,9 +62,13 @@ pub struct Store {
 /// What the table holds and how often it served.
 #[derive(Clone, Copy, Debug)]
 pub struct Figures {
+    /// Masks.
     pub entries: usize,
+    /// Bytes that they take.
     pub bytes: usize,
+    /// How often one was found ...
     pub hits: u64,
+    /// ... and how often none was.
     pub misses: u64,
 }
 
@@ -105,6 +111,32 @@ pub fn clear() {
         })
         .collect();
     drop(old);
+}
+
+/// Nodes from which on a vocabulary's free string is prepared.
+const PREPARED: usize = 4096;
+
+/// Makes the mask of the free string for a vocabulary, so that no schema pays for what nearly all need. Small
+/// vocabularies are walked as quickly as looked up.
+pub fn prepare(vocab: &Vocabulary) {
+    if vocab.trie().len() < PREPARED {
+        return;
+    }
+    crate::regex::format::prepare();
+    vocab.add_texts_below(Trie::ROOT, &mut Vec::new());
+    for spelling in [Spelling::JsonNatural, Spelling::Json, Spelling::JsonAny] {
+        let mut lexicon = Lexicon::default();
+        let free = lexicon.at(spelling, Terms::ALL);
+        let content = lexicon.content(free, vocab.longest_in_trie() as u32);
+        let mask = LexMask::by_chars(&mut lexicon, vocab, Trie::ROOT, free, None);
+        let (Some(content), Some(mask)) = (content, mask) else { continue };
+        mask.lengths(vocab, &mut lexicon, free);
+        if spelling == Spelling::JsonNatural {
+            mask.plain(vocab, spelling);
+        }
+        let key = Key { vocabulary: vocab.key(), node: Trie::ROOT.0, content };
+        STORE.current().put(key, Arc::new(mask));
+    }
 }
 
 impl Default for Store {

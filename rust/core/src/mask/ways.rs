@@ -1,102 +1,23 @@
 //! How far the end is: the tokens of a short completion, and what a budget of tokens leaves of a mask.
 //!
 //! Invariant: a distance falls by at least one a token for whoever follows its way; and what a mask of a budget has
-//! allowed can be finished within it, whatever memory was let go since: a way is a list of tokens that needs no
-//! builder, and the records of the states that depend on it keep it (see [`Promised`]).
+//! allowed can be finished within it, whatever memory was let go since (see [`Promised`]).
 //! Complexity: what lies on a way is remembered by its class, so that a long text pays for what is new in it.
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 
-use rustc_hash::FxHashMap;
-
 use super::builder::Builder;
+use super::completion::{length, Ends, Groups, Link, Promised, Way, FAR};
 use super::core::{tokens_of, DistanceClass, StateId};
 use super::row::Mask;
 use super::state::State;
 use crate::automaton::byte_automaton::Piece;
 use crate::error::{Error, Kind, Result};
-use crate::held;
 use crate::lexical::LONGEST;
 use crate::vocab::{TokenId, TokenSet};
 
 /// Bytes up to which the whole way is cut into the fewest tokens.
 const SHORT_WAY: usize = 64;
-
-/// Distance of a state for which no end is known.
-pub const FAR: u32 = u32::MAX;
-
-/// The tokens to an end, shared by all ways that join here; `None`: the text may end.
-pub(super) type Way = Option<Arc<Link>>;
-
-/// A token of a way, and those after it.
-pub(super) struct Link {
-    pub token: TokenId,
-    /// Tokens of the way, this one included.
-    pub left: u32,
-    pub next: Way,
-}
-
-impl Drop for Link {
-    /// One after the other: a way may be longer than the machine's stack is deep.
-    fn drop(&mut self) {
-        let mut next = self.next.take();
-        while let Some(link) = next {
-            next = Arc::into_inner(link).and_then(|mut link| link.next.take());
-        }
-    }
-}
-
-/// Tokens of a way.
-pub(super) fn length(way: &Way) -> u32 {
-    way.as_ref().map_or(0, |link| link.left)
-}
-
-/// The ways to an end after the tokens that a state allows: those that share one, and it.
-pub(super) struct Ends {
-    groups: Vec<(Way, Arc<Mask>)>,
-    accepting: bool,
-    farthest: u32,
-}
-
-impl Ends {
-    fn bytes(&self) -> usize {
-        // many are shared
-        self.groups.iter().map(|(_, ids)| ids.bytes() / Arc::strong_count(ids) + 64).sum()
-    }
-}
-
-/// What the masks of budgets have said of a state, for as long as it lives.
-#[derive(Default)]
-pub(super) struct Promised {
-    way: Option<Way>,
-    /// With the number of tokens beyond which no end was sought.
-    ends: Option<(u32, Arc<Ends>)>,
-}
-
-impl Promised {
-    /// The shorter of the way that is known and another, which is kept.
-    pub fn shorter(&mut self, found: Option<Way>) -> Option<Way> {
-        let better = |way: &Way| self.way.as_ref().is_none_or(|known| length(way) < length(known));
-        if let Some(way) = found.filter(better) {
-            self.way = Some(way);
-        }
-        self.way.clone()
-    }
-
-    /// The shortest way that is known.
-    pub fn own(&self) -> Option<Way> {
-        self.way.clone()
-    }
-
-    /// The shortest way that is known after a token.
-    pub fn after(&self, token: TokenId) -> Option<Way> {
-        let own = self.way.iter().flatten().find(|link| link.token == token).map(|link| link.next.clone());
-        let mut groups = self.ends.iter().flat_map(|(_, ends)| &ends.groups);
-        let found = groups.find(|(_, ids)| ids.has(token.0)).map(|(way, _)| way.clone());
-        [own, found].into_iter().flatten().min_by_key(length)
-    }
-}
 
 /// Distances that one mask of a budget may add: where each token leads to an end of its own (keys that patterns
 /// tell apart), the later tokens are left out of it. The same for the lexical terms that the ways need.
@@ -108,53 +29,6 @@ const KEPT_ENDS: usize = 4;
 
 /// Tokens beyond the farthest end up to which a budget counts as near: what was found for it is kept with the state.
 const NEAR: u32 = 64;
-
-/// What is known of ways; `None`: no end is known.
-#[derive(Default)]
-pub(super) struct Ways {
-    known: FxHashMap<DistanceClass, Option<Way>>,
-    ends: VecDeque<((StateId, u32), Arc<Ends>)>,
-    /// Links that were made.
-    links: usize,
-}
-
-impl Ways {
-    pub fn bytes(&self) -> usize {
-        let ends: usize = self.ends.iter().map(|(_, ends)| ends.bytes()).sum();
-        held::map(&self.known) + self.links * (std::mem::size_of::<Link>() + 16) + ends
-    }
-}
-
-/// Tokens by the way that they share.
-#[derive(Default)]
-struct Groups {
-    large: Vec<(Way, Arc<Mask>)>,
-    small: Vec<(Way, Vec<u32>)>,
-    places: FxHashMap<usize, usize>,
-    farthest: u32,
-}
-
-impl Groups {
-    fn add(&mut self, way: Option<Way>, tokens: Arc<Mask>) {
-        let Some(way) = way else {
-            self.farthest = FAR;
-            return;
-        };
-        self.farthest = self.farthest.max(length(&way));
-        let Mask::Sparse(ids) = &*tokens else { return self.large.push((way, tokens)) };
-        let key = way.as_ref().map_or(0, |link| Arc::as_ptr(link) as usize);
-        let place = *self.places.entry(key).or_insert(self.small.len());
-        if place == self.small.len() {
-            self.small.push((way, Vec::new()));
-        }
-        self.small[place].1.extend_from_slice(ids);
-    }
-
-    fn all(self, size: usize) -> (Vec<(Way, Arc<Mask>)>, u32) {
-        let small = self.small.into_iter().map(|(way, ids)| (way, Arc::new(Mask::from_ids(ids, size))));
-        (self.large.into_iter().chain(small).collect(), self.farthest)
-    }
-}
 
 impl Builder {
     /// A number of tokens within which an accepted end can be reached, [`FAR`] when none is known, or none that does
@@ -248,13 +122,13 @@ impl Builder {
             } else {
                 let run: Vec<TokenId> =
                     tokens[i..].iter().copied().take_while(|&t| !self.vocab.is_special(t)).collect();
-                let text: Vec<u8> = run.iter().flat_map(|&t| self.vocab.token(t)).copied().collect();
-                let (mut end, mut token) = (self.vocab.token(run[0]).len(), i + 1);
+                let text: Vec<u8> = run.iter().flat_map(|&t| self.vocab.text_of(t)).copied().collect();
+                let (mut end, mut token) = (self.vocab.text_of(run[0]).len(), i + 1);
                 let vocab = &self.vocab;
                 self.engine.follow(at, &text, &mut |read, class| {
                     if read == end && token < tokens.len() {
                         classes[token] = class;
-                        end += vocab.token(tokens[token]).len();
+                        end += vocab.text_of(tokens[token]).len();
                         token += 1;
                     }
                     true

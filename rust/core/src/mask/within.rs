@@ -119,13 +119,13 @@ impl Within {
 /// Those of the tokens whose bytes all stay inside the lexeme; what neighbours begin with is read once.
 fn staying(lexicon: &mut Lexicon, vocab: &Vocabulary, lex: LexId, mut ids: Vec<u32>) -> Vec<u32> {
     if ids.len() < SORTED {
-        ids.sort_unstable_by_key(|&id| vocab.token(TokenId(id)));
+        ids.sort_unstable_by_key(|&id| vocab.text_of(TokenId(id)));
     }
     // the states after the bytes of the token before, as far as it stays inside
     let mut path = vec![lex];
     let mut last: &[u8] = &[];
     ids.retain(|&id| {
-        let token = vocab.token(TokenId(id));
+        let token = vocab.text_of(TokenId(id));
         let shared = last.iter().zip(token).take_while(|(a, b)| a == b).count();
         last = token;
         if path.len() <= shared {

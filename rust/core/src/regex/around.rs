@@ -70,22 +70,12 @@ impl Pattern {
     }
 
     /// Words, each with [`END`] and what may follow: with nothing before them, then by the sets that all of `sets` part
-    /// the characters in ([`parted`]); where no assertion looks before the match, one language.
+    /// the characters in ([`super::charset::parted`]); where no assertion looks before the match, one language.
     pub fn around(&self, sets: &[CharSet]) -> Result<Vec<Lang>, RegexError> {
         let tail = [Node::Set(CharSet::single(END)), Node::any()];
         let whole = Node::concat(std::iter::once(marked(&self.node, false)).chain(tail).collect());
         lower::lower_around(&whole, sets)
     }
-}
-
-/// The disjoint sets that the characters are parted in by some.
-pub fn parted(sets: &[CharSet]) -> Vec<CharSet> {
-    let mut parts = vec![CharSet::full()];
-    for set in sets {
-        parts = parts.iter().flat_map(|old| [old.intersect(set), old.minus(set)]).collect();
-        parts.retain(|part| !part.is_empty());
-    }
-    parts
 }
 
 /// The tree with [`END`] allowed before each character that a lookahead asks for.

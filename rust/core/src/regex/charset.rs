@@ -153,3 +153,13 @@ impl CharSet {
         Self::from_ranges(&class.iter().map(|r| (r.start() as u32, r.end() as u32)).collect::<Vec<_>>())
     }
 }
+
+/// The disjoint sets that the characters are parted in by some.
+pub fn parted(sets: &[CharSet]) -> Vec<CharSet> {
+    let mut parts = vec![CharSet::full()];
+    for set in sets {
+        parts = parts.iter().flat_map(|old| [old.intersect(set), old.minus(set)]).collect();
+        parts.retain(|part| !part.is_empty());
+    }
+    parts
+}

@@ -1,8 +1,13 @@
-//! Patterns -> languages over Unicode code points.
+//! Patterns to languages over Unicode code points.
 //!
-//! Reading order: [`lang`] (what comes out), [`syntax`] (text to a tree without dialect), [`lower`] (assertions
-//! away: tree to language), [`lazy`] (lazy quantifiers), [`around`] (what assertions say of the text around a match), [`format`] (the formats of JSON Schema, from their grammars), `matcher` (the slow,
-//! simple oracle). Nothing here knows bytes, JSON spelling or tokens; the lexical layer takes a [`Lang`] over.
+//! In: the text of a pattern and its dialect.  Out: [`Lang`], a tree of unions, sequences, repetitions, intersections and
+//! complements over sets of code points.
+//! Data: [`syntax::Node`] before assertions are resolved, [`Lang`] after.
+//! Invariant: the language is exactly the pattern's, or the pattern is refused with its column; nothing here knows bytes, JSON
+//! or tokens.
+//! Papers: Miyazaki, Minamide 2019 (lookaheads by derivatives); ECMA-262, chapter 22.2; Python's module re.
+//! Start: [`lang`]; [`syntax`] reads, [`lower`] takes assertions away, [`lazy`] lazy quantifiers, [`around`] what assertions
+//! say of the text around a match, [`format`] has the formats of JSON Schema; `matcher` is the slow oracle.
 
 pub mod around;
 pub mod charset;

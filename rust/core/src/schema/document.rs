@@ -8,8 +8,6 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use super::parse::Parser;
-use crate::error::{Error, Kind, Result};
 use crate::lexical::number::Decimal;
 use crate::work;
 
@@ -34,26 +32,18 @@ pub type Entries = Arc<[(Arc<str>, JsonNodeId)]>;
 /// Members from which on an object's keys are found by bisection.
 const WIDE: usize = 24;
 
-/// Bytes from which on a text's values are counted: shorter ones have no more than there is room for.
-const LARGE: usize = 6 << 20;
-/// Steps that a value of such a text costs at least once something is made of it.
-const LARGE_VALUE: u64 = 16;
-
-/// Nesting that a schema's text may have.
-pub const MAX_DEPTH: usize = 2_000;
-
 /// All JSON nodes of a schema and of its registry.
 #[derive(Default)]
 pub struct Document {
-    nodes: Vec<Json>,
+    pub(super) nodes: Vec<Json>,
     /// The node that holds each, and its place there.
-    parents: Vec<Option<(JsonNodeId, u32)>>,
+    pub(super) parents: Vec<Option<(JsonNodeId, u32)>>,
     /// Members of wide objects in the order of their keys.
-    sorted: FxHashMap<JsonNodeId, Box<[u32]>>,
+    pub(super) sorted: FxHashMap<JsonNodeId, Box<[u32]>>,
     /// Whether some text is a key that identifies a schema, or one below a root names its draft.
     pub(super) identified: bool,
     /// Nodes that there may be once the text under way is read.
-    most: usize,
+    pub(super) most: usize,
 }
 
 /// A text has more values than it may have; what is read of it so far is of no use.
@@ -61,40 +51,6 @@ pub struct Document {
 pub(super) struct TooMany;
 
 impl Document {
-    /// Reads a text and returns its root.
-    pub fn parse(&mut self, text: &str) -> Result<JsonNodeId> {
-        work::spend(text.len() as u64 / 32);
-        check_depth(text)?;
-        self.nodes.reserve(text.len() / 16);
-        self.parents.reserve(text.len() / 16);
-        let (before, most) = (self.nodes.len(), most_values(text.len()));
-        self.most = before.saturating_add(most);
-        let mut reader = serde_json::Deserializer::from_str(text);
-        let read = Parser::new(self).read(&mut reader).and_then(|root| reader.end().map(|()| root));
-        if let Ok(root) = read {
-            return Ok(root);
-        }
-        if self.nodes.len() > self.most {
-            return Err(too_many_values(most));
-        }
-        // few texts nest deeper than the reader goes by itself; they, and those that are none, are read on a stack
-        // that grows
-        self.nodes.truncate(before);
-        self.parents.truncate(before);
-        self.sorted.retain(|id, _| (id.0 as usize) < before);
-        let mut reader = serde_json::Deserializer::from_str(text);
-        reader.disable_recursion_limit();
-        let read = Parser::new(self).read(serde_stacker::Deserializer::new(&mut reader));
-        read.and_then(|root| reader.end().map(|()| root)).map_err(|e| {
-            if self.nodes.len() > self.most {
-                return too_many_values(most);
-            }
-            let mut error = Error::new(Kind::InvalidSchema, format!("the schema is not JSON: {e}"));
-            (error.line, error.column) = (Some(e.line()), Some(e.column()));
-            error
-        })
-    }
-
     /// A new node; the place where it stands.
     pub(super) fn add(
         &mut self,
@@ -258,48 +214,4 @@ pub(super) fn order_of(members: &[(Arc<str>, JsonNodeId)]) -> Option<Box<[u32]>>
     let mut order: Box<[u32]> = (0..members.len() as u32).collect();
     order.sort_unstable_by(|&a, &b| members[a as usize].0.cmp(&members[b as usize].0));
     Some(order)
-}
-
-/// The most values of a schema whose text has so many bytes, in the call under way: a long text's are so many that
-/// memory has no room for what would be made of more.
-pub fn most_values(bytes: usize) -> usize {
-    match bytes > LARGE {
-        true => (work::allowed() / LARGE_VALUE) as usize,
-        false => usize::MAX,
-    }
-}
-
-/// The refusal of a schema of more values than that.
-pub fn too_many_values(most: usize) -> Error {
-    Error::limit(format!(
-        "the schema has more than {most} values (one for {LARGE_VALUE} steps of Limits.work); leave some out, or \
-         raise the limit by set_limits"
-    ))
-}
-
-/// Refuses nesting beyond the limit before anything recursive sees the text.
-fn check_depth(text: &str) -> Result<()> {
-    // nearly every text has fewer brackets than that, and counting them is quicker: both differ in one bit, and sums
-    // of a byte each are what the compiler makes one instruction for 32 of
-    let opens = |piece: &[u8]| piece.iter().map(|b| u8::from(b | 0x20 == b'{')).sum::<u8>();
-    if text.as_bytes().chunks(255).map(|piece| usize::from(opens(piece))).sum::<usize>() <= MAX_DEPTH {
-        return Ok(());
-    }
-    let (mut depth, mut string, mut escaped) = (0usize, false, false);
-    for (i, b) in text.bytes().enumerate() {
-        match b {
-            _ if escaped => escaped = false,
-            b'\\' if string => escaped = true,
-            b'"' => string = !string,
-            b'{' | b'[' if !string => depth += 1,
-            b'}' | b']' if !string => depth = depth.saturating_sub(1),
-            _ => {}
-        }
-        if depth > MAX_DEPTH {
-            return Err(Error::limit(format!(
-                "the schema is nested more than {MAX_DEPTH} deep (at byte {i}); move inner parts to $defs"
-            )));
-        }
-    }
-    Ok(())
 }

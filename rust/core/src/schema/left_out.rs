@@ -70,7 +70,7 @@ impl Schema {
                 ) else {
                     continue;
                 };
-                let mut next = table::subschemas(self, what, value);
+                let mut next = table::subschemas(&self.doc, what, value);
                 if what == Holds::Reference {
                     next.extend(self.reference(node, &keyword, value).ok().flatten());
                 }

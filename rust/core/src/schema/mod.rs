@@ -1,12 +1,21 @@
 //! JSON Schema as formulas over values.
 //!
-//! Reading order: [`document`] and `parse` the text as an arena of JSON nodes; [`table`] which keyword holds what, by draft;
-//! [`resolve`] where references lead; [`value`], [`object`], [`mod@array`] the formulas and their algebra; `arenas`,
-//! `compiled` and `patterns` what was made of them; `formula` what they have in common; `names` the keys that a formula
-//! names; [`used`] those that an object has used; `branches` what is left after a key or an item, `decide` where that is
-//! much; `apart` objects that must differ;
-//! [`keywords`] one family a file: from keywords to formulas; [`live`] satisfiability, with witnesses; [`mod@left_out`]
-//! what nothing satisfies.
+//! In: a schema's text and the options.  Out: [`Value`] formulas with their derivatives by a key or an item, and whether
+//! anything satisfies them.
+//! Data: a [`Value`]: one part for each type (constants, numbers, strings, arrays, objects); formulas are interned ([`ValId`]),
+//! so that equal formulas are one number.
+//! Invariant: a formula accepts just what the schema does; what can't be enforced is refused when the schema is read.
+//! Papers: Attouche et al. 2022 (witness generation for JSON Schema); Bruyere, Perez, Staquet 2022; Okasaki, Gill 1998 (sets of keys).
+//! Start: [`table`] (which keyword holds what), `read`, [`keywords`] (one family a file), [`value`], [`object`], [`mod@array`].
+//!
+//! | question | files |
+//! |---|---|
+//! | the text, references | [`document`], `parse`, [`resolve`], `reference`, `official` |
+//! | what is left after a key or an item | [`by_key`], `branches`, `decide`, [`used`], `apart`, `names` |
+//! | does anything satisfy it | [`live`]; parts that nothing does, [`mod@left_out`] |
+//! | what was made so far | `arenas`, `compiled`, `patterns` |
+//!
+//! Circle: compiling `oneOf` asks whether formulas exclude each other, and that compiles what they hold.
 
 mod apart;
 mod arenas;
@@ -25,8 +34,10 @@ mod names;
 pub mod object;
 pub mod official;
 pub mod options;
-mod parse;
+pub mod parse;
 mod patterns;
+mod read;
+mod reference;
 pub mod resolve;
 pub mod table;
 pub mod used;
@@ -40,7 +51,7 @@ pub use options::Options;
 pub use value::{ExprId, SchemaExpr, ValId, Value};
 
 use crate::error::{Error, Result};
-use crate::lexical::{Lexicon, TermId, Terms};
+use crate::lexical::Lexicon;
 use resolve::Resolver;
 
 /// Formats that stand for languages from outside the schema.
@@ -75,86 +86,6 @@ pub struct Schema {
 }
 
 impl Schema {
-    /// Reads a schema; keywords that can't be enforced are refused here, before anything is generated.
-    pub fn new(text: &str, options: Options) -> Result<Self> {
-        Self::with_lexicon(text, options, Box::default(), &[])
-    }
-
-    /// The same, with its languages in an arena that holds those of other constraints already, and where the format
-    /// `tokenform-mark-i` stands for the i-th of some languages.
-    pub fn with_lexicon(
-        text: &str,
-        options: Options,
-        lexicon: Box<Lexicon>,
-        marks: &[TermId],
-    ) -> Result<Self> {
-        let mut doc = Document::default();
-        let root = doc.parse(text)?;
-        let resolver = Resolver::new(&mut doc, root, &options)?;
-        let mut this = Schema {
-            doc,
-            options,
-            lexicon,
-            resolver,
-            report: Vec::new(),
-            arenas: Default::default(),
-            compiled: Default::default(),
-            patterns: Default::default(),
-            answers: Default::default(),
-            scopes: Default::default(),
-            key_sets: Default::default(),
-            remembered: Default::default(),
-        };
-        this.patterns.guard = this.without();
-        for (i, &mark) in marks.iter().enumerate() {
-            this.patterns.formats.insert(format!("{MARK}{i}").into(), Some(mark));
-        }
-        this.reserve();
-        table::check(&mut this, root)?;
-        Ok(this)
-    }
-
-    /// The strings in whose spelling none of the texts of `without` occurs.  A text with a quote can only occur
-    /// at the end of a string; one with a character that JSON escapes never does.
-    fn without(&mut self) -> TermId {
-        let terms = &mut self.lexicon.terms;
-        let mut parts = Vec::new();
-        for text in self.options.without.iter().filter(|t| !t.contains(|c: char| c < ' ' || c == '\\')) {
-            let (inside, rest) = text.split_once('"').unwrap_or((text, ""));
-            let quoted = inside.len() < text.len();
-            if inside.is_empty() || !(rest.is_empty() || rest.starts_with([',', ':', '}', ']', ' '])) {
-                continue;
-            }
-            let word = terms.literal(inside);
-            let tail = if quoted { Terms::EPS } else { Terms::ALL };
-            let with = terms.concat_all(&[Terms::ALL, word, tail]);
-            parts.push(terms.not(with));
-        }
-        terms.and(&parts)
-    }
-
-    /// The constants of every arena.
-    fn reserve(&mut self) {
-        self.arenas.subs.insert(SchemaExpr::True);
-        self.arenas.subs.insert(SchemaExpr::False);
-        self.obj(Obj::True);
-        self.obj(Obj::False);
-        self.arr(Arr::True);
-        self.arr(Arr::False);
-        self.arenas.lists.insert(Box::new([]));
-        let all = self.value_of(Value {
-            consts: value::CONSTS,
-            num: true,
-            set: None,
-            str: crate::lexical::Terms::ALL,
-            arr: ArrId::TRUE,
-            obj: ObjId::TRUE,
-        });
-        debug_assert_eq!(all, ValId::TRUE);
-        let none = self.value_of(Value::none());
-        debug_assert_eq!(none, ValId::FALSE);
-    }
-
     /// The formula of the whole schema.
     pub fn root(&mut self) -> Result<ValId> {
         let root = self.resolver.root();

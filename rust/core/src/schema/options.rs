@@ -46,11 +46,23 @@ pub enum Strings {
     Canonical,
 }
 
+/// How documents of a schema may be written, and what is done with what can't be enforced.
+///
+/// ```
+/// use tokenform_core::{Options, Whitespace};
+///
+/// let options = Options { whitespace: Whitespace::Any, ..Options::default() };
+/// assert!(options.formats);
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Options {
+    /// The order of an object's keys.
     pub order: Order,
+    /// The whitespace between tokens of JSON.
     pub whitespace: Whitespace,
+    /// The spelling of numbers.
     pub numbers: Numbers,
+    /// The spelling of strings.
     pub strings: Strings,
     /// Whether `format` is asserted.
     pub formats: bool,

@@ -12,7 +12,15 @@ use indexmap::IndexMap;
 use serde::de::{DeserializeSeed, Error as _, MapAccess, SeqAccess, Visitor};
 
 use super::document::{order_of, Document, Entries, Json, JsonNodeId, TooMany};
+use crate::error::{self, Error, Kind};
+use crate::work;
 
+/// Bytes from which on a text's values are counted: shorter ones have no more than there is room for.
+const LARGE: usize = 6 << 20;
+/// Steps that a value of such a text costs at least once something is made of it.
+const LARGE_VALUE: u64 = 16;
+/// Nesting that a schema's text may have.
+pub const MAX_DEPTH: usize = 2_000;
 /// The key under which `serde_json` hands over the text of a number (its feature `arbitrary_precision`).
 const NUMBER: &str = "$serde_json::private::Number";
 /// Keys that give a part of a schema a name of its own.
@@ -21,6 +29,42 @@ const IDENTIFIERS: [&str; 5] = ["$id", "id", "$anchor", "$dynamicAnchor", "$recu
 const SHORT: usize = 32;
 /// Places of texts that were met.
 const PLACES: usize = 128;
+
+impl Document {
+    /// Reads a text and returns its root.
+    pub fn parse(&mut self, text: &str) -> error::Result<JsonNodeId> {
+        work::spend(text.len() as u64 / 32);
+        check_depth(text)?;
+        self.nodes.reserve(text.len() / 16);
+        self.parents.reserve(text.len() / 16);
+        let (before, most) = (self.nodes.len(), most_values(text.len()));
+        self.most = before.saturating_add(most);
+        let mut reader = serde_json::Deserializer::from_str(text);
+        let read = Parser::new(self).read(&mut reader).and_then(|root| reader.end().map(|()| root));
+        if let Ok(root) = read {
+            return Ok(root);
+        }
+        if self.nodes.len() > self.most {
+            return Err(too_many_values(most));
+        }
+        // few texts nest deeper than the reader goes by itself; they, and those that are none, are read on a stack
+        // that grows
+        self.nodes.truncate(before);
+        self.parents.truncate(before);
+        self.sorted.retain(|id, _| (id.0 as usize) < before);
+        let mut reader = serde_json::Deserializer::from_str(text);
+        reader.disable_recursion_limit();
+        let read = Parser::new(self).read(serde_stacker::Deserializer::new(&mut reader));
+        read.and_then(|root| reader.end().map(|()| root)).map_err(|e| {
+            if self.nodes.len() > self.most {
+                return too_many_values(most);
+            }
+            let mut error = Error::new(Kind::InvalidSchema, format!("the schema is not JSON: {e}"));
+            (error.line, error.column) = (Some(e.line()), Some(e.column()));
+            error
+        })
+    }
+}
 
 pub(super) struct Parser<'d> {
     doc: &'d mut Document,
@@ -269,4 +313,48 @@ mod tests {
             assert_eq!((error.line, error.column), (Some(line), Some(column)), "{text}");
         }
     }
+}
+
+/// The most values of a schema whose text has so many bytes, in the call under way: a long text's are so many that
+/// memory has no room for what would be made of more.
+pub fn most_values(bytes: usize) -> usize {
+    match bytes > LARGE {
+        true => (work::allowed() / LARGE_VALUE) as usize,
+        false => usize::MAX,
+    }
+}
+
+/// The refusal of a schema of more values than that.
+pub fn too_many_values(most: usize) -> Error {
+    Error::limit(format!(
+        "the schema has more than {most} values (one for {LARGE_VALUE} steps of Limits.work); leave some out, or \
+         raise the limit by set_limits"
+    ))
+}
+
+/// Refuses nesting beyond the limit before anything recursive sees the text.
+fn check_depth(text: &str) -> error::Result<()> {
+    // nearly every text has fewer brackets than that, and counting them is quicker: both differ in one bit, and sums
+    // of a byte each are what the compiler makes one instruction for 32 of
+    let opens = |piece: &[u8]| piece.iter().map(|b| u8::from(b | 0x20 == b'{')).sum::<u8>();
+    if text.as_bytes().chunks(255).map(|piece| usize::from(opens(piece))).sum::<usize>() <= MAX_DEPTH {
+        return Ok(());
+    }
+    let (mut depth, mut string, mut escaped) = (0usize, false, false);
+    for (i, b) in text.bytes().enumerate() {
+        match b {
+            _ if escaped => escaped = false,
+            b'\\' if string => escaped = true,
+            b'"' => string = !string,
+            b'{' | b'[' if !string => depth += 1,
+            b'}' | b']' if !string => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        if depth > MAX_DEPTH {
+            return Err(Error::limit(format!(
+                "the schema is nested more than {MAX_DEPTH} deep (at byte {i}); move inner parts to $defs"
+            )));
+        }
+    }
+    Ok(())
 }

@@ -97,10 +97,6 @@ impl Chars {
         self.node.len()
     }
 
-    pub fn is_empty(&self) -> bool {
-        self.len() == 1
-    }
-
     /// Code points of all characters that aren't tails, ascending: the place is the [`CharId`].
     pub fn points(&self) -> &[u32] {
         &self.points

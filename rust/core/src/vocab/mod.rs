@@ -1,19 +1,23 @@
 //! The vocabulary: the bytes of every token, and their trie.
 //!
+//! In: the tokens' bytes by id, the ids that end a text, the special ones.  Out: [`Vocabulary`].
+//! Data: a trie in depth-first order ([`trie`]): the tokens below a node are one range.
 //! Invariant: ids are those of the model; tokens that are empty, special or end a text are matched by no bytes.
 //! Complexity: linear in the tokens' bytes, once.
 //! Memory: the bytes, the trie by bytes and, when first asked for, that by characters: some 20 MB for 131,072 tokens.
+//! Paper: Fredkin 1960 (tries).
+//! Start: this file; [`set`] is the layout of masks, `chars` the trie by code points, `openings` what brackets a token has.
 
-pub mod chars;
+pub(crate) mod chars;
 mod openings;
-pub mod set;
-pub mod trie;
+pub(crate) mod set;
+pub(crate) mod trie;
 
 use crate::error::{Error, Kind, Result};
-pub use chars::Chars;
-pub use openings::Openings;
-pub use set::TokenSet;
-pub use trie::{NodeId, Trie};
+pub(crate) use chars::Chars;
+pub(crate) use openings::Openings;
+pub(crate) use set::TokenSet;
+pub(crate) use trie::{NodeId, Trie};
 
 use crate::lexical::number::alike::Reach;
 
@@ -48,7 +52,7 @@ pub struct Vocabulary {
 }
 
 /// Digits of the longest token for which another may stand: see [`Vocabulary::numeral`].
-pub const NUMERAL: usize = 4;
+pub(crate) const NUMERAL: usize = 4;
 
 /// Bytes that a token of the trie may have: what walks it may recurse once a byte. Real vocabularies end at 256.
 const IN_TRIE: usize = 512;
@@ -142,6 +146,7 @@ impl Vocabulary {
         })
     }
 
+    /// How many ids there are.
     pub fn size(&self) -> usize {
         self.tokens.len()
     }
@@ -151,35 +156,66 @@ impl Vocabulary {
         self.size().div_ceil(32)
     }
 
-    pub fn token(&self, id: TokenId) -> &[u8] {
+    /// # Errors
+    /// [`Kind::OptionError`]: so many words are not so many rows of masks.
+    pub(crate) fn check_words(&self, words: usize, rows: usize) -> Result<()> {
+        let width = self.mask_words();
+        if rows.checked_mul(width) == Some(words) {
+            return Ok(());
+        }
+        let message =
+            format!("{rows} rows of masks over this vocabulary take {width} words each; out has {words}");
+        Err(Error::new(Kind::OptionError, message))
+    }
+
+    /// The bytes of a token; `None`: the vocabulary has no such id.
+    ///
+    /// ```
+    /// use tokenform_core::{TokenId, Vocabulary};
+    ///
+    /// let vocabulary = Vocabulary::new(vec![Box::from(*b"a"), Box::from(*b"</s>")], vec![1], &[])?;
+    /// assert_eq!(vocabulary.token(TokenId(0)), Some(&b"a"[..]));
+    /// assert_eq!(vocabulary.token(TokenId(2)), None);
+    /// # Ok::<(), tokenform_core::Error>(())
+    /// ```
+    pub fn token(&self, id: TokenId) -> Option<&[u8]> {
+        self.tokens.get(id.0 as usize).map(|bytes| &**bytes)
+    }
+
+    /// The bytes of a token that the vocabulary has.
+    #[inline]
+    pub(crate) fn text_of(&self, id: TokenId) -> &[u8] {
         &self.tokens[id.0 as usize]
     }
 
+    /// The bytes of every token, by id.
     pub fn tokens(&self) -> &[Box<[u8]>] {
         &self.tokens
     }
 
+    /// Whether the token ends a text.
     pub fn is_eos(&self, id: TokenId) -> bool {
         self.eos.binary_search(&id).is_ok()
     }
 
+    /// The tokens that end a text, ascending.
     pub fn eos(&self) -> &[TokenId] {
         &self.eos
     }
 
-    /// Special tokens have no bytes that a text could hold.
+    /// Special tokens have no bytes that a text could hold; no id that the vocabulary lacks is one.
     pub fn is_special(&self, id: TokenId) -> bool {
-        self.special[id.0 as usize]
+        self.special.get(id.0 as usize) == Some(&true)
     }
 
     /// The special tokens whose text this is.
-    pub fn special_tokens(&self, text: &[u8]) -> Vec<TokenId> {
+    pub(crate) fn special_tokens(&self, text: &[u8]) -> Vec<TokenId> {
         let ids = (0..self.size() as u32).map(TokenId);
-        ids.filter(|&id| self.is_special(id) && self.token(id) == text).collect()
+        ids.filter(|&id| self.is_special(id) && self.text_of(id) == text).collect()
     }
 
     /// The tokens that a JSON string spells as they are, as a mask, and a trie of the others.
-    pub fn spelled_in_json(&self) -> &(Box<[u32]>, Trie) {
+    pub(crate) fn spelled_in_json(&self) -> &(Box<[u32]>, Trie) {
         self.spelled.get_or_init(|| {
             let mut words = vec![0u32; self.mask_words()];
             let known = |i: &u32| !self.is_special(TokenId(*i)) && !self.tokens[*i as usize].is_empty();
@@ -192,7 +228,7 @@ impl Vocabulary {
     }
 
     /// Adds the tokens below a node that are texts, or the beginnings of some, to a mask (an empty one grows).
-    pub fn add_texts_below(&self, node: NodeId, mask: &mut Vec<u32>) {
+    pub(crate) fn add_texts_below(&self, node: NodeId, mask: &mut Vec<u32>) {
         let texts = self.texts.get_or_init(|| {
             let mut words = vec![0u32; self.mask_words()];
             for at in 1..self.chars.len() as u32 {
@@ -211,72 +247,72 @@ impl Vocabulary {
     }
 
     /// Whether a token is whole characters that a JSON string spells as they are.
-    pub fn is_whole_text(&self, id: TokenId) -> bool {
+    pub(crate) fn is_whole_text(&self, id: TokenId) -> bool {
         self.whole.get(id.0 as usize >> 5).is_some_and(|word| word >> (id.0 & 31) & 1 == 1)
     }
 
     /// Of a token that is nothing but up to [`NUMERAL`] digits, the least one that has as many: where only their number
     /// matters, one edge stands for all of them.
-    pub fn numeral(&self, id: TokenId) -> Option<TokenId> {
+    pub(crate) fn numeral(&self, id: TokenId) -> Option<TokenId> {
         let word = self.digits.get(id.0 as usize >> 5)?;
         if word >> (id.0 & 31) & 1 == 0 {
             return None;
         }
-        self.numerals[self.token(id).len() - 1]
+        self.numerals[self.text_of(id).len() - 1]
     }
 
     /// Whether each byte is a token, so that every text can be spelled.
-    pub fn spells_every_byte(&self) -> bool {
+    pub(crate) fn spells_every_byte(&self) -> bool {
         self.complete
     }
 
-    pub fn trie(&self) -> &Trie {
+    pub(crate) fn trie(&self) -> &Trie {
         &self.trie
     }
 
     /// The trie by code points.
-    pub fn chars(&self) -> &Chars {
+    pub(crate) fn chars(&self) -> &Chars {
         &self.chars
     }
 
     /// Bytes of the longest token.
-    pub fn longest(&self) -> usize {
+    pub(crate) fn longest(&self) -> usize {
         self.longest
     }
 
     /// A trie of some of the tokens.
-    pub fn trie_of(&self, ids: &[TokenId]) -> Trie {
+    pub(crate) fn trie_of(&self, ids: &[TokenId]) -> Trie {
         Trie::new(ids.iter().map(|id| (id.0, &*self.tokens[id.0 as usize])))
     }
 
     /// Bytes of the longest token of the trie.
-    pub fn longest_in_trie(&self) -> usize {
+    pub(crate) fn longest_in_trie(&self) -> usize {
         self.height
     }
 
     /// Tokens that the trie does not hold: whoever walks it asks for each of them by itself.
-    pub fn long(&self) -> &[TokenId] {
+    pub(crate) fn long(&self) -> &[TokenId] {
         &self.long
     }
 
     /// Those of [`Vocabulary::long`] with which a text begins, and their lengths.
-    pub fn long_at<'a>(&'a self, text: &'a [u8]) -> impl Iterator<Item = (usize, TokenId)> + 'a {
-        let own = self.long.iter().map(|&id| (self.token(id), id));
+    pub(crate) fn long_at<'a>(&'a self, text: &'a [u8]) -> impl Iterator<Item = (usize, TokenId)> + 'a {
+        let own = self.long.iter().map(|&id| (self.text_of(id), id));
         own.filter(|(bytes, _)| text.starts_with(bytes)).map(|(bytes, id)| (bytes.len(), id))
     }
 
     /// Closing brackets of the token that has the most: how many levels one token can leave.
-    pub fn most_closings(&self) -> u32 {
+    pub(crate) fn most_closings(&self) -> u32 {
         self.closings
     }
 
     /// How many objects and arrays one token can open inside each other.
-    pub fn most_openings(&self) -> Openings {
+    pub(crate) fn most_openings(&self) -> Openings {
         self.openings
     }
 
     /// What one token can do to a number.
-    pub fn reach(&self) -> Reach {
+    pub(crate) fn reach(&self) -> Reach {
         self.reach
     }
 

@@ -15,7 +15,6 @@ mod automaton;
 mod edges;
 mod rounds;
 
-use super::around::parted;
 use super::charset::CharSet;
 use super::error::RegexError;
 use super::lang::Lang;
@@ -114,7 +113,7 @@ struct Lowering {
 impl Lowering {
     /// The pasts that the lookbehinds of the tree tell apart, and `told` before them.
     fn new(node: &Node, told: &[CharSet]) -> Result<Self, Fail> {
-        let mut sets = parted(told);
+        let mut sets = super::charset::parted(told);
         let mut long = None;
         node.each_look(&mut |look| match &look.body {
             Node::Set(set) if look.behind => {

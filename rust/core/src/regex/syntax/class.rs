@@ -4,8 +4,7 @@
 //! `[:alpha:]`, `&&`, `--` and `~~` are characters to both.  Where a reader sees another end of the class than ECMA-262
 //! does, a `]` that follows, which is nothing in ECMA-262, is refused.
 
-use super::escape::Escape;
-use super::reader::Reader;
+use super::reader::{Escape, Reader};
 use crate::regex::charset::CharSet;
 use crate::regex::error::RegexError;
 

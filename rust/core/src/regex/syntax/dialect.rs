@@ -30,10 +30,12 @@ pub const DIALECTS: [(&str, Dialect); 4] =
     [("auto", Dialect::Auto), ("ecma", Dialect::Ecma), ("python", Dialect::Python), ("rust", Dialect::Rust)];
 
 impl Dialect {
+    /// Its name.
     pub fn name(self) -> &'static str {
         DIALECTS.iter().find(|d| d.1 == self).map_or("auto", |d| d.0)
     }
 
+    /// The dialect of a name.
     pub fn named(name: &str) -> Option<Self> {
         DIALECTS.iter().find(|d| d.0 == name).map(|d| d.1)
     }
@@ -88,6 +90,7 @@ impl Readers {
 pub struct Note {
     /// Where it stands in the pattern, in characters from 1.
     pub column: usize,
+    /// What was read, and how.
     pub message: String,
 }
 

@@ -4,15 +4,9 @@
 
 use super::dialect::{differ, ECMA, PYTHON, RUST};
 use super::node::Node;
-use super::reader::Reader;
+use super::reader::{Escape, Reader};
 use crate::regex::charset::CharSet;
 use crate::regex::error::RegexError;
-
-pub(super) enum Escape {
-    Char(u32),
-    Set(CharSet),
-    Assertion(Node),
-}
 
 /// The characters that ECMA-262 escapes so.
 const SYNTAX: &str = "^$\\.*+?()[]{}|/";

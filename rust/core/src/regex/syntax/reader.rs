@@ -5,7 +5,6 @@
 
 use super::cursor::Cursor;
 use super::dialect::{allow, differ, Dialect, Flags, Meaning, Note, Readers, ECMA, PYTHON, RUST};
-use super::escape::Escape;
 use super::node::Node;
 use super::tree::{Kind, Tree};
 use crate::regex::charset::CharSet;
@@ -23,6 +22,13 @@ pub(super) struct Reader {
     pub groups: u32,
     /// Whether a class ended elsewhere for another reader: it held a `[`, where Rust's opens another class, or nothing.
     pub class_differs: bool,
+}
+
+/// What an escape stands for.
+pub(super) enum Escape {
+    Char(u32),
+    Set(CharSet),
+    Assertion(Node),
 }
 
 /// What stands before a quantifier.

@@ -6,7 +6,7 @@ use super::{Parts, Site};
 use crate::lexical::number::Decimal;
 use crate::schema::array::Arr;
 use crate::schema::document::{Json, JsonNodeId};
-use crate::schema::resolve::Draft;
+use crate::schema::table::Draft;
 use crate::schema::used::KeySet;
 use crate::schema::value::ExprId;
 use crate::schema::Schema;

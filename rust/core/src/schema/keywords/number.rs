@@ -5,7 +5,7 @@ use crate::lexical::number::piece::{Bound, Piece};
 use crate::lexical::number::set::NumSet;
 use crate::lexical::number::Decimal;
 use crate::schema::document::{Json, JsonNodeId};
-use crate::schema::resolve::Draft;
+use crate::schema::table::Draft;
 use crate::schema::Schema;
 
 pub(super) fn apply(schema: &mut Schema, site: &Site, parts: &mut Parts, keyword: &str, at: JsonNodeId) {

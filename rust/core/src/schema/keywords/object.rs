@@ -7,8 +7,7 @@ use crate::lexical::{TermId, Terms};
 use crate::schema::document::{Json, JsonNodeId};
 use crate::schema::object::{Obj, ObjId};
 use crate::schema::options::Order;
-use crate::schema::resolve::Draft;
-use crate::schema::table::SOME_PATTERNS;
+use crate::schema::table::{Draft, SOME_PATTERNS};
 use crate::schema::value::ExprId;
 use crate::schema::{NameId, Schema};
 

@@ -9,7 +9,7 @@ use crate::lexical::Terms;
 use crate::schema::array::ArrId;
 use crate::schema::document::{Json, JsonNodeId};
 use crate::schema::object::ObjId;
-use crate::schema::resolve::Draft;
+use crate::schema::table::Draft;
 use crate::schema::value::{ExprId, SchemaExpr, ValId, Value, FALSE, NULL, TRUE};
 use crate::schema::Schema;
 use crate::work;

@@ -16,7 +16,7 @@ use crate::error::{Error, Kind, Result};
 use crate::lexical::TermId;
 use crate::schema::document::{Json, JsonNodeId};
 use crate::schema::live::object::Cell;
-use crate::schema::resolve::Draft;
+use crate::schema::table::Draft;
 use crate::schema::value::{ExprId, ValId, Value};
 use crate::schema::{NameId, Schema};
 use crate::work;

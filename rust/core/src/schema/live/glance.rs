@@ -8,7 +8,7 @@
 use crate::lexical::number::Decimal;
 use crate::schema::document::{Json, JsonNodeId};
 use crate::schema::object::ObjId;
-use crate::schema::resolve::Draft;
+use crate::schema::table::Draft;
 use crate::schema::value::ValId;
 use crate::schema::{table, ArrId, Schema};
 

@@ -1,0 +1,136 @@
+//! Completions: the tokens of a short way to an end, and what masks of budgets have said of a state.
+//!
+//! Invariant: a way is a list of tokens that needs no builder, and the records of the states that depend on it keep it
+//! (see [`Promised`]).  Memory: what ways share they hold once; the ends after a state's tokens, for the last few states.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
+use super::core::{DistanceClass, StateId};
+use super::row::Mask;
+use crate::held;
+use crate::vocab::TokenId;
+
+/// Distance of a state for which no end is known.
+pub const FAR: u32 = u32::MAX;
+
+/// The tokens to an end, shared by all ways that join here; `None`: the text may end.
+pub(super) type Way = Option<Arc<Link>>;
+
+/// A token of a way, and those after it.
+pub(super) struct Link {
+    pub token: TokenId,
+    /// Tokens of the way, this one included.
+    pub left: u32,
+    pub next: Way,
+}
+
+impl Drop for Link {
+    /// One after the other: a way may be longer than the machine's stack is deep.
+    fn drop(&mut self) {
+        let mut next = self.next.take();
+        while let Some(link) = next {
+            next = Arc::into_inner(link).and_then(|mut link| link.next.take());
+        }
+    }
+}
+
+/// Tokens of a way.
+pub(super) fn length(way: &Way) -> u32 {
+    way.as_ref().map_or(0, |link| link.left)
+}
+
+/// The ways to an end after the tokens that a state allows: those that share one, and it.
+pub(super) struct Ends {
+    pub groups: Vec<(Way, Arc<Mask>)>,
+    pub accepting: bool,
+    pub farthest: u32,
+}
+
+impl Ends {
+    pub fn bytes(&self) -> usize {
+        // many are shared
+        self.groups.iter().map(|(_, ids)| ids.bytes() / Arc::strong_count(ids) + 64).sum()
+    }
+}
+
+/// What the masks of budgets have said of a state, for as long as it lives.
+#[derive(Default)]
+pub(super) struct Promised {
+    way: Option<Way>,
+    /// With the number of tokens beyond which no end was sought.
+    pub ends: Option<(u32, Arc<Ends>)>,
+}
+
+impl Promised {
+    /// The shorter of the way that is known and another, which is kept.
+    pub fn shorter(&mut self, found: Option<Way>) -> Option<Way> {
+        let better = |way: &Way| self.way.as_ref().is_none_or(|known| length(way) < length(known));
+        if let Some(way) = found.filter(better) {
+            self.way = Some(way);
+        }
+        self.way.clone()
+    }
+
+    /// The shortest way that is known.
+    pub fn own(&self) -> Option<Way> {
+        self.way.clone()
+    }
+
+    /// The shortest way that is known after a token.
+    pub fn after(&self, token: TokenId) -> Option<Way> {
+        let own = self.way.iter().flatten().find(|link| link.token == token).map(|link| link.next.clone());
+        let mut groups = self.ends.iter().flat_map(|(_, ends)| &ends.groups);
+        let found = groups.find(|(_, ids)| ids.has(token.0)).map(|(way, _)| way.clone());
+        [own, found].into_iter().flatten().min_by_key(length)
+    }
+}
+
+/// What is known of ways; `None`: no end is known.
+#[derive(Default)]
+pub(super) struct Ways {
+    pub known: FxHashMap<DistanceClass, Option<Way>>,
+    pub ends: VecDeque<((StateId, u32), Arc<Ends>)>,
+    /// Links that were made.
+    pub links: usize,
+}
+
+impl Ways {
+    pub fn bytes(&self) -> usize {
+        let ends: usize = self.ends.iter().map(|(_, ends)| ends.bytes()).sum();
+        held::map(&self.known) + self.links * (std::mem::size_of::<Link>() + 16) + ends
+    }
+}
+
+/// Tokens by the way that they share.
+#[derive(Default)]
+pub(super) struct Groups {
+    large: Vec<(Way, Arc<Mask>)>,
+    small: Vec<(Way, Vec<u32>)>,
+    places: FxHashMap<usize, usize>,
+    farthest: u32,
+}
+
+impl Groups {
+    pub fn add(&mut self, way: Option<Way>, tokens: Arc<Mask>) {
+        let Some(way) = way else {
+            self.farthest = FAR;
+            return;
+        };
+        self.farthest = self.farthest.max(length(&way));
+        let Mask::Sparse(ids) = &*tokens else { return self.large.push((way, tokens)) };
+        let key = way.as_ref().map_or(0, |link| Arc::as_ptr(link) as usize);
+        let place = *self.places.entry(key).or_insert(self.small.len());
+        if place == self.small.len() {
+            self.small.push((way, Vec::new()));
+        }
+        self.small[place].1.extend_from_slice(ids);
+    }
+
+    pub fn all(self, size: usize) -> (Vec<(Way, Arc<Mask>)>, u32) {
+        let small = self.small.into_iter().map(|(way, ids)| (way, Arc::new(Mask::from_ids(ids, size))));
+        (self.large.into_iter().chain(small).collect(), self.farthest)
+    }
+}
