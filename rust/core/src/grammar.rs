@@ -1,7 +1,7 @@
 //! `Grammar`: a constraint, checked when it is made, compiled for a vocabulary when it is used.
 //!
 //! Invariant: a grammar never changes; two automata of it accept the same texts. It is its source, which is built once
-//! to check it and once more for each further vocabulary or generation.
+//! to check it and once more for each further vocabulary or epoch.
 //!
 //! ```
 //! use tokenform_core::Grammar;

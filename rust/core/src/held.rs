@@ -2,7 +2,7 @@
 //!
 //! Counted from capacities and sizes, so the same on every machine of one word size; what the allocator adds to each
 //! block is taken as [`BLOCK`].
-//! What is too much, `mask::generation` (an automaton) and `mask::reclaim` (the process) decide.
+//! What is too much, `mask::epoch` (an automaton) and `mask::reclaim` (the process) decide.
 //! Complexity: constant a table; of contents in boxes only those that are new since the last count are looked at.
 
 use std::collections::HashMap;

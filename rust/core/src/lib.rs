@@ -44,7 +44,7 @@
 //! | a mask is put together | `mask::collect` (of grammars with a lexer `mask::lexemes`) |
 //! | work is counted, and a call cut | [`work`]; what callers may bound, [`limits`] |
 //! | memory is counted | [`held`] |
-//! | memory is bounded | `mask::generation` an automaton's, `mask::reclaim` the process's, `mask::store` and [`cache`] what is shared |
+//! | memory is bounded | `mask::epoch` an automaton's, `mask::reclaim` the process's, `mask::store` and [`cache`] what is shared |
 
 #![deny(missing_docs)]
 // module headers are maps for whoever reads the code: they name what is private too

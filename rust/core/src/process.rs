@@ -13,25 +13,25 @@ use std::time::Duration;
 use arc_swap::ArcSwap;
 
 /// Places where threads wait for each other; several things may share one.
-const ROOMS: usize = 64;
+const PARKING_LOTS: usize = 64;
 
 /// How often this process was forked from another, as far as the host has told: asking the system for the process's
 /// number costs as much as a mask.
-static EPOCH: AtomicU32 = AtomicU32::new(0);
+static FORKS: AtomicU32 = AtomicU32::new(0);
 
 /// To be called in a child right after `fork`, before anything else of the engine.
 pub fn forked() {
-    EPOCH.fetch_add(1, Ordering::Relaxed);
+    FORKS.fetch_add(1, Ordering::Relaxed);
 }
 
-pub(crate) fn epoch() -> u32 {
-    EPOCH.load(Ordering::Relaxed)
+pub(crate) fn forks() -> u32 {
+    FORKS.load(Ordering::Relaxed)
 }
 
 /// A thing of which each process has its own.
 pub(crate) struct PerProcess<T: 'static>(LazyLock<ArcSwap<Owned<T>>>);
 
-/// A process's own, and the epoch that it was made in.
+/// A process's own, and the count of forks when it was made.
 pub(crate) struct Owned<T>(u32, T);
 
 impl<T> Deref for Owned<T> {
@@ -44,15 +44,15 @@ impl<T> Deref for Owned<T> {
 
 impl<T: Default> PerProcess<T> {
     pub const fn new() -> Self {
-        PerProcess(LazyLock::new(|| ArcSwap::from_pointee(Owned(epoch(), T::default()))))
+        PerProcess(LazyLock::new(|| ArcSwap::from_pointee(Owned(forks(), T::default()))))
     }
 
     pub fn current(&self) -> Arc<Owned<T>> {
         let known = self.0.load_full();
-        if known.0 == epoch() {
+        if known.0 == forks() {
             return known;
         }
-        let fresh = Arc::new(Owned(epoch(), T::default()));
+        let fresh = Arc::new(Owned(forks(), T::default()));
         // the parent's may be locked by a thread that does not exist here: it is left as it is
         std::mem::forget(self.0.swap(fresh.clone()));
         fresh
@@ -61,7 +61,7 @@ impl<T: Default> PerProcess<T> {
 
 /// Threads, and places where they wait for each other.
 pub(crate) struct Process {
-    rooms: [Room; ROOMS],
+    parking_lots: [ParkingLot; PARKING_LOTS],
     garbage: Mutex<Option<Sender<Box<dyn Send>>>>,
     pool: OnceLock<Option<rayon_core::ThreadPool>>,
 }
@@ -69,7 +69,8 @@ pub(crate) struct Process {
 impl Default for Process {
     fn default() -> Self {
         Process {
-            rooms: [const { Room { door: Mutex::new(()), bell: Condvar::new() } }; ROOMS],
+            parking_lots: [const { ParkingLot { lock: Mutex::new(()), woken: Condvar::new() } };
+                PARKING_LOTS],
             garbage: Mutex::default(),
             pool: OnceLock::new(),
         }
@@ -84,8 +85,8 @@ impl Process {
     }
 
     /// Where threads wait for the thing at an address.
-    pub fn room(&self, address: usize) -> &Room {
-        &self.rooms[(address >> 6) % ROOMS]
+    pub fn parking_lot(&self, address: usize) -> &ParkingLot {
+        &self.parking_lots[(address >> 6) % PARKING_LOTS]
     }
 
     /// Threads that fill rows, one less than there are processors; `None` where there are none to be had.
@@ -115,25 +116,25 @@ impl Process {
 }
 
 /// A place to wait.
-pub(crate) struct Room {
-    door: Mutex<()>,
-    bell: Condvar,
+pub(crate) struct ParkingLot {
+    lock: Mutex<()>,
+    woken: Condvar,
 }
 
-impl Room {
+impl ParkingLot {
     /// Waits until somebody rings, while `busy`; false where that took longer than `most`.
     pub fn wait(&self, most: Duration, busy: impl Fn() -> bool) -> bool {
-        let door = self.door.lock().unwrap_or_else(PoisonError::into_inner);
+        let lock = self.lock.lock().unwrap_or_else(PoisonError::into_inner);
         if !busy() {
             return true;
         }
-        let (_door, time) = self.bell.wait_timeout(door, most).unwrap_or_else(PoisonError::into_inner);
+        let (_door, time) = self.woken.wait_timeout(lock, most).unwrap_or_else(PoisonError::into_inner);
         !time.timed_out()
     }
 
     /// Wakes all who wait.
     pub fn wake(&self) {
-        drop(self.door.lock());
-        self.bell.notify_all();
+        drop(self.lock.lock());
+        self.woken.notify_all();
     }
 }

@@ -3,7 +3,7 @@
 //! A call of the engine runs inside [`run`]; whatever may go on for long calls [`spend`], a unit being about the work
 //! of one step of an automaton.  Past the limit the call is unwound from where it stands, so that no loop has to ask
 //! whether it should end, and nothing that was half done is looked at again: who catches a [`Cut`] drops what the
-//! call was building (see `mask::generation`).  Limits of another kind ([`refuse`]: item sets, key patterns, terms) end a
+//! call was building (see `mask::epoch`).  Limits of another kind ([`refuse`]: item sets, key patterns, terms) end a
 //! call the same way: "undecided" is never an answer that a memo could keep.
 //! Memory is counted too, where the host's allocator is [`Counting`]: each block is work, so that what grows is never
 //! free of charge, and a call that holds too much at once is cut like one that works too long.

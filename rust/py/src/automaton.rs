@@ -395,15 +395,15 @@ impl TokenAutomaton {
         self.core.stats().states
     }
 
-    /// What the automaton holds, and why earlier generations of it ended.
+    /// What the automaton holds, and why earlier epochs of it ended.
     fn stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let s = self.core.stats();
         let out = PyDict::new(py);
         out.set_item("states", s.states)?;
         out.set_item("bytes", s.bytes)?;
         out.set_item("bytes_of_live_texts", s.moved)?;
-        out.set_item("lanes", s.lanes)?;
-        out.set_item("generations", s.generations)?;
+        out.set_item("lanes", s.shards)?;
+        out.set_item("generations", s.epochs)?;
         out.set_item("ended_full", s.full)?;
         out.set_item("ended_by_errors", s.failed)?;
         out.set_item("ended_cleared", s.cleared)?;

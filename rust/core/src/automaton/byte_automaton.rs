@@ -60,42 +60,42 @@ pub trait ByteAutomaton: Send {
     fn close(&mut self, ctx: CtxId, outcome: OutcomeId, text: &[u8]) -> Option<Pos>;
 
     /// Where a lexeme whose text matters leads when it is closed under these languages and its text is none of
-    /// `special` (see there): one position for all such texts, good as long as [`ByteAutomaton::closings`] does not
+    /// `exceptional` (see there): one position for all such texts, good as long as [`ByteAutomaton::changes`] does not
     /// change while it is walked from.
     fn close_generic(&mut self, _ctx: CtxId, _held: &[u32]) -> Option<Pos> {
         None
     }
 
     /// A context with the same ways to an end, for all that have them.
-    fn twin(&mut self, ctx: CtxId) -> CtxId {
+    fn equivalent(&mut self, ctx: CtxId) -> CtxId {
         ctx
     }
 
     /// A number that contexts share which no text of at most `longest` bytes with fewer than `levels` closings tells
     /// apart, for those that are deep enough to have such others.
-    fn near(&mut self, _ctx: CtxId, _levels: u32, _longest: u32) -> Option<u32> {
+    fn truncated_key(&mut self, _ctx: CtxId, _levels: u32, _longest: u32) -> Option<u32> {
         None
     }
 
     /// What follows `text` in the texts for which [`ByteAutomaton::close_generic`] does not speak; both without
     /// escapes.
-    fn special(&mut self, _ctx: CtxId, _text: &str) -> Vec<String> {
+    fn exceptional(&mut self, _ctx: CtxId, _text: &str) -> Vec<String> {
         Vec::new()
     }
 
     /// The lexical state, at the beginning of the text, of languages that tell apart what texts mean which are none of
-    /// [`ByteAutomaton::special`]; it has all texts. `None` where other things tell them apart as well, or nothing does.
-    fn kinds(&mut self, _ctx: CtxId) -> Option<LexId> {
+    /// [`ByteAutomaton::exceptional`]; it has all texts. `None` where other things tell them apart as well, or nothing does.
+    fn partition(&mut self, _ctx: CtxId) -> Option<LexId> {
         None
     }
 
-    /// A number for the answers of [`ByteAutomaton::special`], where they never change.
-    fn unchanging(&mut self, _ctx: CtxId) -> Option<u32> {
+    /// A number for the answers of [`ByteAutomaton::exceptional`], where they never change.
+    fn exceptional_id(&mut self, _ctx: CtxId) -> Option<u32> {
         None
     }
 
     /// How often a lexeme whose text matters was closed so far.
-    fn closings(&self) -> u64 {
+    fn changes(&self) -> u64 {
         0
     }
 

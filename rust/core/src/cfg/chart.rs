@@ -17,7 +17,7 @@ use indexmap::{IndexMap, IndexSet};
 use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 
 use super::grammar::{Grammar, Symbol};
-use super::skeleton::{Group, Places, Skeleton, Source};
+use super::lr0::{Group, Lr0Core, Places, Source};
 use crate::error::Error;
 use crate::held;
 use crate::work;
@@ -59,13 +59,13 @@ struct Kernel {
 
 /// A set with its predictions.
 struct Closure {
-    skeleton: Arc<Skeleton>,
-    /// Number of the skeleton.
+    lr0: Arc<Lr0Core>,
+    /// Number of the LR(0) core.
     shape: u32,
-    /// What the predicted rules return to, by their place in the skeleton; found when first asked for.
+    /// What the predicted rules return to, by their place in the LR(0) core; found when first asked for.
     returns: Box<[ReturnsId]>,
     /// What each group of them hands on.
-    handed_on: Box<[ReturnsId]>,
+    leo_forwarded: Box<[ReturnsId]>,
 }
 
 /// How a text goes on after a rule, on a shortest way to the end.
@@ -96,7 +96,7 @@ pub struct Chart {
     pub grammar: Grammar,
     sets: IndexSet<Kernel, FxBuildHasher>,
     closures: Vec<Option<Closure>>,
-    skeletons: IndexMap<Places, Arc<Skeleton>, FxBuildHasher>,
+    lr0_cores: IndexMap<Places, Arc<Lr0Core>, FxBuildHasher>,
     returns: IndexSet<Box<[Return]>, FxBuildHasher>,
     steps: FxHashMap<(SetId, u32), Option<SetId>>,
     /// Ways to the end that were found: the sets below are the same for most ends of a long text.
@@ -113,7 +113,7 @@ impl Chart {
             grammar,
             sets: IndexSet::default(),
             closures: Vec::new(),
-            skeletons: IndexMap::default(),
+            lr0_cores: IndexMap::default(),
             returns: IndexSet::default(),
             steps: FxHashMap::default(),
             onward: FxHashMap::default(),
@@ -136,7 +136,7 @@ impl Chart {
             + self.boxed.count(&self.sets, |kernel| held::slice(&kernel.items))
             + held::list(&self.closures)
             + self.closed
-            + held::index_map(&self.skeletons)
+            + held::index_map(&self.lr0_cores)
             + held::set(&self.returns)
             + self.boxed_returns.count(&self.returns, |list| held::slice(list))
             + held::map(&self.steps)
@@ -239,11 +239,11 @@ impl Chart {
     }
 
     /// What may come next: shared by all sets whose items differ by their returns alone.
-    pub fn skeleton(&mut self, set: SetId) -> &Arc<Skeleton> {
-        &self.closure(set).skeleton
+    pub fn lr0(&mut self, set: SetId) -> &Arc<Lr0Core> {
+        &self.closure(set).lr0
     }
 
-    /// The number of the skeleton.
+    /// The number of the LR(0) core.
     pub fn shape(&mut self, set: SetId) -> u32 {
         self.closure(set).shape
     }
@@ -254,28 +254,28 @@ impl Chart {
                 self.sets[set.0 as usize].items.iter().map(|i| (i.expansion, i.dot)).collect();
             places.dedup();
             let places: Places = places.into();
-            let shape = match self.skeletons.get_index_of(&places) {
+            let shape = match self.lr0_cores.get_index_of(&places) {
                 Some(known) => known,
                 None => {
-                    let (made, bytes) = Skeleton::new(&mut self.grammar, &places);
+                    let (made, bytes) = Lr0Core::new(&mut self.grammar, &places);
                     self.closed += bytes + held::slice(&places);
-                    self.skeletons.insert_full(places, Arc::new(made)).0
+                    self.lr0_cores.insert_full(places, Arc::new(made)).0
                 }
             };
-            let skeleton = self.skeletons[shape].clone();
+            let lr0 = self.lr0_cores[shape].clone();
             let unknown = |n: usize| -> Box<[ReturnsId]> { vec![UNKNOWN; n].into() };
-            let (returns, handed_on) = (unknown(skeleton.predicted.len()), unknown(skeleton.groups.len()));
-            self.closed += held::slice(&returns) + held::slice(&handed_on);
+            let (returns, leo_forwarded) = (unknown(lr0.predicted.len()), unknown(lr0.groups.len()));
+            self.closed += held::slice(&returns) + held::slice(&leo_forwarded);
             self.closures[set.0 as usize] =
-                Some(Closure { skeleton, shape: shape as u32, returns, handed_on });
+                Some(Closure { lr0, shape: shape as u32, returns, leo_forwarded });
         }
         self.closures[set.0 as usize].as_mut().expect("just made")
     }
 
     /// Adds the items of a set, predictions included, that wait for a symbol.
     pub fn waiting(&mut self, set: SetId, symbol: Symbol, out: &mut Vec<Item>) {
-        let skeleton = self.closure(set).skeleton.clone();
-        for &(_, source) in skeleton.waiting(symbol) {
+        let lr0 = self.closure(set).lr0.clone();
+        for &(_, source) in lr0.waiting(symbol) {
             self.items_of(set, source, out);
         }
     }
@@ -306,10 +306,10 @@ impl Chart {
         if closure.returns[at as usize] != UNKNOWN {
             return closure.returns[at as usize];
         }
-        let skeleton = closure.skeleton.clone();
-        let predicted = &skeleton.predicted[at as usize];
+        let lr0 = closure.lr0.clone();
+        let predicted = &lr0.predicted[at as usize];
         // what is handed on by too many comes back instead: those that it hands on to do so themselves
-        let id = match predicted.group.map_or(MANY, |group| self.handed_on(set, &skeleton, group)) {
+        let id = match predicted.group.map_or(MANY, |group| self.leo_forwarded(set, &lr0, group)) {
             MANY => self.intern_returns(vec![Return { rule: predicted.rule, set }]),
             id => id,
         };
@@ -318,11 +318,11 @@ impl Chart {
     }
 
     /// What a group of predicted rules hands on; groups that it names come first.
-    fn handed_on(&mut self, set: SetId, skeleton: &Skeleton, group: u32) -> ReturnsId {
+    fn leo_forwarded(&mut self, set: SetId, lr0: &Lr0Core, group: u32) -> ReturnsId {
         let mut todo = vec![group];
         while let Some(&at) = todo.last() {
-            let known = &self.closure(set).handed_on;
-            let group = &skeleton.groups[at as usize];
+            let known = &self.closure(set).leo_forwarded;
+            let group = &lr0.groups[at as usize];
             let before = todo.len();
             if known[at as usize] == UNKNOWN {
                 todo.extend(group.above.iter().filter(|&&above| known[above as usize] == UNKNOWN));
@@ -330,18 +330,18 @@ impl Chart {
                     continue;
                 }
                 let id = self.collected(set, group);
-                self.closure(set).handed_on[at as usize] = id;
+                self.closure(set).leo_forwarded[at as usize] = id;
             }
             todo.pop();
         }
-        self.closure(set).handed_on[group as usize]
+        self.closure(set).leo_forwarded[group as usize]
     }
 
     /// The same where what the groups above hand on is known.
     fn collected(&mut self, set: SetId, group: &Group) -> ReturnsId {
         let mut reached: Vec<Return> = group.back.iter().map(|&rule| Return { rule, set }).collect();
         for &above in &group.above {
-            match self.closure(set).handed_on[above as usize] {
+            match self.closure(set).leo_forwarded[above as usize] {
                 MANY => return MANY,
                 id => reached.extend_from_slice(self.returns(id)),
             }

@@ -67,7 +67,7 @@ pub(super) fn describe(machine: &mut Scanned, here: Pos) -> (Vec<String>, Option
     if !machine.is_start(here) {
         if let Some(ctx) = machine.after_lexeme(pos) {
             let set = machine.context(ctx).set;
-            left.extend(machine.chart.skeleton(set).terminals.iter().map(|&t| (t, None)));
+            left.extend(machine.chart.lr0(set).terminals.iter().map(|&t| (t, None)));
         }
     }
     let read = machine.code_points(here);

@@ -39,9 +39,9 @@ impl Scanned {
         let blocks = Blocks { widths: widths.into(), brackets: 0 };
         let blocks = self.blocks.insert_full(blocks).0 as u32;
         let context = Context { set, blocks, inside: None, past: 0, following: 0 };
-        let skeleton = self.chart.skeleton(set).clone();
+        let lr0 = self.chart.lr0(set).clone();
         let terminals = &self.chart.grammar.terminals;
-        let goes_on = skeleton.terminals.iter().any(|&t| t != newline && terminals[t as usize].has_text());
+        let goes_on = lr0.terminals.iter().any(|&t| t != newline && terminals[t as usize].has_text());
         (goes_on || self.ends(context)).then_some(context)
     }
 

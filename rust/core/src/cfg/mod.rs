@@ -5,7 +5,7 @@
 //! Data: an item set of [`chart`], interned; it holds the sets that it returns to, so that a stack is one number.
 //! Invariant: a context accepts just what the rules derive from there; what no lexer reads rightly is refused when it is read.
 //! Papers: Earley 1970; Leo 1991 (right recursion); Tomita 1985 (shared stacks); Nawrocki 1991 (conflicts of longest match).
-//! Start: [`grammar`] with [`terminals`]; then [`chart`] and `skeleton` (what a set predicts); then [`scanned`].
+//! Start: [`grammar`] with [`terminals`]; then [`chart`] and `lr0` (what a set predicts); then [`scanned`].
 //!
 //! | question | files |
 //! |---|---|
@@ -34,13 +34,13 @@ pub mod layout;
 mod lexemes;
 mod lines;
 mod literals;
+pub mod lr0;
 mod neighbours;
 mod orders;
 pub mod productive;
 pub mod scanned;
 pub mod scannerless;
 mod separate;
-pub mod skeleton;
 pub mod spec;
 mod survey;
 pub mod terminals;

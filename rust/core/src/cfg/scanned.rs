@@ -61,7 +61,7 @@ pub struct Scanned {
     pub(super) guarding: Guarding,
     pub(super) told: Told,
     pub(super) around: Around,
-    /// What may begin, by the skeleton of the context's set, whether a bracket is open, and what stands before.
+    /// What may begin, by the LR(0) core of the context's set, whether a bracket is open, and what stands before.
     by_shape: FxHashMap<(u32, bool, u8, u8), Alive>,
     by_context: FxHashMap<CtxId, Alive>,
     start: Option<Pos>,
@@ -205,8 +205,8 @@ impl Scanned {
     }
 
     fn list_readable(&mut self, context: Context) -> Vec<(u32, TermId)> {
-        let skeleton = self.chart.skeleton(context.set).clone();
-        let mut all: Vec<u32> = skeleton.terminals.iter().chain(&self.ignored).copied().collect();
+        let lr0 = self.chart.lr0(context.set).clone();
+        let mut all: Vec<u32> = lr0.terminals.iter().chain(&self.ignored).copied().collect();
         if let Some(layout) = &self.chart.grammar.layout {
             let inside = self.blocks[context.blocks as usize].brackets > 0;
             // a bracket that closes none leads nowhere
@@ -224,7 +224,7 @@ impl Scanned {
         for i in 0..self.rows.len() {
             let row = &self.rows[i];
             let begins = row.literals[0];
-            if skeleton.terminals.contains(&row.longer) && skeleton.terminals.contains(&begins) {
+            if lr0.terminals.contains(&row.longer) && lr0.terminals.contains(&begins) {
                 let (literals, word) = (row.literals.clone(), row.word);
                 let end = literals.iter().try_fold(context.set, |set, &t| self.chart.step(set, t));
                 if end.is_some() {
@@ -367,9 +367,9 @@ impl Scanned {
 
     /// The terminals that may come at a context and are constraints of their own.
     pub(crate) fn parts_at(&mut self, ctx: CtxId) -> impl Iterator<Item = u32> + '_ {
-        let skeleton = self.chart.skeleton(self.contexts[ctx.0 as usize].set).clone();
+        let lr0 = self.chart.lr0(self.contexts[ctx.0 as usize].set).clone();
         let terminals = &self.chart.grammar.terminals;
-        let all: Vec<u32> = skeleton.terminals.to_vec();
+        let all: Vec<u32> = lr0.terminals.to_vec();
         all.into_iter().filter(|&t| terminals[t as usize].part.is_some())
     }
 

@@ -65,11 +65,9 @@ impl Scannerless {
         let context = self.contexts[ctx.0 as usize].clone();
         let mut out = context.begun.to_vec();
         if let Some(set) = context.set {
-            let skeleton = self.chart.skeleton(set).clone();
+            let lr0 = self.chart.lr0(set).clone();
             let terminals = &self.chart.grammar.terminals;
-            out.extend(
-                skeleton.terminals.iter().filter_map(|&t| terminals[t as usize].term.map(|x| (set, t, x))),
-            );
+            out.extend(lr0.terminals.iter().filter_map(|&t| terminals[t as usize].term.map(|x| (set, t, x))));
             let ignored = (0..terminals.len() as u32).filter(|&t| terminals[t as usize].ignored);
             out.extend(ignored.filter_map(|t| terminals[t as usize].term.map(|x| (set, t, x))));
             out.sort_unstable();

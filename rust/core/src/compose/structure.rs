@@ -183,15 +183,15 @@ impl ByteAutomaton for CompositeAutomaton {
         self.back_in_json(back, machine, next)
     }
 
-    fn special(&mut self, ctx: CtxId, text: &str) -> Vec<String> {
+    fn exceptional(&mut self, ctx: CtxId, text: &str) -> Vec<String> {
         match self.json_at(ctx) {
-            Some((_, machine, inner)) => self.with_json(machine, |m| m.special(inner, text)),
+            Some((_, machine, inner)) => self.with_json(machine, |m| m.exceptional(inner, text)),
             None => Vec::new(),
         }
     }
 
-    fn closings(&self) -> u64 {
-        self.machines.iter().map(|m| m.closings()).sum()
+    fn changes(&self) -> u64 {
+        self.machines.iter().map(|m| m.changes()).sum()
     }
 
     fn leave(&mut self, ctx: CtxId, outcome: OutcomeId, text: &[u8], byte: u8) -> Option<Pos> {

@@ -99,10 +99,10 @@ impl CompositeAutomaton {
         let mut out = Vec::new();
         let terminals: Vec<u32> = match &mut self.hosts[host as usize] {
             OuterGrammar::Plain(chart) => {
-                let skeleton = chart.skeleton(SetId(frame)).clone();
+                let lr0 = chart.lr0(SetId(frame)).clone();
                 let all = (0u32..).zip(&chart.grammar.terminals);
                 let ignored = all.filter(|(_, t)| t.ignored).map(|(i, _)| i);
-                let mut all: Vec<u32> = skeleton.terminals.iter().copied().chain(ignored).collect();
+                let mut all: Vec<u32> = lr0.terminals.iter().copied().chain(ignored).collect();
                 all.sort_unstable();
                 all.dedup();
                 all

@@ -247,28 +247,28 @@ impl ByteAutomaton for JsonMachine {
         self.after_generic(ctx, held)
     }
 
-    fn near(&mut self, ctx: CtxId, levels: u32, longest: u32) -> Option<u32> {
+    fn truncated_key(&mut self, ctx: CtxId, levels: u32, longest: u32) -> Option<u32> {
         self.near_of(ctx, levels, longest)
     }
 
-    fn twin(&mut self, ctx: CtxId) -> CtxId {
+    fn equivalent(&mut self, ctx: CtxId) -> CtxId {
         self.twin_of(ctx)
     }
 
-    fn special(&mut self, ctx: CtxId, text: &str) -> Vec<String> {
+    fn exceptional(&mut self, ctx: CtxId, text: &str) -> Vec<String> {
         self.special_texts(ctx, text)
     }
 
-    fn kinds(&mut self, ctx: CtxId) -> Option<LexId> {
+    fn partition(&mut self, ctx: CtxId) -> Option<LexId> {
         self.kinds_of_keys(ctx)
     }
 
-    fn unchanging(&mut self, ctx: CtxId) -> Option<u32> {
+    fn exceptional_id(&mut self, ctx: CtxId) -> Option<u32> {
         let node = self.node(ctx);
         (node.record.is_none() && node.place == ParserPhase::Key).then(|| self.special_set(node.object()))
     }
 
-    fn closings(&self) -> u64 {
+    fn changes(&self) -> u64 {
         self.alike.texts_closed
     }
 

@@ -30,7 +30,7 @@ impl Span {
     }
 }
 
-/// Terms that a glance may visit.
+/// Terms that a short search may visit.
 const FEW: usize = 256;
 
 /// The length of a term's shortest word, or that there is none of at most so many code points.
@@ -189,11 +189,11 @@ impl Terms {
         self.least_within(t, INF)
     }
 
-    /// The same where a glance tells; `None` where it takes a search of more than a few terms.
+    /// The same where a short search tells; `None` where it takes a search of more than a few terms.
     pub(super) fn least_at_a_glance(&mut self, t: TermId) -> Option<u32> {
-        self.glance = FEW;
+        self.most_visited = FEW;
         let found = self.least_within(t, INF);
-        self.glance = usize::MAX;
+        self.most_visited = usize::MAX;
         found
     }
 
@@ -209,8 +209,8 @@ impl Terms {
             _ => {}
         }
         let answer = stacker::maybe_grow(128 << 10, 1 << 20, || self.measure(t, most));
-        // a glance may have passed over the shortest
-        if self.glance == usize::MAX {
+        // a short search may have passed over the shortest
+        if self.most_visited == usize::MAX {
             self.known.least.insert(t, answer.map_or(Least::Beyond(most), Least::Is));
         }
         answer.filter(|n| *n <= most)
@@ -250,7 +250,7 @@ impl Terms {
             if depth > best[&t].0 {
                 continue;
             }
-            if bound > most || best.len() > self.glance {
+            if bound > most || best.len() > self.most_visited {
                 return None;
             }
             if self.nullable(t) {

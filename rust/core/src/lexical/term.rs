@@ -92,7 +92,7 @@ pub struct Terms {
     pub(super) automata: Vec<super::table::Table>,
     counted: Counted,
     /// Terms that a search for a shortest word may visit.
-    pub(super) glance: usize,
+    pub(super) most_visited: usize,
 }
 
 /// What was counted of contents in boxes.
@@ -152,7 +152,7 @@ impl Default for Terms {
             finders: Vec::new(),
             automata: Vec::new(),
             counted: Counted::default(),
-            glance: usize::MAX,
+            most_visited: usize::MAX,
         };
         this.intern(Term::Empty);
         this.intern(Term::Eps);

@@ -61,8 +61,8 @@ impl Builder {
         seen: &mut FxHashSet<StateId>,
         ready: &mut VecDeque<State>,
     ) -> Result<()> {
-        for landing in self.engine.classes_after(s.0.id) {
-            if let Some(next) = self.step(s, landing.first)?.filter(|next| seen.insert(next.0.id)) {
+        for successor in self.engine.classes_after(s.0.id) {
+            if let Some(next) = self.step(s, successor.first)?.filter(|next| seen.insert(next.0.id)) {
                 ready.push_back(next);
             }
         }

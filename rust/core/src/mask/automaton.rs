@@ -1,10 +1,10 @@
 //! The face of the engine: a constraint over the tokens of a vocabulary, for any number of threads.
 //!
-//! What a state's record says is read without a lock; what is missing is made by the builder of a generation, which
-//! one thread at a time takes (see [`super::generation`]), in the lane of [`super::lanes`] that suits it.
+//! What a state's record says is read without a lock; what is missing is made by the builder of an epoch, which
+//! one thread at a time takes (see [`super::epoch`]), in the shard of [`super::shards`] that suits it.
 //! Invariant: an error or a panic belongs to the call in which it happened.  What that call was building is dropped
 //! as a whole and made again when it is asked for, so that nothing is remembered that was cut short.
-//! Memory: a generation that holds more than `Limits.memory` (beside what texts brought along from the one before it)
+//! Memory: an epoch that holds more than `Limits.memory` (beside what texts brought along from the one before it)
 //! ends; states that are held stay valid, and are made again in the next one from their texts.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -15,7 +15,7 @@ use arc_swap::ArcSwapOption;
 use super::builder::Builder;
 pub use super::completion::FAR;
 use super::core::{Core, Engine, StateId};
-use super::generation::{Generation, Taken, LANES};
+use super::epoch::{Epoch, Taken, SHARDS};
 use super::reclaim;
 use super::row::Mask;
 use super::state::{Record, State};
@@ -37,7 +37,7 @@ const LONGEST_FORCED: usize = 4096;
 /// Makes an engine of a constraint that is there already.
 pub type First = Box<dyn FnOnce() -> Box<dyn Engine>>;
 
-/// Makes the constraint again, for the next generation.
+/// Makes the constraint again, for the next epoch.
 pub type Recipe = Box<dyn Fn() -> Result<Box<dyn Engine>> + Send + Sync>;
 
 /// A structure as an engine over the tokens of a vocabulary.
@@ -53,16 +53,16 @@ pub fn engine<S: ByteAutomaton + 'static>(
 /// What an automaton holds, and why.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Stats {
-    /// States of the current generations.
+    /// States of the current epochs.
     pub states: usize,
-    /// Bytes that the current generations hold.
+    /// Bytes that the current epochs hold.
     pub bytes: usize,
     /// Those of them that texts begun elsewhere needed.
     pub moved: usize,
     /// Builders that threads use side by side.
-    pub lanes: usize,
-    /// Generations so far.
-    pub generations: u32,
+    pub shards: usize,
+    /// Epochs so far.
+    pub epochs: u32,
     /// Those that ended at the bound on memory.
     pub full: u32,
     /// Those that ended with a call that was cut short.
@@ -94,11 +94,11 @@ pub struct TokenAutomaton {
     vocab: Arc<Vocabulary>,
     limits: Limits,
     recipe: Recipe,
-    /// The current generation of each lane; all but the first are opened when threads meet.
-    pub(super) lanes: [ArcSwapOption<Generation>; LANES],
-    pub(super) generations: AtomicU32,
+    /// The current epoch of each shard; all but the first are opened when threads meet.
+    pub(super) shards: [ArcSwapOption<Epoch>; SHARDS],
+    pub(super) epochs: AtomicU32,
     pub(super) numbers: AtomicU32,
-    /// Waits for builders since a thread last went to another lane.
+    /// Waits for builders since a thread last went to another shard.
     pub(super) lost: AtomicU32,
     /// The state after an end-of-text token.
     finished: State,
@@ -137,8 +137,8 @@ impl TokenAutomaton {
             number,
             limits,
             recipe,
-            lanes: Default::default(),
-            generations: AtomicU32::new(0),
+            shards: Default::default(),
+            epochs: AtomicU32::new(0),
             numbers: AtomicU32::new(0),
             lost: AtomicU32::new(0),
             finished: Self::finished_state(number),
@@ -148,15 +148,15 @@ impl TokenAutomaton {
             cleared: AtomicU32::new(0),
             vocab,
         });
-        let generation = this.lane(0);
-        let taken = generation.take(0);
+        let epoch = this.shard(0);
+        let taken = epoch.take(0);
         debug_assert!(matches!(taken, Taken::None));
-        let builder = this.build(&generation, first)?;
+        let builder = this.build(&epoch, first)?;
         let spelled = this.vocab.spells_every_byte();
-        this.call(&generation, builder, |builder| match spelled {
+        this.call(&epoch, builder, |builder| match spelled {
             true => Ok(()),
             // raises where no accepted text can be spelled with these tokens
-            false => builder.distance(&generation.start, FAR).map(|_| ()),
+            false => builder.distance(&epoch.start, FAR).map(|_| ()),
         })?;
         let holder: Weak<Self> = Arc::downgrade(&this);
         reclaim::enroll(holder);
@@ -196,7 +196,7 @@ impl TokenAutomaton {
 
     /// The state before the first token.
     pub fn start(&self) -> State {
-        self.lane(0).start.clone()
+        self.shard(0).start.clone()
     }
 
     /// Whether an end-of-text token was taken.
@@ -234,8 +234,8 @@ impl TokenAutomaton {
         self.note_use();
         let mut call = Some(call);
         for portion in 1.. {
-            let (generation, builder) = self.take(s)?;
-            let answer = self.call(&generation, builder, |builder| {
+            let (epoch, builder) = self.take(s)?;
+            let answer = self.call(&epoch, builder, |builder| {
                 if let (Some(s), true) = (s, portion < PORTIONS) {
                     if !builder.read_on(s)? {
                         return Ok(None);
@@ -251,28 +251,28 @@ impl TokenAutomaton {
         unreachable!("the last portion is the call's own")
     }
 
-    /// Makes the builder of a generation, which this thread has taken.
-    pub(super) fn build(&self, generation: &Arc<Generation>, first: Option<First>) -> Result<Box<Builder>> {
+    /// Makes the builder of an epoch, which this thread has taken.
+    pub(super) fn build(&self, epoch: &Arc<Epoch>, first: Option<First>) -> Result<Box<Builder>> {
         let made = work::run(self.limits.work, || {
             let engine = match first {
                 Some(first) => first(),
                 None => (self.recipe)()?,
             };
-            Builder::new(engine, self.vocab.clone(), &generation.start)
+            Builder::new(engine, self.vocab.clone(), &epoch.start)
         });
-        made.map_err(Error::from).and_then(|made| made).map(Box::new).inspect_err(|_| self.fail(generation))
+        made.map_err(Error::from).and_then(|made| made).map(Box::new).inspect_err(|_| self.fail(epoch))
     }
 
-    fn fail(&self, generation: &Arc<Generation>) {
-        generation.close();
+    fn fail(&self, epoch: &Arc<Epoch>) {
+        epoch.close();
         self.failed.fetch_add(1, Ordering::Relaxed);
-        self.renew(generation);
+        self.renew(epoch);
     }
 
     /// Runs a call on a builder that this thread has taken, and puts it back where it may be used again.
     fn call<T>(
         &self,
-        generation: &Arc<Generation>,
+        epoch: &Arc<Epoch>,
         mut builder: Box<Builder>,
         call: impl FnOnce(&mut Builder) -> Result<T>,
     ) -> Result<T> {
@@ -288,24 +288,24 @@ impl TokenAutomaton {
         if answer.as_ref().is_err_and(spoilt) {
             // a limit was passed by a call that may hold all that a call may hold
             let limited = answer.as_ref().is_err_and(|error| error.kind == Kind::LimitExceeded);
-            let bytes = if limited { usize::MAX } else { generation.bytes() };
-            self.fail(generation);
+            let bytes = if limited { usize::MAX } else { epoch.bytes() };
+            self.fail(epoch);
             reclaim::later(builder, bytes);
             return answer;
         }
         let Some(bytes) = builder.count(spent) else {
-            generation.put(builder, None);
+            epoch.put(builder, None);
             return answer;
         };
-        let lanes = self.open_lanes().count().max(1);
-        if bytes > builder.allowance(self.limits.memory / lanes) {
-            generation.close();
+        let shards = self.open_shards().count().max(1);
+        if bytes > builder.allowance(self.limits.memory / shards) {
+            epoch.close();
             self.full.fetch_add(1, Ordering::Relaxed);
-            self.renew(generation);
+            self.renew(epoch);
             reclaim::later(builder, bytes);
         } else {
-            let grown = bytes > generation.bytes();
-            generation.put(builder, Some(bytes));
+            let grown = bytes > epoch.bytes();
+            epoch.put(builder, Some(bytes));
             if grown {
                 reclaim::keep_within_bound();
             }
@@ -365,7 +365,7 @@ impl TokenAutomaton {
             return Ok(Some(self.finished.clone()));
         }
         let next = self.with(Some(s), |builder| builder.step(s, token))?;
-        Ok(next.inspect(|next| s.keep_promise(token, next)))
+        Ok(next.inspect(|next| s.keep_cached(token, next)))
     }
 
     pub(super) fn rejection(&self, s: &State, token: TokenId) -> Error {
@@ -530,15 +530,15 @@ impl TokenAutomaton {
         self.with(Some(s), |builder| super::oracle::mask(builder, s))
     }
 
-    /// What the automaton holds, and why earlier generations ended.
+    /// What the automaton holds, and why earlier epochs ended.
     pub fn stats(&self) -> Stats {
-        let counts = || self.open_lanes().map(|generation| generation.counts());
+        let counts = || self.open_shards().map(|epoch| epoch.counts());
         Stats {
             states: counts().map(|c| c.0).sum(),
             bytes: self.bytes(),
             moved: counts().map(|c| c.1).sum(),
-            lanes: self.open_lanes().count(),
-            generations: self.generations.load(Ordering::Relaxed),
+            shards: self.open_shards().count(),
+            epochs: self.epochs.load(Ordering::Relaxed),
             full: self.full.load(Ordering::Relaxed),
             failed: self.failed.load(Ordering::Relaxed),
             cleared: self.cleared.load(Ordering::Relaxed),

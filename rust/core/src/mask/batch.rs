@@ -100,7 +100,8 @@ impl Row<'_> {
 /// fill(&mut rows, Asked::default(), 2);
 /// assert!(rows.iter().all(|row| row.answer.is_ok()));
 /// // a row of too few words is an error of its own
-/// let mut short = [matchers[0].row(&mut [0, 0])];
+/// let mut words = [0, 0];
+/// let mut short = [matchers[0].row(&mut words)];
 /// fill(&mut short, Asked::default(), 1);
 /// assert_eq!(short[0].answer.as_ref().err().map(|e| e.kind), Some(Kind::OptionError));
 /// # Ok::<(), tokenform_core::Error>(())

@@ -1,13 +1,13 @@
-//! The builder of a generation: one engine, and the records of the states that it has met.
+//! The builder of an epoch: one engine, and the records of the states that it has met.
 //!
-//! Invariant: a state of any generation of the same automaton is found again here: the records before it say by which
+//! Invariant: a state of any epoch of the same automaton is found again here: the records before it say by which
 //! tokens it was reached, and these are taken once more from the nearest one that is known.  That costs the length of
-//! the text once a generation; what it makes is counted as needed by a live text, not as kept.
+//! the text once an epoch; what it makes is counted as needed by a live text, not as kept.
 
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use super::completion::Ways;
+use super::completion::Completions;
 use super::core::{Engine, StateId};
 use super::edges::EDGE;
 use super::row::Mask;
@@ -31,17 +31,17 @@ pub(super) struct Builder {
     pub engine: Box<dyn Engine>,
     pub vocab: Arc<Vocabulary>,
     owner: u64,
-    generation: u32,
+    epoch: u32,
     /// By the states' numbers; none where no token leads.
     records: Vec<Option<State>>,
     /// Those that are there.
     states: usize,
-    pub ways: Ways,
+    pub ways: Completions,
     /// Bytes of what records hold.
     pub(super) published: usize,
     /// Bytes that the engine held before any text.
     own: usize,
-    /// Bytes that texts of older generations needed here.
+    /// Bytes that texts of older epochs needed here.
     moved: usize,
     calls: u32,
     /// The error of a call that ended before a text was read again.
@@ -54,15 +54,15 @@ impl Builder {
         let own = engine.bytes();
         debug_assert_eq!(first, start.0.id);
         let records = vec![Some(start.clone())];
-        let (owner, generation) = (start.0.owner, start.0.generation);
+        let (owner, epoch) = (start.0.owner, start.0.epoch);
         Ok(Builder {
             engine,
             vocab,
             owner,
-            generation,
+            epoch,
             records,
             states: 1,
-            ways: Ways::default(),
+            ways: Completions::default(),
             published: 0,
             own,
             moved: 0,
@@ -88,7 +88,7 @@ impl Builder {
         (due || spent > LONG).then(|| self.bytes())
     }
 
-    /// Bytes of [`Builder::bytes`] that texts begun in older generations brought along.
+    /// Bytes of [`Builder::bytes`] that texts begun in older epochs brought along.
     pub fn moved(&self) -> usize {
         self.moved
     }
@@ -110,12 +110,12 @@ impl Builder {
         self.unfinished.take().is_some_and(|own| own == *error)
     }
 
-    /// The state of this generation that a state is: itself where it was made here, as there is one record a number.
+    /// The state of this epoch that a state is: itself where it was made here, as there is one record a number.
     pub fn here<'a>(&mut self, s: &'a State) -> Result<Cow<'a, State>> {
-        if s.0.generation == self.generation {
+        if s.0.epoch == self.epoch {
             return Ok(Cow::Borrowed(s));
         }
-        match s.0.place(self.generation) {
+        match s.0.place(self.epoch) {
             Some(id) => Ok(Cow::Owned(self.known(id))),
             None => self.remake(s).map(Cow::Owned),
         }
@@ -127,7 +127,7 @@ impl Builder {
 
     /// Reads the text before a state again, or a portion of it; whether the state is known here now.
     pub fn read_on(&mut self, s: &State) -> Result<bool> {
-        let known = s.0.generation == self.generation || s.0.place(self.generation).is_some();
+        let known = s.0.epoch == self.epoch || s.0.place(self.epoch).is_some();
         Ok(known || self.portion(s)?.is_ok())
     }
 
@@ -153,7 +153,7 @@ impl Builder {
         let mut way = vec![s];
         let mut known = None;
         while let Some((before, _)) = &way[way.len() - 1].0.from {
-            known = before.0.place(self.generation);
+            known = before.0.place(self.epoch);
             if known.is_some() {
                 break;
             }
@@ -163,7 +163,7 @@ impl Builder {
             Some(id) => self.known(id),
             None => {
                 let start = self.known(StateId(0));
-                way.pop().expect("the start").0.set_place(self.generation, start.0.id);
+                way.pop().expect("the start").0.set_place(self.epoch, start.0.id);
                 start
             }
         };
@@ -184,7 +184,7 @@ impl Builder {
             };
             let id = id.ok_or_else(|| Error::new(Kind::EngineError, "a text can't be read again"))?;
             at = self.record(id, &at, via.clone());
-            next.0.set_place(self.generation, id);
+            next.0.set_place(self.epoch, id);
             if let Some(mask) = next.0.mask().filter(|mask| at.0.set_mask(mask)) {
                 self.published += mask.bytes();
             }
@@ -207,7 +207,7 @@ impl Builder {
         self.states += 1;
         let from = Some((from.clone(), via));
         let kept = self.engine.is_kept_by_text(id);
-        slot.insert(Record::fresh(self.owner, self.generation, id, from, kept)).clone()
+        slot.insert(Record::fresh(self.owner, self.epoch, id, from, kept)).clone()
     }
 
     pub fn mask(&mut self, s: &State) -> Result<Arc<Mask>> {
@@ -262,7 +262,7 @@ impl Builder {
         if let Cow::Borrowed(_) = here {
             return Ok(Some(next));
         }
-        // another lane may have been first: whoever takes this token gets the same state
+        // another shard may have been first: whoever takes this token gets the same state
         let edge = s.0.edge_token(&self.vocab, token);
         let first = if s.0.edges.add(edge, &next.0) { None } else { s.known_edge(&self.vocab, token) };
         Ok(Some(first.unwrap_or(next)))

@@ -272,9 +272,9 @@ impl<S: ByteAutomaton> Core<S> {
         }
         let Some(plain) = without_escapes(text) else { return false };
         let Some(next) = self.structure.close_generic(pos.ctx, held) else { return false };
-        let before = self.structure.closings();
+        let before = self.structure.changes();
         let ids = self.tokens_after(&mask.exits, next);
-        if self.structure.closings() != before {
+        if self.structure.changes() != before {
             // a token holds another key as a whole: what it may be depends on this one
             self.after.remove(&(next, mask.exits.id));
             return false;
@@ -301,13 +301,13 @@ impl<S: ByteAutomaton> Core<S> {
     /// Where the texts that are not like most others end below a node, as far as no escape is in them; those with one
     /// are among the escaped exits.
     fn named_below(&mut self, node: NodeId, ctx: CtxId, begun: &str) -> Vec<NodeId> {
-        let set = if begun.is_empty() { self.structure.unchanging(ctx) } else { None };
+        let set = if begun.is_empty() { self.structure.exceptional_id(ctx) } else { None };
         if let Some(known) = set.and_then(|set| self.named.get(&(set, node))) {
             return known.to_vec();
         }
         let trie = self.vocab.trie();
         let mut ends: Vec<NodeId> = Vec::new();
-        for rest in self.structure.special(ctx, begun) {
+        for rest in self.structure.exceptional(ctx, begun) {
             let end = trie.spells(node, &rest).and_then(|at| trie.child(at, b'"'));
             ends.extend(end);
         }

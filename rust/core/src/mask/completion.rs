@@ -1,7 +1,7 @@
 //! Completions: the tokens of a short way to an end, and what masks of budgets have said of a state.
 //!
 //! Invariant: a way is a list of tokens that needs no builder, and the records of the states that depend on it keep it
-//! (see [`Promised`]).  Memory: what ways share they hold once; the ends after a state's tokens, for the last few states.
+//! (see [`CachedDistance`]).  Memory: what ways share they hold once; the ends after a state's tokens, for the last few states.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -17,14 +17,14 @@ use crate::vocab::TokenId;
 pub const FAR: u32 = u32::MAX;
 
 /// The tokens to an end, shared by all ways that join here; `None`: the text may end.
-pub(super) type Way = Option<Arc<Link>>;
+pub(super) type Completion = Option<Arc<Link>>;
 
 /// A token of a way, and those after it.
 pub(super) struct Link {
     pub token: TokenId,
     /// Tokens of the way, this one included.
     pub left: u32,
-    pub next: Way,
+    pub next: Completion,
 }
 
 impl Drop for Link {
@@ -38,13 +38,13 @@ impl Drop for Link {
 }
 
 /// Tokens of a way.
-pub(super) fn length(way: &Way) -> u32 {
+pub(super) fn length(way: &Completion) -> u32 {
     way.as_ref().map_or(0, |link| link.left)
 }
 
 /// The ways to an end after the tokens that a state allows: those that share one, and it.
 pub(super) struct Ends {
-    pub groups: Vec<(Way, Arc<Mask>)>,
+    pub groups: Vec<(Completion, Arc<Mask>)>,
     pub accepting: bool,
     pub farthest: u32,
 }
@@ -58,16 +58,16 @@ impl Ends {
 
 /// What the masks of budgets have said of a state, for as long as it lives.
 #[derive(Default)]
-pub(super) struct Promised {
-    way: Option<Way>,
+pub(super) struct CachedDistance {
+    way: Option<Completion>,
     /// With the number of tokens beyond which no end was sought.
     pub ends: Option<(u32, Arc<Ends>)>,
 }
 
-impl Promised {
+impl CachedDistance {
     /// The shorter of the way that is known and another, which is kept.
-    pub fn shorter(&mut self, found: Option<Way>) -> Option<Way> {
-        let better = |way: &Way| self.way.as_ref().is_none_or(|known| length(way) < length(known));
+    pub fn shorter(&mut self, found: Option<Completion>) -> Option<Completion> {
+        let better = |way: &Completion| self.way.as_ref().is_none_or(|known| length(way) < length(known));
         if let Some(way) = found.filter(better) {
             self.way = Some(way);
         }
@@ -75,12 +75,12 @@ impl Promised {
     }
 
     /// The shortest way that is known.
-    pub fn own(&self) -> Option<Way> {
+    pub fn own(&self) -> Option<Completion> {
         self.way.clone()
     }
 
     /// The shortest way that is known after a token.
-    pub fn after(&self, token: TokenId) -> Option<Way> {
+    pub fn after(&self, token: TokenId) -> Option<Completion> {
         let own = self.way.iter().flatten().find(|link| link.token == token).map(|link| link.next.clone());
         let mut groups = self.ends.iter().flat_map(|(_, ends)| &ends.groups);
         let found = groups.find(|(_, ids)| ids.has(token.0)).map(|(way, _)| way.clone());
@@ -90,14 +90,14 @@ impl Promised {
 
 /// What is known of ways; `None`: no end is known.
 #[derive(Default)]
-pub(super) struct Ways {
-    pub known: FxHashMap<DistanceClass, Option<Way>>,
+pub(super) struct Completions {
+    pub known: FxHashMap<DistanceClass, Option<Completion>>,
     pub ends: VecDeque<((StateId, u32), Arc<Ends>)>,
     /// Links that were made.
     pub links: usize,
 }
 
-impl Ways {
+impl Completions {
     pub fn bytes(&self) -> usize {
         let ends: usize = self.ends.iter().map(|(_, ends)| ends.bytes()).sum();
         held::map(&self.known) + self.links * (std::mem::size_of::<Link>() + 16) + ends
@@ -107,14 +107,14 @@ impl Ways {
 /// Tokens by the way that they share.
 #[derive(Default)]
 pub(super) struct Groups {
-    large: Vec<(Way, Arc<Mask>)>,
-    small: Vec<(Way, Vec<u32>)>,
+    large: Vec<(Completion, Arc<Mask>)>,
+    small: Vec<(Completion, Vec<u32>)>,
     places: FxHashMap<usize, usize>,
     farthest: u32,
 }
 
 impl Groups {
-    pub fn add(&mut self, way: Option<Way>, tokens: Arc<Mask>) {
+    pub fn add(&mut self, way: Option<Completion>, tokens: Arc<Mask>) {
         let Some(way) = way else {
             self.farthest = FAR;
             return;
@@ -129,7 +129,7 @@ impl Groups {
         self.small[place].1.extend_from_slice(ids);
     }
 
-    pub fn all(self, size: usize) -> (Vec<(Way, Arc<Mask>)>, u32) {
+    pub fn all(self, size: usize) -> (Vec<(Completion, Arc<Mask>)>, u32) {
         let small = self.small.into_iter().map(|(way, ids)| (way, Arc::new(Mask::from_ids(ids, size))));
         (self.large.into_iter().chain(small).collect(), self.farthest)
     }

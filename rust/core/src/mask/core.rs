@@ -5,7 +5,7 @@
 //! remembered by the position that follows them, so that every value of a kind pays once.
 //! Invariant: a number means one state as long as the core lives, and equal states have equal numbers.
 //! Complexity: a hash a state; a mask costs what [`super::collect`] says.
-//! Memory: all that is interned, until the generation ends; [`Engine::bytes`] counts it.
+//! Memory: all that is interned, until the epoch ends; [`Engine::bytes`] counts it.
 
 use std::sync::Arc;
 
@@ -15,10 +15,10 @@ use rustc_hash::{FxBuildHasher, FxHashMap};
 use super::collect::{unfinished, without_escapes};
 use super::crossing::Crossing;
 use super::inside::{Inside, Pair};
-use super::landings::{Found, Landing};
 use super::lexemes::LexerMaskBuilder;
 use super::lexmask::LexMask;
 use super::row::Mask;
+use super::successors::{Found, SuccessorClass};
 use super::within::Within;
 use crate::automaton::byte_automaton::{step, ByteAutomaton, CtxId, Left, Piece, Pos, Seen};
 use crate::error::{Error, Kind, Result};
@@ -90,7 +90,7 @@ pub trait Engine: Send {
     /// difference to them.
     fn class(&mut self, s: StateId) -> DistanceClass;
     /// The tokens of the text that may come, by the class of the state after them; no state is made.
-    fn classes_after(&mut self, s: StateId) -> Vec<Landing>;
+    fn classes_after(&mut self, s: StateId) -> Vec<SuccessorClass>;
     /// Lexical terms that were made so far: what a search for a completion costs.
     fn terms(&mut self) -> usize;
 }
@@ -218,20 +218,20 @@ impl<S: ByteAutomaton> Core<S> {
     }
 
     pub(super) fn class_of(&mut self, pos: Pos, text: &[u8]) -> DistanceClass {
-        let same = Pos { ctx: self.structure.twin(pos.ctx), ..pos };
+        let same = Pos { ctx: self.structure.equivalent(pos.ctx), ..pos };
         if text.is_empty() || !self.structure.records(pos.ctx) {
             return (same, 0);
         }
         let outcome = self.structure.lexicon().outcome(pos.lex);
         let held = self.structure.lexicon().outcome_list(outcome).to_vec();
         let (whole, begun) = unfinished(text);
-        let kinds = self.structure.kinds(pos.ctx);
+        let kinds = self.structure.partition(pos.ctx);
         let usual = (kinds.is_some() || self.structure.close_generic(pos.ctx, &held).is_some())
             && without_escapes(whole).is_some_and(|plain| {
                 // an escape that was begun may become any character
                 let fits =
                     |rest: &String| begun.first() == Some(&b'\\') || rest.as_bytes().starts_with(begun);
-                !self.structure.special(pos.ctx, &plain).iter().any(fits)
+                !self.structure.exceptional(pos.ctx, &plain).iter().any(fits)
             });
         match kinds.map(|kinds| self.kind_after(kinds, text)) {
             Some(kind) if usual => Self::class_of_kind((same, kind)),
@@ -315,7 +315,7 @@ impl<S: ByteAutomaton> Engine for Core<S> {
     fn mask(&mut self, s: StateId) -> (Arc<Mask>, bool) {
         let stand = self.stand(s);
         let (levels, longest) = (self.vocab.most_closings() + 2, self.vocab.longest() as u32);
-        let near = self.structure.near(stand.pos.ctx, levels, longest);
+        let near = self.structure.truncated_key(stand.pos.ctx, levels, longest);
         let lexical = near.and_then(|_| self.content_id(stand.pos.lex));
         let (Some(near), Some(lexical)) = (near, lexical) else {
             let (mask, accepting) = self.build_mask(stand);
@@ -478,7 +478,7 @@ impl<S: ByteAutomaton> Engine for Core<S> {
         self.class_of(stand.pos, &text)
     }
 
-    fn classes_after(&mut self, s: StateId) -> Vec<Landing> {
+    fn classes_after(&mut self, s: StateId) -> Vec<SuccessorClass> {
         let stand = self.stand(s);
         let (vocab, mut found) = (self.vocab.clone(), Found::default());
         if !self.classes_in_string(stand, &mut found) {
@@ -492,7 +492,7 @@ impl<S: ByteAutomaton> Engine for Core<S> {
                 found.add(class, &[token]);
             }
         }
-        found.landings(&vocab)
+        found.successors(&vocab)
     }
 
     fn terms(&mut self) -> usize {

@@ -19,7 +19,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use super::beaten::beaten;
+use super::conflicts::conflicts;
 use super::rest::{RestId, TokenSuffixSet, TokenSuffixSets};
 use super::single::{build, differ, exits_without, without_exceptions, Single};
 use super::within::Within;
@@ -437,7 +437,7 @@ impl Reader<'_> {
     ) -> Option<Exit> {
         let mut removed: Vec<u32> = single.removed.to_vec();
         let mut lost: Vec<u32> = Vec::new();
-        let mut takers: Others = Vec::new();
+        let mut winners: Others = Vec::new();
         let size: usize = single.exits.iter().map(|&r| self.tables.rests.get(r).size).sum();
         for (other, chosen) in others {
             let loss = self.loss(rest, term, other, chosen);
@@ -448,18 +448,18 @@ impl Reader<'_> {
                 removed.extend_from_slice(&loss);
             } else {
                 lost.extend_from_slice(&loss);
-                takers.push((other, chosen));
+                winners.push((other, chosen));
             }
         }
         removed.sort_unstable();
         removed.dedup();
         let rests =
-            if takers.is_empty() { single.exits.clone() } else { self.without(rest, term, takers, &lost) };
+            if winners.is_empty() { single.exits.clone() } else { self.without(rest, term, winners, &lost) };
         (!rests.is_empty()).then(|| Exit { place, rests, removed: removed.into() })
     }
 
-    fn without(&mut self, rest: RestId, term: TermId, takers: Others, lost: &[u32]) -> Arc<[RestId]> {
-        let key = (rest, term, takers);
+    fn without(&mut self, rest: RestId, term: TermId, winners: Others, lost: &[u32]) -> Arc<[RestId]> {
+        let key = (rest, term, winners);
         if let Some(known) = self.tables.filtered.get(&key) {
             return known.clone();
         }
@@ -480,7 +480,7 @@ impl Reader<'_> {
         let trie = self.tables.rests.trie(own, self.vocab);
         let terms = (term, other);
         let found: Arc<[u32]> =
-            beaten(self.scanner.lexicon(), self.vocab, trie, own, terms, &first, chosen).into();
+            conflicts(self.scanner.lexicon(), self.vocab, trie, own, terms, &first, chosen).into();
         self.tables.listed += held::slice(&found);
         self.tables.losses.insert(key, found.clone());
         found

@@ -11,33 +11,30 @@
 //! | question | files |
 //! |---|---|
 //! | tokens inside a lexeme | [`lexmask`], `within`, `exits`, `walk`, `charwalk`, `wordmask`, `loops`, `lengths`; kept in [`store`] |
-//! | tokens over several lexemes of a grammar | `lexemes`, `single`, `textwalk`, `rest`, `tails`, `beaten`, `crossing` |
-//! | how far the end is; where tokens lead | `completion`, `ways`, `landings`, `inside`, `anytext` |
-//! | memory, threads | `generation`, `lanes`, [`reclaim`], `races` |
+//! | tokens over several lexemes of a grammar | `lexemes`, `single`, `textwalk`, `rest`, `tails`, `conflicts`, `crossing` |
+//! | how far the end is; where tokens lead | `completion`, `distance`, `successors`, `inside`, `anytext` |
+//! | memory, threads | `epoch`, `shards`, [`reclaim`], `races` |
 //!
-//! Circle: `core` asks `collect`, `crossing` and `landings` for masks, and they it for positions.
+//! Circle: `core` asks `collect`, `crossing` and `successors` for masks, and they it for positions.
 
 mod ahead;
 mod anytext;
 pub mod automaton;
 pub mod batch;
-mod beaten;
 mod builder;
 mod charwalk;
 mod collect;
 mod completion;
+mod conflicts;
 #[doc(hidden)]
 pub mod core;
 mod crossing;
+mod distance;
 mod drawn;
 mod edges;
+mod epoch;
 pub(crate) mod exits;
-mod generation;
 mod inside;
-mod landings;
-#[cfg(test)]
-mod landings_tests;
-mod lanes;
 pub(crate) mod lengths;
 pub(crate) mod lexemes;
 #[doc(hidden)]
@@ -53,14 +50,17 @@ mod races;
 pub mod reclaim;
 mod rest;
 pub mod row;
+mod shards;
 mod single;
 pub mod state;
 pub mod store;
+mod successors;
+#[cfg(test)]
+mod successors_tests;
 mod tails;
 mod textwalk;
 mod unlike;
 mod walk;
-mod ways;
 pub(crate) mod within;
 mod wordmask;
 

@@ -1,7 +1,7 @@
 //! Memory of the process: how much all automata hold, and who gives back when it is too much.
 //!
-//! Each generation counts what it holds; the sum is bounded.  Past the bound the automata that were not asked for
-//! longest let go of their generations, which they make again when they are asked: the bound costs time, never a
+//! Each epoch counts what it holds; the sum is bounded.  Past the bound the automata that were not asked for
+//! longest let go of their epochs, which they make again when they are asked: the bound costs time, never a
 //! state that somebody holds.
 //! Invariant: an automaton that is being built is left alone; the sum falls below three quarters of the bound where
 //! the others hold that much, so that the next look is far away.
@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use crate::process::{PerProcess, Process};
 
-/// Bytes of generations that a process keeps unless told otherwise.
+/// Bytes of epochs that a process keeps unless told otherwise.
 pub const PROCESS_BYTES: usize = 160 << 20;
 
 /// Whoever holds memory that it can make again.
@@ -39,7 +39,7 @@ pub(super) fn now() -> u64 {
     CLOCK.load(Ordering::Relaxed)
 }
 
-/// Bytes of generations that the process holds.
+/// Bytes of epochs that the process holds.
 pub fn held() -> usize {
     HELD.load(Ordering::Relaxed)
 }
@@ -55,7 +55,7 @@ pub fn set_bound(bytes: usize) {
     keep_within_bound();
 }
 
-/// A generation holds so many bytes from now on.
+/// An epoch holds so many bytes from now on.
 pub(super) fn recount(slot: &AtomicUsize, bytes: usize) {
     let before = slot.swap(bytes, Ordering::Relaxed);
     if bytes >= before {

@@ -9,7 +9,7 @@ use std::hash::{Hash, Hasher};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, TryLockError};
 
-use super::completion::{length, Promised, Way, FAR};
+use super::completion::{length, CachedDistance, Completion, FAR};
 use super::core::StateId;
 use super::edges::Edges;
 use super::row::Mask;
@@ -35,16 +35,16 @@ const PATIENCE: usize = 100_000;
 const UNKNOWN: u32 = u32::MAX - 1;
 
 pub(super) struct Record {
-    /// The automaton and the generation that it was made in.
+    /// The automaton and the epoch that it was made in.
     pub owner: u64,
-    pub generation: u32,
+    pub epoch: u32,
     pub id: StateId,
     pub from: Option<(State, Via)>,
     /// Whether tokens of plain text lead back to it.
     kept_by_text: bool,
     /// Whether it was found that tokens of as many digits lead to one state: the edge of one is that of all.
     counts_digits: AtomicBool,
-    /// The generations that it was last made again in (upper half), those of even and of odd lanes, and its number there.
+    /// The epochs that it was last made again in (upper half), those of even and of odd shards, and its number there.
     moved: [AtomicU64; 2],
     mask: OnceLock<Arc<Mask>>,
     accepting: AtomicU8,
@@ -52,7 +52,7 @@ pub(super) struct Record {
     farthest: AtomicU32,
     forced: OnceLock<Box<[u8]>>,
     /// Asked under budgets alone; its lock is held for a look or a change.
-    promised: OnceLock<Box<Mutex<Promised>>>,
+    cached_distance: OnceLock<Box<Mutex<CachedDistance>>>,
     pub edges: Edges<Record>,
 }
 
@@ -62,14 +62,14 @@ pub(super) const RECORD: usize = std::mem::size_of::<Record>() + 16;
 impl Record {
     pub fn fresh(
         owner: u64,
-        generation: u32,
+        epoch: u32,
         id: StateId,
         from: Option<(State, Via)>,
         kept_by_text: bool,
     ) -> State {
         State(Arc::new(Record {
             owner,
-            generation,
+            epoch,
             id,
             from,
             kept_by_text,
@@ -80,22 +80,22 @@ impl Record {
             distance: AtomicU32::new(UNKNOWN),
             farthest: AtomicU32::new(UNKNOWN),
             forced: OnceLock::new(),
-            promised: OnceLock::new(),
+            cached_distance: OnceLock::new(),
             edges: Edges::default(),
         }))
     }
 
-    /// Its number in a generation, as far as it is known there.
-    pub fn place(&self, generation: u32) -> Option<StateId> {
-        if self.generation == generation {
+    /// Its number in an epoch, as far as it is known there.
+    pub fn place(&self, epoch: u32) -> Option<StateId> {
+        if self.epoch == epoch {
             return Some(self.id);
         }
-        let moved = self.moved[generation as usize & 1].load(Ordering::Acquire);
-        (moved >> 32 == generation as u64).then_some(StateId(moved as u32))
+        let moved = self.moved[epoch as usize & 1].load(Ordering::Acquire);
+        (moved >> 32 == epoch as u64).then_some(StateId(moved as u32))
     }
 
-    pub fn set_place(&self, generation: u32, id: StateId) {
-        self.moved[generation as usize & 1].store((generation as u64) << 32 | id.0 as u64, Ordering::Release);
+    pub fn set_place(&self, epoch: u32, id: StateId) {
+        self.moved[epoch as usize & 1].store((epoch as u64) << 32 | id.0 as u64, Ordering::Release);
     }
 
     pub fn mask(&self) -> Option<&Arc<Mask>> {
@@ -130,12 +130,12 @@ impl Record {
     }
 
     /// What masks of budgets have said of it; `None` where another thread never lets it go, as after a `fork`.
-    pub fn promised(&self) -> Option<MutexGuard<'_, Promised>> {
-        let promised = self.promised.get_or_init(Box::default);
+    pub fn cached_distance(&self) -> Option<MutexGuard<'_, CachedDistance>> {
+        let cached_distance = self.cached_distance.get_or_init(Box::default);
         for _ in 0..PATIENCE {
-            match promised.try_lock() {
-                Ok(promised) => return Some(promised),
-                Err(TryLockError::Poisoned(promised)) => return Some(promised.into_inner()),
+            match cached_distance.try_lock() {
+                Ok(cached_distance) => return Some(cached_distance),
+                Err(TryLockError::Poisoned(cached_distance)) => return Some(cached_distance.into_inner()),
                 Err(TryLockError::WouldBlock) => std::thread::yield_now(),
             }
         }
@@ -143,9 +143,9 @@ impl Record {
     }
 
     /// The way after a token that a mask of a budget allowed, as far as that is kept.
-    pub fn promised_after(&self, token: TokenId) -> Option<Way> {
-        self.promised.get()?;
-        self.promised()?.after(token)
+    pub fn cached_after(&self, token: TokenId) -> Option<Completion> {
+        self.cached_distance.get()?;
+        self.cached_distance()?.after(token)
     }
 
     /// The farthest end after one of its tokens.
@@ -193,37 +193,37 @@ impl State {
     /// Where a token leads, if that was met: no builder is waited for.
     pub(super) fn known_edge(&self, vocab: &Vocabulary, token: TokenId) -> Option<State> {
         let edge = self.0.edge_token(vocab, token);
-        self.0.edges.get(edge).map(State).inspect(|next| self.keep_promise(token, next))
+        self.0.edges.get(edge).map(State).inspect(|next| self.keep_cached(token, next))
     }
 
     /// The same where plain text needs no edges.
     pub fn known_next(&self, vocab: &Vocabulary, token: TokenId) -> Option<State> {
         if self.0.kept_by_text && vocab.is_whole_text(token) {
-            self.keep_promise(token, self);
+            self.keep_cached(token, self);
             return Some(self.clone());
         }
         self.known_edge(vocab, token)
     }
 
     /// What a mask of a budget has said of a token, the state after it keeps.
-    pub(super) fn keep_promise(&self, token: TokenId, next: &State) {
-        if let Some(way) = self.0.promised_after(token) {
+    pub(super) fn keep_cached(&self, token: TokenId, next: &State) {
+        if let Some(way) = self.0.cached_after(token) {
             next.keep_way(way);
         }
     }
 
     /// What was known of the same position in memory that was let go.
     pub(super) fn inherit(&self, before: &State) {
-        let known = before.0.promised.get().and_then(|_| before.0.promised());
-        if let Some(way) = known.and_then(|promised| promised.own()) {
+        let known = before.0.cached_distance.get().and_then(|_| before.0.cached_distance());
+        if let Some(way) = known.and_then(|cached_distance| cached_distance.own()) {
             self.keep_way(way);
         }
     }
 
-    fn keep_way(&self, way: Way) {
+    fn keep_way(&self, way: Completion) {
         self.0.set_distance(length(&way));
-        if let Some(mut promised) = self.0.promised() {
-            promised.shorter(Some(way));
+        if let Some(mut cached_distance) = self.0.cached_distance() {
+            cached_distance.shorter(Some(way));
         }
     }
 
@@ -290,6 +290,6 @@ impl Hash for State {
 
 impl std::fmt::Debug for State {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "State({}.{}.{})", self.0.owner, self.0.generation, self.0.id.0)
+        write!(f, "State({}.{}.{})", self.0.owner, self.0.epoch, self.0.id.0)
     }
 }

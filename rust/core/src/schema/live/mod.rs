@@ -10,10 +10,10 @@
 mod apart;
 mod array;
 pub(crate) mod finite;
-mod glance;
 mod memory;
 pub(crate) mod object;
 pub(crate) mod remains;
+mod syntactic;
 mod violated;
 mod witness;
 

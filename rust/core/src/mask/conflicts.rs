@@ -3,7 +3,7 @@
 //! Two languages that begin alike are walked side by side as long as both live.  A pair of states leads back to itself
 //! under most characters where both are wide (a plain scalar and a comment of YAML), so such a pair is asked for the
 //! few other characters alone, as [`super::charwalk`] does with one language.
-//! Invariant: of the tokens that are text, the same as the walk byte by byte finds ([`lose`]); what is no text is read
+//! Invariant: of the tokens that are text, the same as the walk byte by byte finds ([`lost_by_bytes`]); what is no text is read
 //! by no lexeme that could follow.
 //! Complexity: places of the characters that lead a pair elsewhere, and what is below them; the byte walk takes 10 to
 //! 20 times as long.
@@ -27,7 +27,7 @@ const LOOP_NODES: u32 = 128;
 
 /// `terms`: the language that loses, and the other; `first`: the bytes that both begin with; `chosen`: where both end,
 /// that is the other.
-pub fn beaten(
+pub fn conflicts(
     lexicon: &mut Lexicon,
     vocab: &Vocabulary,
     trie: &Trie,
@@ -45,7 +45,7 @@ pub fn beaten(
         let (Step::Stay(a), Step::Stay(b)) = steps else { continue };
         match vocab.chars().place(child).filter(|_| texts && trie.subtree_size(child) >= TEXTS) {
             Some(at) => walk.below(at, (a, b)),
-            None => lose(walk.lexicon, trie, child, (a, b), chosen, &mut walk.out),
+            None => lost_by_bytes(walk.lexicon, trie, child, (a, b), chosen, &mut walk.out),
         }
     }
     let mut out = walk.out;
@@ -54,7 +54,7 @@ pub fn beaten(
 }
 
 /// The walk byte by byte.
-fn lose(
+fn lost_by_bytes(
     lexicon: &mut Lexicon,
     trie: &Trie,
     node: NodeId,
@@ -67,7 +67,7 @@ fn lose(
     let both = chosen && ends && lexicon.outcome(at.1) != Lexicon::NONE;
     for (&byte, &child) in bytes.iter().zip(nodes) {
         match (lexicon.step(at.0, byte), lexicon.step(at.1, byte)) {
-            (Step::Stay(a), Step::Stay(b)) => lose(lexicon, trie, child, (a, b), chosen, out),
+            (Step::Stay(a), Step::Stay(b)) => lost_by_bytes(lexicon, trie, child, (a, b), chosen, out),
             (Step::Stay(_), _) => {}
             (_, Step::Stay(_)) if ends => out.extend(trie.subtree_tokens(child).iter().map(|t| t.0)),
             (_, Step::Stay(_)) => {}
@@ -279,12 +279,12 @@ mod tests {
             terms.iter().flat_map(|&x| terms.iter().flat_map(move |&y| [(x, y, false), (x, y, true)]))
         {
             let first = ByteSet::of(b"a");
-            let found = beaten(&mut lexicon, &vocab, trie, rest, (x, y), &first, chosen);
+            let found = conflicts(&mut lexicon, &vocab, trie, rest, (x, y), &first, chosen);
             let mut by_bytes = Vec::new();
             let begun = (lexicon.at(Spelling::Raw, x), lexicon.at(Spelling::Raw, y));
             if let (Step::Stay(a), Step::Stay(b)) = (lexicon.step(begun.0, b'a'), lexicon.step(begun.1, b'a'))
             {
-                lose(&mut lexicon, trie, child, (a, b), chosen, &mut by_bytes);
+                lost_by_bytes(&mut lexicon, trie, child, (a, b), chosen, &mut by_bytes);
             }
             by_bytes.sort_unstable();
             lost += by_bytes.len();

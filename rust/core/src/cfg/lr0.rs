@@ -1,8 +1,8 @@
 //! What an item set predicts, but for where its items return to.
 //!
 //! Purpose: the sets of a long text are many, their rules with dots are few (the states of an LR(0) automaton):
-//! predictions, terminals and who hands its returns on to whom are found once for each skeleton.
-//! Complexity: the items of the closure, once for a skeleton.
+//! predictions, terminals and who hands its returns on to whom are found once for each LR(0) core.
+//! Complexity: the items of the closure, once for an LR(0) core.
 
 use indexmap::IndexMap;
 use rustc_hash::FxBuildHasher;
@@ -20,7 +20,7 @@ pub type Places = Box<[(u32, u32)]>;
 pub enum Source {
     /// The items of the set with the dot at `from`; what stands between may be empty.
     Kernel { expansion: u32, from: u32, dot: u32 },
-    /// Predicted with the rule at that place of [`Skeleton::predicted`].
+    /// Predicted with the rule at that place of [`Lr0Core::predicted`].
     Predicted { expansion: u32, rule: u32, dot: u32 },
 }
 
@@ -43,7 +43,7 @@ pub struct Group {
     pub above: Vec<u32>,
 }
 
-pub struct Skeleton {
+pub struct Lr0Core {
     waiting: Box<[(Symbol, Source)]>,
     /// Terminals that may come next, ascending.
     pub terminals: Box<[u32]>,
@@ -51,7 +51,7 @@ pub struct Skeleton {
     pub groups: Box<[Group]>,
 }
 
-/// What is known of a predicted rule while a skeleton is made.
+/// What is known of a predicted rule while an LR(0) core is made.
 #[derive(Default)]
 struct Entry {
     comes_back: bool,
@@ -60,8 +60,8 @@ struct Entry {
     from: Vec<u32>,
 }
 
-impl Skeleton {
-    /// The skeleton, and its bytes with those that the grammar took for rules that were made for it.
+impl Lr0Core {
+    /// The LR(0) core, and its bytes with those that the grammar took for rules that were made for it.
     pub fn new(grammar: &mut Grammar, places: &[(u32, u32)]) -> (Self, usize) {
         let mut waiting: Vec<(Symbol, Source)> = Vec::new();
         let mut entries: IndexMap<u32, Entry, FxBuildHasher> = IndexMap::default();
@@ -98,7 +98,7 @@ impl Skeleton {
         let mut terminals: Vec<u32> = waiting.iter().filter_map(terminal).collect();
         terminals.dedup();
         let (predicted, groups) = grouped(entries);
-        let made = Skeleton { waiting: waiting.into(), terminals: terminals.into(), predicted, groups };
+        let made = Lr0Core { waiting: waiting.into(), terminals: terminals.into(), predicted, groups };
         bytes += made.bytes();
         (made, bytes)
     }

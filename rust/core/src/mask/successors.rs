@@ -24,7 +24,7 @@ use crate::vocab::{NodeId, TokenId, TokenSet, Trie, Vocabulary};
 use crate::work;
 
 /// Tokens after which the positions have one class.
-pub struct Landing {
+pub struct SuccessorClass {
     pub class: DistanceClass,
     /// The least of the tokens.
     pub first: TokenId,
@@ -66,14 +66,17 @@ impl Found {
         self.lists.iter_mut().for_each(|(_, ids)| ids.retain(|&id| !gone.allows(id)));
     }
 
-    pub fn landings(self, vocab: &Vocabulary) -> Vec<Landing> {
-        let shared =
-            self.shared.into_iter().map(|(class, g)| Landing { class, first: g.first, tokens: g.tokens });
+    pub fn successors(self, vocab: &Vocabulary) -> Vec<SuccessorClass> {
+        let shared = self.shared.into_iter().map(|(class, g)| SuccessorClass {
+            class,
+            first: g.first,
+            tokens: g.tokens,
+        });
         let own = self.lists.into_iter().filter_map(|(class, ids)| {
             let first = TokenId(*ids.iter().min()?);
-            Some(Landing { class, first, tokens: Arc::new(Mask::from_ids(ids, vocab.size())) })
+            Some(SuccessorClass { class, first, tokens: Arc::new(Mask::from_ids(ids, vocab.size())) })
         });
-        let mut out: Vec<Landing> = shared.chain(own).collect();
+        let mut out: Vec<SuccessorClass> = shared.chain(own).collect();
         // the frequent tokens first
         out.sort_unstable_by_key(|l| l.first);
         out
@@ -159,12 +162,12 @@ impl<S: ByteAutomaton> Core<S> {
         let (pos, text, vocab) = (stand.pos, self.text(stand), self.vocab.clone());
         let (whole, begun) = unfinished(&text);
         let (Some(plain), true) = (without_escapes(whole), begun.is_empty()) else { return false };
-        let kind = match self.structure.kinds(pos.ctx) {
+        let kind = match self.structure.partition(pos.ctx) {
             Some(kinds) => self.kind_after(kinds, &text),
             None => Lexicon::DEAD,
         };
         let inside = self.inside((pos.lex, kind));
-        let same = Pos { ctx: self.structure.twin(pos.ctx), ..pos };
+        let same = Pos { ctx: self.structure.equivalent(pos.ctx), ..pos };
         let (known, special, ends) = Default::default();
         let odd = vec![0; vocab.mask_words()];
         let mut closed = Closed { stand, text: text.clone(), kind, known, special, ends, odd };
@@ -236,7 +239,7 @@ impl<S: ByteAutomaton> Core<S> {
     fn mark_special(&mut self, plain: &str, inside: &Inside, closed: &mut Closed) {
         let vocab = self.vocab.clone();
         let trie = vocab.trie();
-        for rest in self.structure.special(closed.stand.pos.ctx, plain) {
+        for rest in self.structure.exceptional(closed.stand.pos.ctx, plain) {
             closed.special = true;
             let mut node = Some(Trie::ROOT);
             for &byte in rest.as_bytes() {
@@ -297,10 +300,10 @@ impl<S: ByteAutomaton> Core<S> {
         let (bytes, nodes) = trie.children(node);
         work::spend(bytes.len() as u64);
         for (&byte, &child) in bytes.iter().zip(nodes) {
-            let before = self.structure.closings();
+            let before = self.structure.changes();
             let next = step(&mut self.structure, pos, &mut Vec::new(), byte);
             let begun = next.is_some_and(|next| self.structure.records(next.ctx));
-            if begun || self.structure.closings() != before {
+            if begun || self.structure.changes() != before {
                 closed.odd.allow_all(trie.subtree_tokens(child).iter().map(|t| t.0));
             } else if let Some(next) = next {
                 self.classes_after_close((trie, child), next, closed, found);

@@ -1,11 +1,11 @@
-//! A generation: the memory in which an automaton is built, until it is let go as a whole.
+//! An epoch: the memory in which an automaton is built, until it is let go as a whole.
 //!
 //! All that an automaton has interned and remembered lives in its [`Builder`].  Whoever misses something takes the
 //! builder out of its place, works without holding any lock, and puts it back; a builder that a call left in an
-//! unknown state (a limit, an interrupt, a panic) is not put back: the generation is closed and another begins.
-//! States hold no generation (see [`super::state`]), so a closed one is freed at once.
+//! unknown state (a limit, an interrupt, a panic) is not put back: the epoch is closed and another begins.
+//! States hold no epoch (see [`super::state`]), so a closed one is freed at once.
 //! Invariant: who moves the status from HERE or UNBUILT to TAKEN owns the builder until it puts it back; no lock is
-//! held meanwhile.  After `fork` a builder that another thread had taken never comes back: the generation is known by
+//! held meanwhile.  After `fork` a builder that another thread had taken never comes back: the epoch is known by
 //! its process, and closed.
 //! Complexity: two atomic loads where nothing has to be built.
 
@@ -18,7 +18,7 @@ use super::builder::Builder;
 use super::core::StateId;
 use super::reclaim;
 use super::state::{Record, State};
-use crate::process::{epoch, Process};
+use crate::process::{forks, Process};
 use crate::work::{self, Cut};
 
 /// How long a thread waits for the builder before it looks elsewhere, and whether it is to go on.
@@ -35,9 +35,9 @@ const BUILDING: usize = 0;
 pub(super) const ANY: usize = 1;
 
 /// Builders that threads may have side by side.
-pub(super) const LANES: usize = 4;
+pub(super) const SHARDS: usize = 4;
 
-pub(super) struct Generation {
+pub(super) struct Epoch {
     pub number: u32,
     pub start: State,
     status: AtomicU32,
@@ -49,7 +49,7 @@ pub(super) struct Generation {
     subject: AtomicUsize,
     /// Bytes that the builder held when it was last put back.
     bytes: AtomicUsize,
-    /// Its states then, and the bytes that texts of older generations had brought along.
+    /// Its states then, and the bytes that texts of older epochs had brought along.
     states: AtomicUsize,
     moved: AtomicUsize,
 }
@@ -61,18 +61,18 @@ pub(super) enum Taken {
     None,
     /// Another thread has it.
     Busy,
-    /// The generation has ended: ask the automaton for the next.
+    /// The epoch has ended: ask the automaton for the next.
     Closed,
 }
 
-impl Generation {
+impl Epoch {
     pub fn new(owner: u64, number: u32) -> Self {
-        Generation {
+        Epoch {
             number,
             start: Record::fresh(owner, number, StateId(0), None, false),
             status: AtomicU32::new(UNBUILT),
             builder: AtomicCell::new(None),
-            process: AtomicU32::new(epoch()),
+            process: AtomicU32::new(forks()),
             waiting: AtomicU32::new(0),
             subject: AtomicUsize::new(0),
             bytes: AtomicUsize::new(0),
@@ -97,7 +97,7 @@ impl Generation {
                     self.note(BUILDING);
                     return Taken::None;
                 }
-                TAKEN if self.process.load(Ordering::Relaxed) != epoch() => {
+                TAKEN if self.process.load(Ordering::Relaxed) != forks() => {
                     self.status.store(CLOSED, Ordering::Release);
                     return Taken::Closed;
                 }
@@ -109,7 +109,7 @@ impl Generation {
     }
 
     fn note(&self, subject: usize) {
-        self.process.store(epoch(), Ordering::Relaxed);
+        self.process.store(forks(), Ordering::Relaxed);
         self.subject.store(subject, Ordering::Relaxed);
     }
 
@@ -127,7 +127,7 @@ impl Generation {
     /// Waits a while for the builder to come back; false where it has not.
     pub fn wait(&self) -> Result<bool, Cut> {
         let process = Process::current();
-        let room = process.room(self as *const Self as usize);
+        let room = process.parking_lot(self as *const Self as usize);
         self.waiting.fetch_add(1, Ordering::SeqCst);
         let in_time = room.wait(PATIENCE, || self.status.load(Ordering::SeqCst) == TAKEN);
         self.waiting.fetch_sub(1, Ordering::SeqCst);
@@ -139,11 +139,11 @@ impl Generation {
 
     fn wake(&self) {
         if self.waiting.load(Ordering::SeqCst) > 0 {
-            Process::current().room(self as *const Self as usize).wake();
+            Process::current().parking_lot(self as *const Self as usize).wake();
         }
     }
 
-    /// Puts the builder back, unless the generation was closed meanwhile; `bytes`: where they were counted again.
+    /// Puts the builder back, unless the epoch was closed meanwhile; `bytes`: where they were counted again.
     pub fn put(&self, builder: Box<Builder>, bytes: Option<usize>) {
         if let Some(bytes) = bytes {
             reclaim::recount(&self.bytes, bytes);
@@ -157,7 +157,7 @@ impl Generation {
         self.wake();
     }
 
-    /// Ends the generation; a builder that is at work is dropped by whoever has it.
+    /// Ends the epoch; a builder that is at work is dropped by whoever has it.
     pub fn close(&self) {
         if self.status.swap(CLOSED, Ordering::SeqCst) == HERE {
             self.drop_builder();
@@ -184,7 +184,7 @@ impl Generation {
         true
     }
 
-    /// Its states, and the bytes that texts of older generations brought along.
+    /// Its states, and the bytes that texts of older epochs brought along.
     pub fn counts(&self) -> (usize, usize) {
         (self.states.load(Ordering::Relaxed), self.moved.load(Ordering::Relaxed))
     }
@@ -195,7 +195,7 @@ impl Generation {
     }
 }
 
-impl Drop for Generation {
+impl Drop for Epoch {
     fn drop(&mut self) {
         self.close();
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use proptest::prelude::*;
 
 use super::core::{Core, DistanceClass, Engine};
-use super::landings::Found;
+use super::successors::Found;
 use crate::json::JsonMachine;
 use crate::schema::Schema;
 use crate::vocab::{TokenId, Trie, Vocabulary};
@@ -69,11 +69,11 @@ const SCHEMAS: [&str; 18] = [
 
 fn by_token(core: &Core<JsonMachine>, found: Found) -> BTreeMap<u32, DistanceClass> {
     let mut out = BTreeMap::new();
-    for landing in found.landings(&core.vocab) {
-        let ids = landing.tokens.ids(core.vocab.mask_words());
-        assert_eq!(ids.first(), Some(&landing.first.0));
+    for successor in found.successors(&core.vocab) {
+        let ids = successor.tokens.ids(core.vocab.mask_words());
+        assert_eq!(ids.first(), Some(&successor.first.0));
         for id in ids {
-            assert_eq!(out.insert(id, landing.class), None, "{id} twice");
+            assert_eq!(out.insert(id, successor.class), None, "{id} twice");
         }
     }
     out

@@ -1,4 +1,4 @@
-//! Satisfiability seen at a glance: from the text of a schema, without building what it says.
+//! Satisfiability by a syntactic check: from the text of a schema, without building what it says.
 //!
 //! Most properties are like that, and most are never written; those that are are compiled then.
 //! Invariant: what is told to be live is (the value is named beside each keyword); what isn't is looked into. Of
@@ -28,10 +28,10 @@ impl Schema {
     }
 
     pub(in crate::schema) fn plainly_live(&self, node: JsonNodeId) -> bool {
-        self.glance(node, &mut LOOKS.clone())
+        self.syntactic(node, &mut LOOKS.clone())
     }
 
-    fn glance(&self, node: JsonNodeId, looks: &mut usize) -> bool {
+    fn syntactic(&self, node: JsonNodeId, looks: &mut usize) -> bool {
         if !look(looks) {
             return false;
         }
@@ -53,9 +53,9 @@ impl Schema {
             }
             let (count, some) = match keyword {
                 "$ref" => (&mut wholes, self.target_is_live(node, value, looks)),
-                "anyOf" => (&mut wholes, self.doc.items(value).iter().any(|&n| self.glance(n, looks))),
+                "anyOf" => (&mut wholes, self.doc.items(value).iter().any(|&n| self.syntactic(n, looks))),
                 "allOf" => {
-                    (&mut wholes, matches!(*self.doc.items(value), [only] if self.glance(only, looks)))
+                    (&mut wholes, matches!(*self.doc.items(value), [only] if self.syntactic(only, looks)))
                 }
                 // the empty object, the empty array, any value of another type
                 "properties"
@@ -87,7 +87,7 @@ impl Schema {
 
     fn target_is_live(&self, node: JsonNodeId, value: JsonNodeId, looks: &mut usize) -> bool {
         match self.reference(node, "$ref", value) {
-            Ok(target) => target.is_none_or(|target| self.glance(target, looks)),
+            Ok(target) => target.is_none_or(|target| self.syntactic(target, looks)),
             // told when it is compiled
             Err(_) => false,
         }
@@ -109,7 +109,7 @@ impl Schema {
         let names = self.doc.items(value);
         names.is_empty()
             || self.doc.key(node, "patternProperties").is_none()
-                && names.iter().all(|&name| of(name).is_some_and(|schema| self.glance(schema, looks)))
+                && names.iter().all(|&name| of(name).is_some_and(|schema| self.syntactic(schema, looks)))
     }
 
     /// An array of as many equal items: each has one schema, and none must differ from another.
@@ -122,7 +122,7 @@ impl Schema {
         };
         let more = ["prefixItems", "additionalItems", "uniqueItems"];
         few && more.iter().all(|keyword| self.doc.key(node, keyword).is_none())
-            && self.doc.key(node, "items").is_none_or(|items| self.glance(items, looks))
+            && self.doc.key(node, "items").is_none_or(|items| self.syntactic(items, looks))
     }
 }
 

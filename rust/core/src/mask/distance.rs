@@ -1,13 +1,13 @@
 //! How far the end is: the tokens of a short completion, and what a budget of tokens leaves of a mask.
 //!
 //! Invariant: a distance falls by at least one a token for whoever follows its way; and what a mask of a budget has
-//! allowed can be finished within it, whatever memory was let go since (see [`Promised`]).
+//! allowed can be finished within it, whatever memory was let go since (see [`CachedDistance`]).
 //! Complexity: what lies on a way is remembered by its class, so that a long text pays for what is new in it.
 
 use std::sync::Arc;
 
 use super::builder::Builder;
-use super::completion::{length, Ends, Groups, Link, Promised, Way, FAR};
+use super::completion::{length, CachedDistance, Completion, Ends, Groups, Link, FAR};
 use super::core::{tokens_of, DistanceClass, StateId};
 use super::row::Mask;
 use super::state::State;
@@ -44,10 +44,10 @@ impl Builder {
     }
 
     /// The shortest way that was ever known of a state.
-    fn shortest(&mut self, s: &State, here: &State, within: u32) -> Result<Option<Way>> {
+    fn shortest(&mut self, s: &State, here: &State, within: u32) -> Result<Option<Completion>> {
         let found = self.way(here.0.id, within)?;
-        Ok(match s.0.promised() {
-            Some(mut promised) => promised.shorter(found),
+        Ok(match s.0.cached_distance() {
+            Some(mut cached_distance) => cached_distance.shorter(found),
             None => found,
         })
     }
@@ -58,7 +58,7 @@ impl Builder {
     }
 
     /// A way to an end, `None` when none is known.
-    fn way(&mut self, s: StateId, within: u32) -> Result<Option<Way>> {
+    fn way(&mut self, s: StateId, within: u32) -> Result<Option<Completion>> {
         if self.engine.accepting(s) {
             return Ok(Some(None));
         }
@@ -93,7 +93,12 @@ impl Builder {
     }
 
     /// Remembers a way at each of its positions, but for those that know one as short; the way of the first.
-    fn remember_way(&mut self, tokens: &[TokenId], classes: &[Option<DistanceClass>], beyond: Way) -> Way {
+    fn remember_way(
+        &mut self,
+        tokens: &[TokenId],
+        classes: &[Option<DistanceClass>],
+        beyond: Completion,
+    ) -> Completion {
         let mut way = beyond;
         for (&token, class) in tokens.iter().zip(classes).rev() {
             let left = length(&way) + 1;
@@ -149,7 +154,7 @@ impl Builder {
 
     /// The beginning of a way that leads to a position whose distance is known already, and that distance: in a
     /// long document only the lexeme at hand is new, and what follows it need not be cut into tokens again.
-    fn until_known(&mut self, s: StateId, way: Vec<Piece>) -> (Vec<Piece>, Way) {
+    fn until_known(&mut self, s: StateId, way: Vec<Piece>) -> (Vec<Piece>, Completion) {
         let [Piece::Bytes(text)] = &way[..] else { return (way, None) };
         if text.len() <= SHORT_WAY {
             return (way, None);
@@ -185,7 +190,7 @@ impl Builder {
         let here = self.here(s)?;
         // budgets of one size share their answers
         let within = budget.checked_next_power_of_two().unwrap_or(FAR).max(256);
-        let known = s.0.promised().and_then(|promised| promised.ends.clone());
+        let known = s.0.cached_distance().and_then(|cached_distance| cached_distance.ends.clone());
         let known = known.filter(|(sought, _)| *sought >= within);
         let ends = match known {
             Some((_, ends)) => ends,
@@ -194,12 +199,15 @@ impl Builder {
         here.0.set_farthest(ends.farthest);
         s.0.set_farthest(ends.farthest);
         if budget <= ends.farthest.saturating_add(NEAR) {
-            let promised = s.0.promised();
-            let lacks =
-                |promised: &Promised| promised.ends.as_ref().is_none_or(|(sought, _)| *sought < within);
-            if let Some(mut promised) = promised.filter(|promised| lacks(promised)) {
+            let cached_distance = s.0.cached_distance();
+            let lacks = |cached_distance: &CachedDistance| {
+                cached_distance.ends.as_ref().is_none_or(|(sought, _)| *sought < within)
+            };
+            if let Some(mut cached_distance) =
+                cached_distance.filter(|cached_distance| lacks(cached_distance))
+            {
                 self.published += ends.bytes();
-                promised.ends = Some((within, ends.clone()));
+                cached_distance.ends = Some((within, ends.clone()));
             }
         }
         if budget > ends.farthest {
@@ -221,7 +229,7 @@ impl Builder {
     }
 
     /// A way to an end after a token; no record is made: a hundred thousand states and edges are not worth keeping.
-    fn way_after(&mut self, s: StateId, token: TokenId, within: u32) -> Result<Option<Way>> {
+    fn way_after(&mut self, s: StateId, token: TokenId, within: u32) -> Result<Option<Completion>> {
         match self.follow(s, token) {
             Some(next) => self.way(next, within),
             None => Ok(None),
@@ -240,15 +248,15 @@ impl Builder {
         let after = self.engine.classes_after(s);
         let most = self.engine.terms() + MOST_TERMS;
         let mut found = Groups::default();
-        for landing in after {
-            let known = self.ways.known.get(&landing.class).cloned();
+        for successor in after {
+            let known = self.ways.known.get(&successor.class).cloned();
             let way = match known {
                 Some(way) => way,
                 // too far, which is safe; the frequent tokens were tried
                 None if self.ways.known.len() > room || self.engine.terms() > most => None,
-                None => self.way_after(s, landing.first, within)?,
+                None => self.way_after(s, successor.first, within)?,
             };
-            found.add(way, landing.tokens);
+            found.add(way, successor.tokens);
         }
         for token in self.engine.specials(s) {
             if !(accepting && self.vocab.is_eos(token)) {
