@@ -18,7 +18,7 @@ Example:
 from __future__ import annotations
 
 from tokenform.frontends.structural_tag import structural_tag
-from tokenform.frontends.tools import ToolCallStream, ToolFormat, detect_format
+from tokenform.frontends.tools import ToolCallStream, ToolFormat, detect_format, mcp_tools
 from tokenform.frontends.tools.layout import (
     Either,
     Elements,
@@ -50,5 +50,6 @@ __all__ = [
     "ToolFormat",
     "Wire",
     "detect_format",
+    "mcp_tools",
     "structural_tag",
 ]

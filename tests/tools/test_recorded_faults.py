@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import random
 from typing import Any
 
 import pytest
@@ -12,7 +10,6 @@ import tokenform as tf
 from tokenform.errors import ToolError
 from tokenform.frontends.tools import FORMATS, ToolCalls, ToolCallStream, parse_tool_calls
 from tokenform.frontends.tools.judge import byte_vocabulary
-from tokenform.frontends.tools.layout import Elements, MarkedArguments, Tagged
 from tokenform.frontends.tools.shown import written_call
 
 
@@ -142,51 +139,6 @@ def test_a_call_without_arguments() -> None:
 def test_a_closer_in_a_json_string_is_text() -> None:
     text = '<tool_call>\n{"name": "search", "arguments": {"query": "</tool_call>"}}\n</tool_call>'
     assert pairs(read(text, "hermes")) == [("search", {"query": "</tool_call>"})]
-
-
-def _texts(parts: Any) -> list[str]:
-    """The texts of a layout's markers."""
-    found: list[str] = []
-    for part in parts:
-        if isinstance(part, str):
-            found.append(part)
-        elif isinstance(part, Tagged):
-            found += [
-                part.before + "s" + part.middle,
-                part.before + "n" + part.middle,
-                part.after,
-                part.close,
-            ]
-        elif isinstance(part, MarkedArguments):
-            found += [part.opened, part.closed]
-        elif isinstance(part, Elements):
-            found += [part.member.replace("{name}", "s"), part.close.replace("{name}", "s"), part.marker]
-    return found
-
-
-MARKERS = {
-    name: [m for m in (form.wire.opener, *form.special, *_texts(form.wire.call)) if m.strip()]
-    for name, form in FORMATS.items()
-}
-
-
-@pytest.mark.parametrize("name", sorted(FORMATS))
-def test_values_with_markers_inside_are_written_and_read_or_refused(name: str) -> None:
-    """Byte for byte; what can't be read back is refused before a token of it is written."""
-    draws, kept = random.Random(name), 0
-    tools = [tool("edit", "s", s="string", n="integer")]
-    grammar = tf.tools(tools, format=name, tool_choice="edit", parallel=False, reasoning="none")
-    automaton = grammar.core.compile(byte_vocabulary())
-    frame = written_call("edit", {"s": "a0z"}, FORMATS[name])
-    for _ in range(60):
-        pieces = [draws.choice([*MARKERS[name], "x", " y", "\n", "<"]) for _ in range(draws.randrange(1, 5))]
-        value = "a" + "".join(pieces) + "z"
-        inside = json.dumps(value, ensure_ascii=False)[1:-1] if '"a0z"' in frame else value
-        text = frame.replace("a0z", inside)
-        if automaton.matches(text.encode()):
-            kept += 1
-            assert grammar.parse(text)[0].arguments["s"] == value, text
-    assert kept
 
 
 @pytest.mark.parametrize("name", ["qwen3_coder", "minimax", "seed_oss"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from tokenform.frontends.tools import FORMATS, tools
 from tokenform.frontends.tools.judge import byte_vocabulary
 
+from .written import values
 from .written.rows import TOOLS, Row, good, outcome, rows, streamed_alike
 from .written.writers import WRITERS
 
@@ -47,3 +49,11 @@ def test_the_grammar_takes_what_the_template_writes(name: str) -> None:
                 )
                 automata[key] = grammar.core.compile(byte_vocabulary())
             assert automata[key].matches(row.output.encode()), row.output
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_values_with_markers_inside_are_written_and_read_or_refused(name: str) -> None:
+    """Byte for byte; what can't be read back is refused before a token of it is written."""
+    draws, own = random.Random(name), values.own_markers(WRITERS[name])
+    fates = [values.fate(name, values.value(draws, own), draws.random() < 0.5) for _ in range(20)]
+    assert "kept" in fates and "changed" not in fates

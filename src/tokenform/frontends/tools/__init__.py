@@ -13,6 +13,7 @@ from tokenform.frontends.tools.detect import detect_format
 from tokenform.frontends.tools.formats import FORMATS, find_format
 from tokenform.frontends.tools.grammar import tool_shape
 from tokenform.frontends.tools.layout import Format
+from tokenform.frontends.tools.mcp import mcp_tools
 from tokenform.frontends.tools.reader import parse_tool_calls
 from tokenform.frontends.tools.response_template import response_format
 from tokenform.frontends.tools.shape import Shape
@@ -35,6 +36,7 @@ __all__ = [
     "find_format",
     "find_marks",
     "marks_of_format",
+    "mcp_tools",
     "parse_tool_calls",
     "read_tools",
     "response_format",

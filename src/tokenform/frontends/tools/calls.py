@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tokenform.frontends.tools.definitions import Tool
+from tokenform.frontends.tools.mcp import is_result, result_text
 
 
 @dataclass(frozen=True)
@@ -32,7 +33,10 @@ class ToolCall:
         return self.tool.instance(self.arguments) if self.tool else self.arguments
 
     def __call__(self) -> Any:
-        """Call the function that the tool was made from; ToolError where there is none."""
+        """Call the function that the tool was made from; ToolError where there is none.
+
+        Of an asynchronous function, and of a tool of an MCP session, the result is awaited: `await call()`.
+        """
         if self.tool is None:
             from tokenform.errors import ToolError
 
@@ -45,7 +49,9 @@ class ToolCall:
         return {"id": self.id, "type": "function", "function": {"name": self.name, "arguments": arguments}}
 
     def answer(self, content: Any) -> dict[str, Any]:
-        """The message that answers this call; what is no text is written as JSON."""
+        """The message that answers this call: a text, a result of an MCP session, or what JSON can write."""
+        if is_result(content):
+            content = result_text(content)
         text = content if isinstance(content, str) else json.dumps(content, ensure_ascii=False, default=str)
         return {"role": "tool", "tool_call_id": self.id, "name": self.name, "content": text}
 

@@ -14,10 +14,10 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Any, Literal
+from typing import Any, Literal, overload
 
 from tokenform import _core
 from tokenform.errors import OptionError, TokenformError
@@ -37,6 +37,7 @@ from tokenform.frontends.tools.definitions import (
 from tokenform.frontends.tools.formats import find_format
 from tokenform.frontends.tools.grammar import tool_shape
 from tokenform.frontends.tools.layout import Format
+from tokenform.frontends.tools.mcp import ToolSession, is_session, mcp_tools
 from tokenform.frontends.tools.reader import parse_tool_calls
 from tokenform.frontends.tools.shape import (
     AnyOrder,
@@ -63,8 +64,27 @@ Items = list["Form | str"]
 _NO_WORD_BEFORE: Language = {"regex": r"(?s)(?:.*\W)?", "dialect": "python"}
 
 
+@overload
+def tools(tools: ToolSession, *, format: Any, **options: Any) -> Awaitable[Grammar]: ...
+
+
+@overload
 def tools(
     tools: Iterable[ToolLike],
+    *,
+    format: Any,
+    tool_choice: Any = ...,
+    parallel: bool | int = ...,
+    strict: bool = ...,
+    reasoning: Reasoning = ...,
+    prompt: str | None = ...,
+    json_options: Mapping[str, str] | None = ...,
+    on_bad_tool: Literal["raise", "any", "omit"] | None = ...,
+) -> Grammar: ...
+
+
+def tools(
+    tools: Any,
     *,
     format: Any,
     tool_choice: Any = "auto",
@@ -74,10 +94,12 @@ def tools(
     prompt: str | None = None,
     json_options: Mapping[str, str] | None = None,
     on_bad_tool: Literal["raise", "any", "omit"] | None = None,
-) -> Grammar:
+) -> Any:
     """The grammar of a model's turn that may call tools; `parse` reads a text as `ToolCalls`.
 
     Args:
+        tools: as for `tool_shape`; or a session of the Model Context Protocol, and then the grammar is
+            awaited (`await tf.tools(session, ...)`), and each of its calls too (`await call()`).
         json_options: how JSON is written: `order`, `whitespace`, `numbers`, `strings` of `json_schema`;
             `unsupported="report"` is `on_bad_tool="any"`.
         on_bad_tool: a tool whose parameters can't be read, or not be kept in this format: "raise" an error
@@ -85,6 +107,10 @@ def tools(
             why.  Prompts show the parameters as they were given.
     The others, and the errors, are those of `tool_shape`.
     """
+    if is_session(tools):
+        more = {"tool_choice": tool_choice, "parallel": parallel, "strict": strict, "reasoning": reasoning}
+        more |= {"prompt": prompt, "json_options": json_options, "on_bad_tool": on_bad_tool}
+        return _of_session(tools, format=format, **more)
     form, told = find_format(format), dict(json_options or {})
     bad = _on_bad_tool(on_bad_tool, told.pop("unsupported", "refuse"))
     # what is made on the way is gone before collections go on
@@ -129,6 +155,10 @@ def tools(
         source=source,
         tools=definitions,
     )
+
+
+async def _of_session(session: ToolSession, **options: Any) -> Grammar:
+    return tools(await mcp_tools(session), **options)
 
 
 def _put_together(
