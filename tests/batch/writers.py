@@ -22,6 +22,7 @@ class Text:
     logprob: float = -1.0
     value: Any = None
     reason: str = "end"
+    reasoning: str | None = None
     cut: tuple[str, ...] = ()
 
 

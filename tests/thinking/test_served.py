@@ -268,3 +268,16 @@ def test_a_model_without_a_template_for_tools_names_the_option(served):
         else:
             (call,) = answer.json()["choices"][0]["message"]["tool_calls"]
             assert json.loads(call["function"]["arguments"]) == {"city": "Oslo"}
+
+
+def test_a_model_reads_the_schema_where_a_request_says_so(served):
+    one = served("own")
+    one.says('{"answer": 4}')
+    read = []
+    for shown in ({}, {"show_schema": False}, {"show_schema": True}):
+        answer = one.openai.chat.completions.create(
+            model="it", messages=ASKED, max_tokens=200, response_format=FORM, extra_body=shown
+        )
+        assert answer.choices[0].message.content == '{"answer": 4}'
+        read.append(answer.usage.prompt_tokens)
+    assert read[0] == read[1] < read[2]

@@ -80,6 +80,7 @@ class Written:
     tokens: Sequence[int]
     logprob: float | None = None
     reason: str = "end"
+    reasoning: str | None = None
 
     @property
     def cut(self) -> list[str]:
@@ -135,14 +136,13 @@ class EndpointWriter:
         wrong = ""
         for attempt in range(self._endpoint.tries):
             body = {**drawing, **asked, "seed": (seed + attempt) % (1 << 31)}
-            text, tokens, reason = self._answer(prompt, body)
-            wrong = _fault(judge, text, reason)
+            written = self._answer(prompt, body)
+            wrong = _fault(judge, written.text, written.reason)
             if not wrong:
-                return Written(text, range(tokens), reason="length" if reason == "length" else "end")
+                return written
         raise SamplingError(f"{self._endpoint} wrote no valid text in {self._endpoint.tries} tries: {wrong}.")
 
-    def _answer(self, prompt: Any, body: dict[str, Any]) -> tuple[str, int, str]:
-        """The text, its number of tokens, and why it ended."""
+    def _answer(self, prompt: Any, body: dict[str, Any]) -> Written:
         openai = self._openai
         messages: Any = [{"role": "user", "content": prompt}] if isinstance(prompt, str) else prompt
         known = {name: body.pop(name) for name in ("max_tokens", "temperature", "top_p", "seed")}
@@ -156,8 +156,11 @@ class EndpointWriter:
             raise ModelError(f"{self._endpoint} can't be used: {_said(error)}.") from error
         if not answer.choices:
             raise SamplingError(f"{self._endpoint} gave no text.")
-        usage = 0 if answer.usage is None else answer.usage.completion_tokens
-        return answer.choices[0].message.content or "", usage, str(answer.choices[0].finish_reason)
+        tokens = 0 if answer.usage is None else answer.usage.completion_tokens
+        (choice, *_), message = answer.choices, answer.choices[0].message
+        thought = getattr(message, "reasoning_content", None) or getattr(message, "reasoning", None)
+        reason = "length" if choice.finish_reason == "length" else "end"
+        return Written(message.content or "", range(tokens), reason=reason, reasoning=thought)
 
     def _name(self) -> str:
         with self._naming:

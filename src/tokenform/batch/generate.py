@@ -106,12 +106,12 @@ class Generate:
         self.constraint()  # refused here, not in a worker
 
     @property
-    def outputs(self) -> tuple[str, str, str, str, str, str]:
+    def outputs(self) -> tuple[str, str, str, str, str, str, str]:
         """The columns that are written."""
         name = self.output
-        added = ("error", "logprob", "tokens", "reason", "cut")
-        error, logprob, tokens, reason, cut = (f"{name}_{one}" for one in added)
-        return name, error, logprob, tokens, reason, cut
+        added = ("error", "logprob", "tokens", "reason", "cut", "reasoning")
+        error, logprob, tokens, reason, cut, reasoning = (f"{name}_{one}" for one in added)
+        return name, error, logprob, tokens, reason, cut, reasoning
 
     def constraint(self) -> Any:
         """The constraint of rows that have none of their own; made once a process."""
@@ -141,7 +141,8 @@ class Generate:
         Returns:
             The same columns and those of `outputs`: texts (None where a row has none), what was wrong (None:
             nothing), float64 log-probabilities (NaN where unknown), int64 numbers of tokens, why texts ended
-            (`Result.reason`), and what `max_tokens` made of them: None, or `Result.cut` as JSON text.
+            (`Result.reason`), what `max_tokens` made of them: None, or `Result.cut` as JSON text; and their
+            thoughts.
         """
         columns = {name: list(values) for name, values in batch.items()}
         count = len(next(iter(columns.values()), []))
@@ -162,8 +163,8 @@ class Generate:
         """Write the texts of rows.
 
         Returns:
-            For each row {"text", "logprob", "tokens", "ended", "cut"}, or {"error", "reason"}: a class and
-            its words.
+            For each row {"text", "logprob", "tokens", "ended", "cut", "reasoning"}, or {"error", "reason"}:
+            a class and its words.
         """
         done: list[dict[str, Any]] = [{} for _ in rows]
         asked: list[tuple[int, Request]] = []
@@ -245,7 +246,7 @@ class Generate:
         return {"error": type(error).__name__, "reason": f"{error}{place}"}
 
     def _columns(self, done: list[dict[str, Any]]) -> dict[str, Any]:
-        text, error, logprob, tokens, reason, cut = self.outputs
+        text, error, logprob, tokens, reason, cut, reasoning = self.outputs
         said = [f"{one['error']}: {one['reason']}" if "error" in one else None for one in done]
         return {
             text: _objects([one.get("text") for one in done]),
@@ -254,6 +255,7 @@ class Generate:
             tokens: np.array([one.get("tokens") or 0 for one in done], np.int64),
             reason: _objects([one.get("ended") for one in done]),
             cut: _objects([one.get("cut") for one in done]),
+            reasoning: _objects([one.get("reasoning") for one in done]),
         }
 
     def __getstate__(self) -> dict[str, Any]:
@@ -271,7 +273,7 @@ class Generate:
 def _described(result: Any) -> dict[str, Any]:
     cut = json.dumps(result.cut) if result.reason == "length" else None
     said = {"text": result.text, "logprob": result.logprob, "tokens": len(result.tokens)}
-    return {**said, "ended": result.reason, "cut": cut}
+    return {**said, "ended": result.reason, "cut": cut, "reasoning": result.reasoning}
 
 
 def _number(value: float | None) -> float:

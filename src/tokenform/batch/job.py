@@ -297,9 +297,10 @@ def _lay_out(todo: _Input, journal: Journal, generate: Generate, output: Path, b
                 aside.append({"id": key, "error": said["error"], "reason": said["reason"], "row": row})
                 continue
             counts["written"] += 1
-            text, _, logprob, tokens, reason, cut = generate.outputs
+            text, _, logprob, tokens, reason, cut, reasoning = generate.outputs
             told = {text: said["text"], logprob: said["logprob"], tokens: said["tokens"]}
-            yield {**row, **told, reason: said.get("ended"), cut: said.get("cut")}
+            told |= {reason: said.get("ended"), cut: said.get("cut"), reasoning: said.get("reasoning")}
+            yield {**row, **told}
 
     write_table(output, rows())
     errors = output.with_name(f"{output.stem}.errors.jsonl")

@@ -88,7 +88,7 @@ class Engine:
             wanted = read()
             told: Any = {"thinking": wanted.asked.thinking, "chat_options": wanted.chat_options}
             with self._prompt_of(wanted):
-                return len(self.generator.prompt_ids(wanted.prompt, wanted.grammar, **told))
+                return len(self.generator.prompt_ids(self._shown(wanted), wanted.grammar, **told))
 
         async with self._compiling:
             return await asyncio.to_thread(count)
@@ -138,10 +138,15 @@ class Engine:
         except ModelError as error:  # nothing has run: the model's template refuses these messages
             raise Refused(str(error), code="unreadable_prompt", param="/messages") from error
 
+    def _shown(self, wanted: Wanted) -> Any:
+        """The prompt, with the schema shown or not, as the request says."""
+        (prompt,) = self.generator.framed([wanted.prompt], None, None, wanted.show_schema)
+        return prompt
+
     def _begun(self, wanted: Wanted, key: Key, tell: Callable[[Piece], None]) -> Job:
         most = max(key.tokens // wanted.n, 1)
         return self.scheduler.submit(
-            wanted.prompt,
+            self._shown(wanted),
             wanted.grammar,
             n=wanted.n,
             seed=wanted.seed,

@@ -133,6 +133,7 @@ class Constrained(Sampling):
     guided_whitespace_pattern: Literal[None] = None
     guided_decoding_backend: str | None = None
     chat_template_kwargs: dict[str, Any] | None = None
+    show_schema: bool | None = None
 
 
 def vars_of(local: Local) -> dict[str, Any]:

@@ -79,6 +79,7 @@ def read_wanted(
         drafter=drafter,
         asked=asked or Asked(),
         chat_options=template_options(body.chat_template_kwargs, render),
+        show_schema=body.show_schema,
         confidence=_confidence(body.confidence, final is not None and turn is None),
         report=bool(body.report),
     )

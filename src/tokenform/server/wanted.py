@@ -27,6 +27,7 @@ class Wanted:
         drafter: guesses tokens; None: the server's own does.
         asked: the thought that comes before the text.
         chat_options: what the chat template is told.
+        show_schema: whether the model reads the schema; None: as the server's generator has it.
         confidence: the values of the document whose probabilities are told: all, or those at JSON Pointers.
         report: what speculation did is told.
     """
@@ -45,5 +46,6 @@ class Wanted:
     drafter: Any = None
     asked: Asked = field(default_factory=Asked)
     chat_options: dict[str, Any] = field(default_factory=dict)
+    show_schema: bool | None = None
     confidence: bool | list[str] = False
     report: bool = False

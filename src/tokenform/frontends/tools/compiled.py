@@ -65,7 +65,18 @@ _NO_WORD_BEFORE: Language = {"regex": r"(?s)(?:.*\W)?", "dialect": "python"}
 
 
 @overload
-def tools(tools: ToolSession, *, format: Any, **options: Any) -> Awaitable[Grammar]: ...
+def tools(
+    tools: ToolSession,
+    *,
+    format: Any,
+    tool_choice: Any = ...,
+    parallel: bool | int = ...,
+    strict: bool = ...,
+    reasoning: Reasoning = ...,
+    prompt: str | None = ...,
+    json_options: Mapping[str, str] | None = ...,
+    on_bad_tool: Literal["raise", "any", "omit"] | None = ...,
+) -> Awaitable[Grammar]: ...
 
 
 @overload

@@ -164,11 +164,11 @@ def _choices(source: str) -> Grammar:
     return choice([line for line in source.split("\n") if line])
 
 
-def _tools(source: str, **options: str) -> Grammar:
+def _tools(source: str, **options: Any) -> Grammar:
     listed = read_json(source, name="the tools", kind=OptionError)
     if not isinstance(listed, list):
         raise OptionError("tools are a JSON array of definitions.")
-    return tools(listed, **options)  # type: ignore[arg-type]
+    return tools(listed, **options)
 
 
 _MAKERS: dict[str, Any] = {
