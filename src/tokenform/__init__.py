@@ -22,7 +22,7 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from tokenform import combinators, engine, samplers, tool_formats
-    from tokenform.decoding import Local, Result, Stats
+    from tokenform.decoding import Local, Reason, Result, Stats
     from tokenform.decoding.aligned import AWRS, CARS, MCMC, SMC, ASAp, Beam
     from tokenform.decoding.debug import debug
     from tokenform.decoding.likelihood import feasible_mass, logprob
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from tokenform.integrations.program import Program, gen, said, select
 
 _NAMES = {
-    "tokenform.decoding": ("Local", "Result", "Stats"),
+    "tokenform.decoding": ("Local", "Reason", "Result", "Stats"),
     "tokenform.decoding.aligned": ("ASAp", "AWRS", "Beam", "CARS", "MCMC", "SMC"),
     "tokenform.decoding.debug": ("debug",),
     "tokenform.decoding.likelihood": ("feasible_mass", "logprob"),
@@ -87,6 +87,7 @@ __all__ = [
     "Grammar",
     "Local",
     "Program",
+    "Reason",
     "Result",
     "TokenformError",
     "Vocabulary",

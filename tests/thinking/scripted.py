@@ -104,11 +104,13 @@ class Scripted(torch.nn.Module):
         tokenizer: of the model.
         turns: what it would write after `begins`, whole turns with their thoughts.
         begins: what the prompt has before a turn.
+        everywhere: it has logits at each place of a text, as drafts need; else at the last alone, in less time.
     """
 
     tokenizer: Any
     turns: list[str]
     begins: str = "<|im_start|>assistant\n"
+    everywhere: bool = False
 
     def __post_init__(self) -> None:
         super().__init__()
@@ -127,8 +129,9 @@ class Scripted(torch.nn.Module):
         rows = []
         for number, ids in enumerate(input_ids):
             seen = ids if attention_mask is None else ids[attention_mask[number].bool()]
-            row = torch.stack([self._logits(seen[: end + 1].tolist()) for end in range(len(seen))][-1:])
-            padding = row.new_zeros(len(ids) - 1, self.size)
+            first = 0 if self.everywhere else len(seen) - 1
+            row = torch.stack([self._logits(seen[: end + 1].tolist()) for end in range(first, len(seen))])
+            padding = row.new_zeros(len(ids) - len(row), self.size)
             rows.append(torch.cat([padding, row]))
         return SimpleNamespace(logits=torch.stack(rows), past_key_values=None)
 

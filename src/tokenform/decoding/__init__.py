@@ -5,8 +5,9 @@ from __future__ import annotations
 from tokenform.errors import extras
 
 with extras():
+    from tokenform.decoding.aloud import Reason
     from tokenform.decoding.generator import Generator
     from tokenform.decoding.results import Estimates, Result, Stats
     from tokenform.decoding.samplers import Local
 
-__all__ = ["Estimates", "Generator", "Local", "Result", "Stats"]
+__all__ = ["Estimates", "Generator", "Local", "Reason", "Result", "Stats"]

@@ -22,12 +22,15 @@ from tokenform.decoding.mixing import Mixing
 from tokenform.decoding.row import Row
 from tokenform.decoding.samplers.local import Local
 from tokenform.decoding.speculative.backbone import Backbone
+from tokenform.decoding.speculative.drafters.base import Nothing
+from tokenform.decoding.speculative.live import Live
 from tokenform.decoding.speculative.matching import DeviceDraws
 from tokenform.decoding.speculative.policies import Controller, Policy
 from tokenform.decoding.speculative.report import Report
 from tokenform.decoding.speculative.request import Output, Request
 from tokenform.decoding.speculative.speculator import Moved, Speculator
 from tokenform.decoding.speculative.targets import Penalties
+from tokenform.decoding.speculative.tree import DraftTree
 from tokenform.decoding.speculative.verifiers import Verifier
 from tokenform.decoding.thinking import Lead
 from tokenform.engine import Vocabulary, tokenizers
@@ -165,13 +168,15 @@ class Decoder(Speculator):
         if not self._inner:
             return [Step(*one) for one in moved]
         rows = {inner: number for number, inner in self._inner.items()}
-        return [self._told(rows.get(one.number, one.number), one) for one in moved]
+        told = [self._told(rows.get(one.number, one.number), one) for one in moved]
+        return told + self._bound()
 
     def _told(self, number: int, moved: Moved) -> Step:
         output, row = moved.output, self._led.get(number)
         if row is None:
             if output.done and self._inner.pop(number, None) is not None:
                 output.report.add(self._spent.pop(number, Report()))
+                self.drop(moved.number)
             return Step(number, *moved[1:])
         try:
             return self._before(number, row, moved)
@@ -180,14 +185,14 @@ class Decoder(Speculator):
             output.done, output.reason = True, "error"
             if moved.number in self._live:
                 super().cancel(moved.number)
-            return self._given_up(number, row, output)
+            return self._given_up(number, row, moved)
 
     def _before(self, number: int, row: Row, moved: Moved) -> Step:
         """What a step did for what is written before a row's text."""
         lead, output = row.lead, moved.output
         assert lead is not None
         if output.error is not None or output.reason == "cancelled":
-            return self._given_up(number, row, output)
+            return self._given_up(number, row, moved)
         if output.done:
             self._spent.setdefault(number, Report()).add(output.report)
         if not lead.begun:
@@ -199,7 +204,7 @@ class Decoder(Speculator):
             if verdict == "thought":
                 if not output.done:
                     self._spent[number] = super().cancel(moved.number).report
-                self._inner[number] = self.add(self._request(row, lead))
+                self._inner[number] = self.add(self._request(row, lead, self.left(moved.number)))
             elif verdict == "answer":
                 self._begin_text(number, row, lead.tokens)
             return Step(number, moved.tokens, row.output, "")
@@ -212,19 +217,48 @@ class Decoder(Speculator):
         return Step(number, moved.tokens, row.output, written)
 
     def _begin_text(self, number: int, row: Row, before: list[int]) -> None:
-        """Goes on from what came before to the text itself."""
+        """Goes on from what came before to the text itself, on the same keys and values."""
         row.read, row.prompt = len(row.prompt), [*row.prompt, *before]
         row.companion = [*row.companion, *before] if row.companion else row.companion
         row.budget -= len(before)
         del self._led[number]
-        self._inner[number] = self.add(self._request(row))
+        self._inner[number] = self.add(self._request(row, sequences=self.left(self._inner[number])))
         row.output = self.output(number)
 
-    def _given_up(self, number: int, row: Row, output: Output) -> Step:
-        row.output = output
+    def _bound(self) -> list[Step]:
+        """Ends the thoughts whose text can begin by now; one pass for all that may be asked, which is that of
+        their next token."""
+        asked = {number: row for number, row in self._led.items() if row.lead is not None and row.lead.due}
+        if not asked:
+            return []
+        lives = {number: self._live[self._inner[number]] for number in asked}
+        trees = {live.seqs[0][1]: DraftTree.chain(asked[n].lead.readiness.chain) for n, live in lives.items()}
+        try:
+            scored = self.backbone.score(trees)
+        except Exception:  # no place to ask at; what is wrong, the next step says of the rows that it is wrong with
+            return []
+        ready = [number for number, row in asked.items() if row.lead.ready(scored[lives[number].seqs[0][1]])]
+        return [self._bind(number, asked[number], lives[number]) for number in ready]
+
+    def _bind(self, number: int, row: Row, live: Live) -> Step:
+        lead, output = row.lead, super().cancel(live.number)
+        assert lead is not None
+        self._spent.setdefault(number, Report()).add(output.report)
+        try:
+            rest, row.thought = lead.finish(cut=False)
+            self._begin_text(number, row, [*lead.tokens, *lead.after])
+        except Exception as error:  # of this row: the others go on
+            output.error = own_error(error, FAILED)
+            output.reason = "error"
+            return self._given_up(number, row, Moved(live.number, [], output))
+        return Step(number, [], row.output, rest)
+
+    def _given_up(self, number: int, row: Row, moved: Moved) -> Step:
+        row.output = moved.output
         for kept in (self._led, self._inner, self._spent):
             kept.pop(number, None)
-        return Step(number, [], output)
+        self.drop(moved.number)
+        return Step(number, [], moved.output)
 
     def output(self, number: int) -> Output:
         """The text so far of a row."""
@@ -235,7 +269,9 @@ class Decoder(Speculator):
         inner = self._inner.pop(number, number)
         self._led.pop(number, None)
         self._spent.pop(number, None)
-        return super().cancel(inner)
+        output = super().cancel(inner)
+        self.drop(inner)
+        return output
 
     def distribution(
         self, sampler: Local, transforms: Sequence[Transform] = (), penalties: Penalties | None = None
@@ -246,8 +282,10 @@ class Decoder(Speculator):
         penalties = penalties or self._mixing.penalties
         return MaskedSampler(sampler, self._size, sorted(self._eos), every, self._mixing.mixture, penalties)
 
-    def _request(self, row: Row, lead: Lead | None = None) -> Request:
-        """A row's text, or what is written before it."""
+    def _request(
+        self, row: Row, lead: Lead | None = None, sequences: Sequence[tuple[Backbone, int]] = ()
+    ) -> Request:
+        """A row's text, or what is written before it; `sequences`: of what stands before that."""
         begun = lead.tokens if lead is not None else []
         prompt, other = [*row.prompt, *begun], [*(row.companion or row.prompt), *begun]
         budget = None if lead is None else lead.budget
@@ -259,12 +297,14 @@ class Decoder(Speculator):
             eos=self._eos,
             seed=stream_seed(row.seed, prompt),
             number=row.number,
-            drafter=row.drafter,
+            drafter=Nothing() if lead is not None and lead.measured else row.drafter,
             hints=row.hints if budget is None else None,
             encode=self._encode,
             companions=[] if self._companion is None else [(self._companion, other)],
             alternatives=row.alternatives if budget is None else 0,
             logprobs=row.logprobs and budget is None,
+            kept=lead is not None,
+            sequences=sequences,
         )
 
 

@@ -297,7 +297,8 @@ class Generator(Writing):
         """The ids of a prompt, and what is written before its texts."""
         given = {**self._prompts.chat_options, **(chat_options or {})}
         told = thinking_of(thinking, given)
-        ids = self._prompts.read(prompt, grammar, {**self.thoughts.options(told), **given})
+        options, aloud = {**self.thoughts.options(told), **given}, self.thoughts.aloud(told)
+        ids = self._prompts.read(prompt, grammar, options, aloud)
         return self.thoughts.lead(ids, grammar, told, limits)
 
     def show(

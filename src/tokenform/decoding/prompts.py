@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Protocol
 
+from tokenform.decoding.aloud import Reason
 from tokenform.decoding.instructions import instruction
 from tokenform.decoding.left_out import completed
 from tokenform.engine import Grammar, Vocabulary, tokenizers
@@ -155,12 +156,17 @@ class PromptReader:
         return self._write is not None
 
     def read(
-        self, prompt: Prompt | Framed, grammar: Described, chat_options: Mapping[str, Any] | None = None
+        self,
+        prompt: Prompt | Framed,
+        grammar: Described,
+        chat_options: Mapping[str, Any] | None = None,
+        aloud: Reason | None = None,
     ) -> list[int]:
         """The ids of a prompt, at least one.
 
         Args:
             chat_options: arguments of the chat template; None: the reader's own.
+            aloud: how the model is to think before its answer, which a chat is told.
         Raises:
             PromptTooLong: no room for a single token would be left.
             OptionError, ModelError: it can't be read with this tokenizer.
@@ -173,7 +179,7 @@ class PromptReader:
         if isinstance(prompt, str):
             _check_characters(prompt)
         told = self.chat_options if chat_options is None else chat_options
-        ids = self._ids(prompt, grammar, options, told) or [self._beginning()]
+        ids = self._ids(prompt, grammar, options, told, aloud) or [self._beginning()]
         if self._context is not None and len(ids) >= self._context:
             raise PromptTooLong(
                 f"the prompt has {len(ids)} tokens, but the model reads and writes {self._context} at most; "
@@ -201,7 +207,12 @@ class PromptReader:
         return b"".join(self._vocabulary.token(token) for token in ids).decode("utf-8", "replace")
 
     def _ids(
-        self, prompt: Prompt, grammar: Described, options: PromptOptions, chat_options: Mapping[str, Any]
+        self,
+        prompt: Prompt,
+        grammar: Described,
+        options: PromptOptions,
+        chat_options: Mapping[str, Any],
+        aloud: Reason | None,
     ) -> list[int]:
         if not isinstance(prompt, str) and all(isinstance(part, int) for part in prompt):
             size = self._vocabulary.size
@@ -224,7 +235,7 @@ class PromptReader:
         if self._write is not None:
             own = prompt if options.system is None else _messages(prompt, options.system, "")
             return tokenizers.encode(self._tokenizer, self._write(own, grammar), specials=False)  # type: ignore[arg-type]
-        return self._chat(_shown(prompt, grammar, options), grammar.tools, chat_options)
+        return self._chat(_shown(prompt, grammar, options, aloud), grammar.tools, chat_options)
 
     def messages(self, prompt: Prompt | Framed, grammar: Described) -> list[Any] | None:
         """The chat messages that a prompt stands for, with all that is put into them; None: it is none."""
@@ -265,10 +276,13 @@ class PromptReader:
         return int(begin) if isinstance(begin, int) else int(self._vocabulary.eos[0])
 
 
-def _shown(prompt: Any, grammar: Described, options: PromptOptions) -> list[Any]:
+def _shown(
+    prompt: Any, grammar: Described, options: PromptOptions, aloud: Reason | None = None
+) -> list[Any]:
     """Chat messages with the system message and the words that the options ask for."""
     show = options.show_schema if isinstance(prompt, str) else options.show_schema is True
-    return _messages(prompt, options.system, instruction(grammar, show))
+    words = instruction(grammar, show)
+    return _messages(prompt, options.system, words if aloud is None else aloud.told(words))
 
 
 def _messages(prompt: Any, system: str | None, words: str) -> list[Any]:

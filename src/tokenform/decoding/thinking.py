@@ -18,6 +18,9 @@ from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import Any
 
+import torch
+
+from tokenform.decoding.aloud import Readiness, Reason, ends_sentence
 from tokenform.decoding.pieces import TextPieces
 from tokenform.engine import Grammar, Limits, TokenAutomaton, Vocabulary, tokenizers
 from tokenform.errors import BudgetTooSmall, OptionError, TokenformError
@@ -32,6 +35,7 @@ _TAIL = 48  # tokens at the end of a prompt that tell where it has left the thou
 _SWITCHES = ("enable_thinking", "thinking", "enable_reasoning", "think")
 _EFFORTS = ("reasoning_effort", "thinking_effort")
 _ASKED = "x"
+_UNMARKED = Marks("", "")
 
 
 class NoThought(OptionError):
@@ -49,12 +53,14 @@ class Thinking:
         share: the part of what the shortest completion leaves that the thought may take, to 1; 0: a thought
             that the prompt has opened is a part of the text.
         effort: what templates that have a word for it are told.
+        aloud: how a model without a block of thoughts thinks; None: it does not.
     """
 
     asked: bool | None = None
     max_tokens: int | None = None
     share: float = SHARE
     effort: str | None = None
+    aloud: Reason | None = None
 
 
 RAW = Thinking(share=0.0)
@@ -76,6 +82,19 @@ def thinking_of(
     if isinstance(asked, int) and asked > 0:
         return Thinking(True, asked)
     raise OptionError(f"thinking={asked!r} is not possible; give True, False, a number of tokens, or None.")
+
+
+def reasoned(
+    thinking: Thinking | bool | int | None, reason: Reason | bool | int | None
+) -> Thinking | bool | int | None:
+    """`thinking=` of a call that may have a `reason=` in its place: True, a number of tokens, or a `Reason`."""
+    if reason is None or reason is False:
+        return thinking
+    if thinking is not None:
+        raise OptionError("thinking= is for models with thoughts of their own, reason= for any; give one of them.")
+    if not isinstance(reason, Reason):
+        reason = Reason() if reason is True else Reason(reason)
+    return Thinking(True, reason.max_tokens, aloud=reason)
 
 
 @dataclass(frozen=True)
@@ -110,6 +129,10 @@ class Thoughts:
         """What stands around a thought; None: the model is not known to think."""
         return None if self._tokenizer is None else find_marks(self._tokenizer)
 
+    def aloud(self, thinking: Thinking) -> Reason | None:
+        """How the model thinks aloud; None where it does not, or has a block of thoughts of its own."""
+        return thinking.aloud if self.marks is None else None
+
     def options(self, thinking: Thinking) -> dict[str, Any]:
         """What the chat template is told: its own switches."""
         if thinking.asked is None:
@@ -135,6 +158,9 @@ class Thoughts:
         Raises:
             NoThought: one is asked for, and can't be had.
         """
+        aloud = self.aloud(thinking)
+        if aloud is not None:
+            return ids, Start(self, _UNMARKED, True, True, aloud.bridge, grammar, limits, aloud)
         marks = self._marks(thinking)
         if marks is None or not thinking.share:
             return ids, None
@@ -210,6 +236,7 @@ class Start:
         begun: there is a thought; else the model's first tokens tell.
         answer: what stands before the text where it begins.
         grammar: of the text.
+        aloud: it is thought aloud, without marks.
     """
 
     own: Thoughts
@@ -219,6 +246,7 @@ class Start:
     answer: str
     grammar: Grammar | Condition
     limits: Limits | None
+    aloud: Reason | None = None
 
     def lead(self, automaton: TokenAutomaton, budget: int, thinking: Thinking) -> Lead | None:
         """What is written before one text; None: it is left to the model, and there is no room for it.
@@ -229,9 +257,7 @@ class Start:
             BudgetTooSmall: no thought and text fit into the budget together.
             OptionError: no thought fits into `max_tokens`.
         """
-        vocabulary = self.own._vocabulary
-        whole = thought(self.marks, opened=self.opened).compile(vocabulary)
-        least, most = whole.distance(whole.start), thinking.max_tokens
+        least, most = self._least(), thinking.max_tokens
         if least is not None and most is not None and least > most:
             if not self.begun:
                 return None
@@ -243,13 +269,22 @@ class Start:
             if not self.begun:
                 return None
             raise self.refused(budget, text, thinking)
-        return Lead(self, vocabulary, most)
+        return Lead(self, self.own._vocabulary, most, automaton)
+
+    def block(self, *, opened: bool) -> Grammar:
+        """The thought with its marks."""
+        return any_text() if self.aloud else thought(self.marks, opened=opened)
+
+    def _least(self) -> int | None:
+        """Tokens of the shortest thought; None: it is not known."""
+        if self.aloud:
+            return 1
+        whole = self.block(opened=self.opened).compile(self.own._vocabulary)
+        return whole.distance(whole.start)
 
     def refused(self, budget: int, text: int | None, thinking: Thinking) -> BudgetTooSmall:
         """The error of a budget that is too small for thought and text; `text`: a short text's tokens."""
-        whole = thought(self.marks, opened=self.opened).compile(self.own._vocabulary)
-        least = whole.distance(whole.start)
-        known = None
+        least, known = self._least(), None
         if least is not None and text is not None:
             known = math.ceil(least / thinking.share) + text + len(self.own._ids(self.answer))
         told = "raise max_tokens" if known is None else f"the least number that is known to do is {known}"
@@ -277,8 +312,8 @@ class Lead:
         begun: there is a thought; until then the text may begin as well.
     """
 
-    def __init__(self, start: Start, vocabulary: Vocabulary, most: int) -> None:
-        self._start, self._vocabulary, self._most = start, vocabulary, most
+    def __init__(self, start: Start, vocabulary: Vocabulary, most: int, text: TokenAutomaton) -> None:
+        self._start, self._vocabulary, self._most, self._text = start, vocabulary, most, text
         self.begun, self.tokens = start.begun, list[int]()
         self._opener = start.marks.opener.encode()
         opener = "" if start.opened else start.marks.opener
@@ -292,12 +327,35 @@ class Lead:
         if not self.begun:
             return start.undecided.compile(self._vocabulary, limits=start.limits)
         opened = start.opened or not start.begun
-        return thought(start.marks, opened=opened).compile(self._vocabulary, limits=start.limits)
+        return start.block(opened=opened).compile(self._vocabulary, limits=start.limits)
 
     @property
     def budget(self) -> int | None:
         """Tokens that are left for the thought; None: it has not begun."""
         return self._most - len(self.tokens) if self.begun else None
+
+    @property
+    def measured(self) -> bool:
+        """Whether it may end where the text could begin; then it is written token by token, so that drafts
+        don't change where."""
+        aloud = self._start.aloud
+        return aloud is not None and aloud.mass is not None
+
+    @property
+    def due(self) -> bool:
+        """Whether it is to be asked now if the text can begin."""
+        return self.measured and bool(self.tokens) and ends_sentence(self._vocabulary.token(self.tokens[-1]))
+
+    @cached_property
+    def readiness(self) -> Readiness:
+        """What is asked."""
+        return Readiness(self.after, self._text)
+
+    def ready(self, logits: torch.Tensor) -> bool:
+        """Whether the text can begin; `logits` [n + 1, V] are those of `readiness.chain`."""
+        aloud = self._start.aloud
+        assert aloud is not None and aloud.mass is not None
+        return self.readiness.log_mass(logits) >= math.log(aloud.mass)
 
     def decide(self, tokens: Sequence[int], ended: bool) -> str:
         """After tokens of what may be either: "thought", "text", "answer" (the mark before the text), or "".
@@ -344,7 +402,7 @@ class ThoughtPieces:
     """The text between two marks, in whole characters as they come."""
 
     def __init__(self, opener: str, closer: str) -> None:
-        self._opener, self._pieces = opener, TextPieces([closer])
+        self._opener, self._pieces = opener, TextPieces([closer] if closer else [])
         self._held, self.text = "", ""
 
     def feed(self, data: bytes) -> str:

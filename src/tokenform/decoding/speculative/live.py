@@ -37,13 +37,16 @@ class Live:
         self.output.logprob = 0.0 if request.logprobs else math.nan
         self.output.state = None if auto is None else auto.start
         self.text = [int(t) for t in request.prompt]
-        self.seqs: list[tuple[Backbone, int]] = []
-        for part, prompt in [(backbone, self.text), *request.companions]:
-            try:
-                self.seqs.append((part, part.open(prompt)))
-            except BaseException:
-                self.drop()
-                raise
+        self.seqs: list[tuple[Backbone, int]] = list(request.sequences)
+        try:
+            for place, (part, prompt) in enumerate([(backbone, self.text), *request.companions]):
+                if request.sequences:
+                    part.go_on(self.seqs[place][1], prompt)
+                else:
+                    self.seqs.append((part, part.open(prompt)))
+        except BaseException:
+            self.drop()
+            raise
         self.context = Context(
             tokens=self.text,
             prompt_length=len(self.text),

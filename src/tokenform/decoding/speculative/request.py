@@ -37,6 +37,9 @@ class Request:
         alternatives: how many of the model's likeliest tokens to tell at each token of the text.
         logprobs: whether the tokens' log-probabilities are told; without them, where the mask allows few
             tokens, only these tokens' logits are computed.
+        kept: when the text has ended its sequences stay open, for whoever asks `Speculator.left` for them.
+        sequences: (backbone, sequence) of the model and of each companion, to go on with in place of new
+            ones: what they hold of the prompt is not run again.
     """
 
     prompt: Sequence[int]
@@ -52,6 +55,8 @@ class Request:
     encode: Callable[[bytes], list[int]] | None = None
     alternatives: int = 0
     logprobs: bool = True
+    kept: bool = False
+    sequences: Sequence[tuple[Backbone, int]] = ()
 
 
 UNKNOWN = -1

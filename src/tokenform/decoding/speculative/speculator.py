@@ -81,6 +81,7 @@ class Speculator:
         self.policy = policy if policy is not None else Fixed(32)
         self.report = Report(notes=list(backbone.notes))
         self._live: dict[int, Live] = {}
+        self._left: dict[int, list[tuple[Backbone, int]]] = {}  # of texts that have ended, to go on with
         self._next = 0
         self.check(self.drafter)
         self._merge = _merged(self.drafter)
@@ -127,10 +128,22 @@ class Speculator:
         self._finish(self._live[number], "cancelled")
         return output
 
+    def left(self, number: int) -> list[tuple[Backbone, int]]:
+        """The sequences of a text that has ended, once, where its request kept them: for another request to
+        go on with, or to be dropped."""
+        return self._left.pop(number, [])
+
     def close(self) -> None:
         """Ends everything."""
         for number in list(self._live):
             self.cancel(number)
+        for number in list(self._left):
+            self.drop(number)
+
+    def drop(self, number: int) -> None:
+        """Frees the cache of a text that has ended, where its request kept it."""
+        for part, seq in self.left(number):
+            part.drop(seq)
 
     def step(self) -> list[Moved]:
         """One forward pass; what it did for each sequence that moved or ended."""
@@ -237,11 +250,12 @@ class Speculator:
         output.state = state
         output.tokens.extend(text)
         live.text.extend(text)
+        if ended is None or request.kept:
+            for part, seq in live.seqs:
+                part.commit(seq, text)
         if ended is not None:
             self._finish(live, "end")
             return text
-        for part, seq in live.seqs:
-            part.commit(seq, text)
         began = time.perf_counter()
         live.session.observe(live.context, Seen(text, tree, logits[0], verdict.drawn))
         output.report.seconds_draft += time.perf_counter() - began
@@ -256,6 +270,8 @@ class Speculator:
         output.done, output.reason, output.error = True, reason, error
         del self._live[live.number]
         live.session.close()
+        if live.request.kept:
+            self._left[live.number], live.seqs = live.seqs, []
         live.drop()
         output.report.notes = [*self.backbone.notes, *live.session.faults]
         forwards = self.report.forwards

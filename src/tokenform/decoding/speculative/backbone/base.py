@@ -24,7 +24,7 @@ from tokenform.errors import InvalidState, OptionError, PromptTooLong
 from ..scores import Columns, Scores, root_of
 from ..tree import DraftTree
 from .facts import device_of, first_parameter, max_length, padding_cost, text_config
-from .prompt_cache import PromptCache
+from .prompt_cache import PromptCache, common
 
 if TYPE_CHECKING:
     from .static_passes import Compiled
@@ -232,6 +232,18 @@ class Backbone:
         root = root_of(logits, nodes[-1] + 1) if known and logits is not None else None
         self._forget_tree(track)
         track.root = root
+
+    def go_on(self, seq: int, prompt_ids: Sequence[int]) -> None:
+        """Makes these the tokens of a sequence, which keeps what it has run of their beginning.
+
+        Raises:
+            OptionError: they begin with another token.
+            PromptTooLong: they outgrow the model's positions.
+        """
+        tokens = [int(t) for t in prompt_ids]
+        shared = common(tokens, self._track(seq).tokens, len(tokens))
+        self.truncate(seq, shared)
+        self.commit(seq, tokens[shared:])
 
     def truncate(self, seq: int, length: int) -> None:
         """Forgets the committed tokens from `length` on; at least one must be left."""
