@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import math
 from typing import Any
 
@@ -79,11 +80,12 @@ def test_the_turn_ends_the_thought_and_the_answer_follows(known, model):
 def test_chats_are_told_and_bare_texts_are_not(known, model):
     writer = tf.Generator(model, known)
     chat = [{"role": "user", "content": "hi"}]
-    assert "step by step" in str(writer.sample(chat, SCHEMA, reason=True)[0].prompt)
-    assert "step by step" not in str(writer.sample("hi", SCHEMA, reason=True, raw=True)[0].prompt)
-    own = tf.Reason(words="Hm.", bridge=" so: ")
-    assert "Hm.\n\nhi" in str(writer.sample("hi", SCHEMA, reason=own)[0].prompt)
-    draft = writer.sample("hi", SCHEMA, reason=tf.Reason(draft=True))[0]
+    short: Any = {"max_tokens": 80}
+    assert "step by step" in str(writer.sample(chat, SCHEMA, reason=True, **short)[0].prompt)
+    assert "step by step" not in str(writer.sample("hi", SCHEMA, reason=8, raw=True, **short)[0].prompt)
+    own = tf.Reason(8, words="Hm.", bridge=" so: ")
+    assert "Hm.\n\nhi" in str(writer.sample("hi", SCHEMA, reason=own, **short)[0].prompt)
+    draft = writer.sample("hi", SCHEMA, reason=tf.Reason(draft=True), **short)[0]
     assert "with the fields answer" in str(draft.prompt) and draft.reasoning == THOUGHT
 
 
@@ -92,6 +94,7 @@ def test_nothing_is_run_twice(known, llama, temperature, monkeypatch):
     ran: list[int] = []
     forward = llama.forward
 
+    @functools.wraps(forward)
     def counted(*given: Any, **named: Any) -> Any:
         ran.append(named["input_ids"].numel())
         return forward(*given, **named)
@@ -116,10 +119,10 @@ def test_nothing_is_run_twice(known, llama, temperature, monkeypatch):
 def test_budgets(known, model):
     model.turns = ["I should think. " * 200]
     writer = tf.Generator(model, known)
-    (cut,) = writer.sample("hi", SCHEMA, reason=20)
+    (cut,) = writer.sample("hi", SCHEMA, reason=20, max_tokens=90)
     assert cut.thought.cut and len(cut.thought.tokens) == 20 and set(cut.value) == {"answer"}
     bridge = len(known.encode(BRIDGE, add_special_tokens=False))
-    for most in (60, 90):
+    for most in (50, 60):
         (shared,) = writer.sample("hi", SCHEMA, reason=True, max_tokens=most)
         assert len(shared.thought.tokens) + bridge + len(shared.tokens) <= most
     with pytest.raises(BudgetTooSmall, match="no thought and text fit into 15"):
@@ -144,19 +147,21 @@ def test_the_thought_ends_where_the_text_is_feasible(known, model):
 
 
 def test_the_feasible_mass_is_that_of_the_model(known, llama):
-    choices = tf.choice(["red", "real", "rest"])
-    automaton = choices.compile(tf.Generator(llama, known).vocabulary)
-    asked = Readiness([5, 6], automaton)
-    (forced,) = asked.chain[2:]
-    ids = [known.encode("hi")[0], *asked.chain]
-    with torch.no_grad():
-        logits = llama(torch.tensor([ids])).logits[0]
-    chances = logits.softmax(-1)
-    state = automaton.start
-    expected = chances[2][[t for t in range(len(known)) if automaton.allows(state, t)]].sum()
-    state = automaton.advance(state, forced)
-    expected = expected * chances[3][[t for t in range(len(known)) if automaton.allows(state, t)]].sum()
-    assert asked.log_mass(logits) == pytest.approx(math.log(expected), abs=1e-4)
+    vocabulary = tf.Generator(llama, known).vocabulary
+    for grammar, opening in (
+        (tf.choice(["red", "real", "rest"]), b"re"),
+        (tf.json_schema(SCHEMA), b'{"answer":'),
+        (tf.regex("(ab)?"), b""),
+    ):
+        automaton = grammar.compile(vocabulary)
+        asked = Readiness([5, 6], automaton, lambda text: vocabulary.greedy(text) or [])
+        assert b"".join(vocabulary.token(one) for one in asked.chain[2:]) == opening
+        with torch.no_grad():
+            logits = llama(torch.tensor([[known.encode("hi")[0], *asked.chain]])).logits[0]
+        state = automaton.step_bytes(automaton.start, opening)
+        allowed = [token for token in range(len(known)) if automaton.allows(state, token)]
+        expected = logits[-1].softmax(-1)[allowed].sum()
+        assert asked.log_mass(logits) == pytest.approx(math.log(expected), abs=1e-4)
 
 
 def test_the_answer_has_the_constrained_law_after_its_thought(known, llama):

@@ -12,18 +12,19 @@ be held in its thought to the end of the budget.
 
 from __future__ import annotations
 
+import contextlib
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import torch
 
-from tokenform.engine import TokenAutomaton
+from tokenform.engine import State, TokenAutomaton
 from tokenform.engine.packed import mask_bits
-from tokenform.errors import OptionError
+from tokenform.errors import OptionError, TokenformError
 
-_OPENING = 16  # most tokens of what the constraint forces that are measured
+_OPENING = 64  # most bytes of what a text begins with in any case that are measured
 
 
 @dataclass(frozen=True)
@@ -71,30 +72,55 @@ def ends_sentence(token: bytes) -> bool:
 
 
 class Readiness:
-    """The feasible mass of a text after its bridge, and after what the constraint forces there.
+    """The feasible mass of a text at the first place where its constraint leaves a choice.
+
+    Layout is no choice: a document's opening is written as far as its names are forced.
 
     Args:
         bridge: ids between a thought and the text.
         automaton: of the text.
+        spell: bytes as the model's tokenizer writes them.
     Attributes:
-        chain: ids whose logits are asked.
+        chain: ids whose logits are asked: the bridge, and what the constraint forces after it.
     """
 
-    def __init__(self, bridge: Sequence[int], automaton: TokenAutomaton) -> None:
-        states = [automaton.start]
-        forced = [*automaton.forced(automaton.start)][:_OPENING]
-        for token in forced:
-            states.append(automaton.advance(states[-1], token))
-        self.chain, self._skipped = [*bridge, *forced], len(bridge)
-        self._masks = [np.asarray(automaton.mask(state)) for state in states]
+    def __init__(
+        self, bridge: Sequence[int], automaton: TokenAutomaton, spell: Callable[[bytes], list[int]]
+    ) -> None:
+        opening, state = _opening(automaton)
+        self.chain = [*bridge, *spell(opening)]
+        self._mask = np.asarray(automaton.mask(state))
 
     def log_mass(self, logits: torch.Tensor) -> float:
-        """Logarithm of the probability of what is allowed, over the forced tokens and the first free one.
+        """Logarithm of the probability of what is allowed behind the opening.
 
         Args:
-            logits: [len(chain) + 1, V], at the end of the thought and after each token of `chain`.
+            logits: [n, V], the last of them after the last token of `chain`.
         """
-        rows = logits[self._skipped :].float()
-        kept = np.stack([mask_bits(mask, rows.shape[-1]) for mask in self._masks])
-        inside = rows.masked_fill(~torch.from_numpy(kept).to(rows.device), -math.inf)
-        return float((inside.logsumexp(-1) - rows.logsumexp(-1)).sum())
+        row = logits[-1].float()
+        kept = torch.from_numpy(mask_bits(self._mask, len(row))).to(row.device)
+        return float(row.masked_fill(~kept, -math.inf).logsumexp(-1) - row.logsumexp(-1))
+
+
+def _opening(automaton: TokenAutomaton) -> tuple[bytes, State]:
+    """What a text begins with in any case but for its layout, at most `_OPENING` bytes, and the state there."""
+    opening, state = b"", automaton.start
+    while len(opening) < _OPENING:
+        forced = bytes(automaton.forced_bytes(state)) or _only(automaton, state)
+        if not forced:
+            break
+        opening, state = opening + forced, automaton.step_bytes(state, forced)
+    return opening, state
+
+
+def _only(automaton: TokenAutomaton, state: State) -> bytes:
+    """The one byte that may follow beside whitespace; none where there are several, or the text may end."""
+    found = b""
+    for byte in () if automaton.is_accepting(state) else range(256):
+        one = bytes([byte])
+        if one.isspace() or len(found) > 1:
+            continue
+        with contextlib.suppress(TokenformError):
+            automaton.step_bytes(state, one)
+            found += one
+    return found if len(found) == 1 else b""

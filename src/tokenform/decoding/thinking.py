@@ -201,6 +201,12 @@ class Thoughts:
     def _text(self, ids: Sequence[int]) -> str:
         return b"".join(self._vocabulary.token(token) for token in ids).decode("utf-8", "replace")
 
+    def spell(self, text: bytes) -> list[int]:
+        """Bytes as the tokenizer writes them, or else by longest match."""
+        ids = self._ids(text.decode("utf-8", "replace"))
+        whole = b"".join(self._vocabulary.token(token) for token in ids) == text
+        return ids if whole else self._vocabulary.greedy(text) or []
+
     def _ids(self, text: str) -> list[int]:
         return tokenizers.encode(self._tokenizer, text, specials=False) if text else []
 
@@ -349,7 +355,7 @@ class Lead:
     @cached_property
     def readiness(self) -> Readiness:
         """What is asked."""
-        return Readiness(self.after, self._text)
+        return Readiness(self.after, self._text, self._start.own.spell)
 
     def ready(self, logits: torch.Tensor) -> bool:
         """Whether the text can begin; `logits` [n + 1, V] are those of `readiness.chain`."""

@@ -86,8 +86,8 @@ def think(
         return ids, None
     if not start.begun:  # the mask of both is not at hand here
         return generator.started(prompt, grammar, False, chat_options)[0], None
-    free = any_text()
-    row = generator.rows(prompt, free, 1, seed, max_tokens, thinking=thinking, chat_options=chat_options)[0]
+    text = any_text() if isinstance(grammar, Condition) else grammar
+    row = generator.rows(ids, text, 1, seed, max_tokens, thinking=thinking, chat_options=chat_options)[0]
     drawn = getattr(sampler, "transforms", sampler)
     decoder = generator.decoder(Local(temperature=getattr(drawn, "temperature", 1.0)), 1)
     try:
