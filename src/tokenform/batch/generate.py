@@ -46,7 +46,7 @@ class Generate:
         output: what is written: this column, and `<output>_error`, `<output>_logprob`, `<output>_tokens`,
             `<output>_reason` and `<output>_cut`.
         seed: key of all draws, with the row's id.
-        max_tokens, temperature, top_p, sampler: as for `tf.generate`.
+        max_tokens, temperature, top_p, sampler, reason: as for `tf.generate`.
         batch_size: most texts that are written together.
         threads: of the processor, in a process that is only for this; more may round otherwise.
         on_error: "return" puts what is wrong with a row into `<output>_error`; "raise" raises it.
@@ -83,6 +83,7 @@ class Generate:
         temperature: float = 0.0,
         top_p: float = 1.0,
         sampler: Any = None,
+        reason: Any = None,
         batch_size: int = 16,
         threads: int = 1,
         on_error: str = "return",
@@ -102,6 +103,7 @@ class Generate:
         self.own = {"schema": schema_column, "regex": regex_column, "grammar": grammar_column}
         self.seed, self.max_tokens, self.batch_size, self.threads = seed, max_tokens, batch_size, threads
         self.temperature, self.top_p, self.sampler = temperature, top_p, sampler
+        self.thinks = {} if reason is None else {"reason": reason}
         self.on_error, self.options = on_error, options
         self.constraint()  # refused here, not in a worker
 
@@ -194,7 +196,7 @@ class Generate:
             "spelling": self.spelling,
             "seed": self.seed,
             "max_tokens": self.max_tokens,
-            "drawing": [self.temperature, self.top_p, repr(self.sampler)],
+            "drawing": [self.temperature, self.top_p, repr(self.sampler), *map(repr, self.thinks.values())],
             "options": {name: str(value) for name, value in sorted(self.options.items())},
         }
 
@@ -225,6 +227,7 @@ class Generate:
             on_error="return",
             progress=False,
             **self._drawing(),
+            **self.thinks,
         )
         return [one for (one,) in groups]
 

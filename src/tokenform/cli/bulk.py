@@ -59,9 +59,10 @@ def write_rows(given: Mapping[str, Any]) -> None:
 def _shown(given: Mapping[str, Any]) -> dict[str, Any]:
     """How prompts are shown, where the command says so; a server has its own way."""
     shown = {"raw": given["raw"] or None, "system": given["system"], "show_schema": given["show_schema"]}
+    shown["reason"] = given["reason"] or None
     told = {name: value for name, value in shown.items() if value is not None}
     if told and given["endpoint"] is not None:
-        raise OptionError("--raw, --system and --show-schema are for a model here, not for an endpoint.")
+        raise OptionError("--raw, --system, --show-schema and --reason are for a model here, not for an endpoint.")
     return told
 
 

@@ -30,6 +30,7 @@ from tokenform.cli.options import (
     QuietOption,
     RawOption,
     RayOption,
+    ReasonOption,
     RegexColumnOption,
     RegexOption,
     RetryOption,
@@ -70,6 +71,7 @@ def generate(
     system: SystemOption = None,
     raw: RawOption = False,
     show_schema: ShowSchemaOption = None,
+    reason: ReasonOption = False,
     report: Annotated[
         Path | None,
         typer.Option(help="File for what speculation did: .json, .html, or a picture (.png, .svg, .pdf)."),
@@ -117,6 +119,7 @@ def generate(
             "system": system,
             "raw": raw or None,
             "show_schema": show_schema,
+            "reason": reason or None,
         }
         text = prompt if prompt is not None else sys.stdin.read()
         results = write([text], grammar=grammar, model=model, n=n, **options)[0]
@@ -139,6 +142,7 @@ def described(result: Any) -> dict[str, Any]:
         "tokens": result.tokens,
         "logprob": result.logprob,
         "reason": result.reason,
+        "reasoning": result.reasoning,
         "cut": result.cut,
         "stats": vars(result.stats),
     }

@@ -19,6 +19,7 @@ from typing import Any, Literal, TypedDict, TypeVar
 
 from tokenform.decoding.again import Again
 from tokenform.decoding.aligned.sampler import AlignedSampler
+from tokenform.decoding.aloud import Reason
 from tokenform.decoding.calls import (
     DEFAULT_MAX_TOKENS,
     AnySampler,
@@ -30,7 +31,7 @@ from tokenform.decoding.prompts import ShowSchema
 from tokenform.decoding.results import Result, too_long
 from tokenform.decoding.samplers.local import Local
 from tokenform.decoding.speculative.targets import Mixture, Penalties
-from tokenform.decoding.thinking import Thinking
+from tokenform.decoding.thinking import Thinking, reasoned
 from tokenform.errors import DrafterError, OptionError, TokenformError, UnknownOption
 from tokenform.frontends import one_constraint
 
@@ -74,6 +75,7 @@ class Options(TypedDict, total=False):
     system: str | None
     show_schema: ShowSchema | None
     thinking: Thinking | bool | int | None
+    reason: Reason | bool | int | None
     chat_options: Mapping[str, Any] | None
 
 
@@ -163,6 +165,7 @@ class Call:
     system: str | None = None
     show_schema: ShowSchema | None = None
     thinking: Thinking | bool | int | None = None
+    reason: Reason | bool | int | None = None
     chat_options: Mapping[str, Any] | None = None
     partial: bool = False
     on_field: Mapping[str, Callable[[Any], Any]] | None = None
@@ -216,7 +219,7 @@ class Call:
     @property
     def chat(self) -> dict[str, Any]:
         """What says how the prompt is written for a model that thinks or has a template."""
-        return {"thinking": self.thinking, "chat_options": self.chat_options}
+        return {"thinking": reasoned(self.thinking, self.reason), "chat_options": self.chat_options}
 
     def given_back(self, written: list[list[Any]], batched: bool, *, listed: bool = False) -> Any:
         """Results and errors of all texts, those of a prompt together, as the call gives them back.

@@ -116,6 +116,9 @@ class Writing:
                 (`Result.reasoning`) and which the grammar does not bind: None: as the prompt and the model
                 have it, within three quarters of `max_tokens`; True: there is one; False: there is none, and
                 the prompt is written so; a number: there is one of so many tokens at most.
+            reason: think first, also where the model has no block of thoughts: it then thinks aloud, as free
+                text (`Result.reasoning`), and the text follows in the same turn.  True, a number of tokens at
+                most, or a `Reason`.  Thought, bridge and text have `max_tokens` together.
             chat_options: arguments of the tokenizer's chat template, beside the generator's.
         Returns:
             A `Result`; a list of n for n > 1; for a list of prompts or constraints, a list of these.
