@@ -19,13 +19,14 @@ import argparse
 import copy
 import json
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
 
 import tokenform as tf
 from tokenform.builtin import load
+from tokenform.builtin.prompt import format_prompt
 
 STATES = ["new", "paid", "shipped", "lost"]
 SCHEMA = {
@@ -116,32 +117,65 @@ def step(
     return -policy - weight * mass.mean(), float(rewards.mean()), float(mass.detach().mean())
 
 
-def train(steps: int, *, prompts: int = 4, group: int = 6, weight: float = 0.05, rate: float = 3e-4) -> tf.Generator:
-    """A copy of the built-in model after so many steps."""
-    from tokenform.builtin.prompt import format_prompt
-
+def writer_of(*, copied: bool = True) -> tf.Generator:
+    """The built-in model, or a copy of it to train, with prompts that don't show the schema."""
     model, tokenizer = load()
-    model = copy.deepcopy(model)
-    writer = tf.Generator(model, tokenizer, format_prompt=lambda text, _: format_prompt(text))
-    optimizer = torch.optim.AdamW(model.parameters(), lr=rate)
+    model = copy.deepcopy(model) if copied else model
+    return tf.Generator(model, tokenizer, format_prompt=lambda text, _: format_prompt(text))
+
+
+def train(
+    steps: int,
+    *,
+    prompts: int = 4,
+    group: int = 6,
+    weight: float = 0.05,
+    rate: float = 3e-4,
+    every: int = 10,
+    tell: Callable[[str], Any] = print,
+) -> tf.Generator:
+    """A copy of the built-in model after so many steps; `weight`: of the feasible mass in the loss."""
+    writer = writer_of()
+    optimizer = torch.optim.AdamW(writer.model.parameters(), lr=rate)
     for number in range(steps):
         loss, reward, mass = step(writer, tasks(prompts, 1000 + number), group, weight, number)
         optimizer.zero_grad()
         loss.backward()
-        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        torch.nn.utils.clip_grad_norm_(writer.model.parameters(), 1.0)
         optimizer.step()
-        if number % 10 == 0 or number == steps - 1:
-            print(f"step {number}: reward {reward:.2f}, log of the feasible mass {mass:.2f}", flush=True)
+        if number % every == 0 or number == steps - 1:
+            tell(f"step {number}: reward {reward:.2f}, log of the feasible mass {mass:.2f}")
+    return writer
+
+
+def with_trl(steps: int) -> tf.Generator:
+    """The same by TRL's trainer."""
+    from datasets import Dataset
+    from trl import GRPOConfig, GRPOTrainer
+
+    writer = writer_of()
+    rows = [{**one, "prompt": format_prompt(one["prompt"])} for one in tasks(8 * steps, 1000)]
+    options = {"per_device_train_batch_size": 24, "num_generations": 6, "max_completion_length": TOKENS}
+    GRPOTrainer(
+        model=writer.model,
+        processing_class=writer.tokenizer,
+        reward_funcs=[right, Feasible(writer.vocabulary)],
+        args=GRPOConfig("grpo", max_steps=steps, use_cpu=True, report_to=[], save_strategy="no", **options),
+        train_dataset=Dataset.from_list(rows),
+    ).train()
+    writer.model.eval()
     return writer
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--steps", type=int, default=40)
+    parser.add_argument("--steps", type=int, default=60)
+    parser.add_argument("--trl", action="store_true")
     given = parser.parse_args()
     held = tasks(100, 1)
     for name, steps in (("before", 0), ("after", given.steps)):
-        valid, fields = free_validity(train(steps), held)
+        trained = with_trl(steps) if given.trl and steps else train(steps)
+        valid, fields = free_validity(trained, held)
         print(f"{name}: {valid:.0%} of what is written freely is valid, {fields:.0%} of fields are right")
 
 

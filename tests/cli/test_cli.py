@@ -324,3 +324,14 @@ def test_an_unknown_model_is_refused_without_asking_the_hub_again_and_again(monk
     with pytest.raises(ModelError, match="no-such/model"):
         open_model("no-such/model")
     assert asked == [True]
+
+
+def test_generate_lets_the_model_think_first(run, tmp_path):
+    asking = ("generate", "The name is Ada Lovelace and the age is 36.", "-s", "schema.json", "--json")
+    told = json.loads(run(*asking, "--reason", "--max-tokens", "80").stdout)
+    assert told["reasoning"] is not None and json.loads(told["text"])
+    assert json.loads(run(*asking).stdout)["reasoning"] is None
+    (tmp_path / "rows.jsonl").write_text('{"id": 1, "prompt": "The name is Ada, the age 36."}\n')
+    rows = ("generate", "--input", "rows.jsonl", "--output", "out.jsonl", "-s", "schema.json", "--max-tokens", "80")
+    assert run(*rows, "--reason", "--quiet").exit_code == 0
+    assert json.loads(json.loads((tmp_path / "out.jsonl").read_text())["output"])
