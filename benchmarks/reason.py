@@ -40,7 +40,10 @@ def add(draw: random.Random) -> Problem:
 def change(draw: random.Random) -> Problem:
     who, price, note = draw.choice(NAMES), draw.randint(2, 18), draw.choice((20, 50))
     asked = f"How many dollars of change does {who} get?"
-    return f"{who} buys a ticket for {price} dollars and pays with a {note} dollar note. {asked}", note - price
+    return (
+        f"{who} buys a ticket for {price} dollars and pays with a {note} dollar note. {asked}",
+        note - price,
+    )
 
 
 def age(draw: random.Random) -> Problem:
@@ -52,7 +55,10 @@ def age(draw: random.Random) -> Problem:
 
 def total(draw: random.Random) -> Problem:
     boxes, each, what = draw.randint(3, 9), draw.randint(4, 12), draw.choice(THINGS)
-    return f"There are {boxes} boxes with {each} {what} in each. How many {what} are there in all?", boxes * each
+    return (
+        f"There are {boxes} boxes with {each} {what} in each. How many {what} are there in all?",
+        boxes * each,
+    )
 
 
 KINDS: list[Callable[[random.Random], Problem]] = [add, change, age, total]
@@ -92,7 +98,9 @@ def main() -> None:
         thoughts = [one.thought for one in results if one.thought is not None]
         written = sum(len(one.tokens) for one in thoughts)
         cut, answers = sum(one.cut for one in thoughts), sum(len(one.tokens) for one in results)
-        print(f"| {name} | {right} of {len(asked)} | {written} | {cut} | {answers} | {spent:.0f} |", flush=True)
+        print(
+            f"| {name} | {right} of {len(asked)} | {written} | {cut} | {answers} | {spent:.0f} |", flush=True
+        )
         for one, (text, wanted) in list(zip(results, asked, strict=True))[: given.show]:
             print(f"<!-- {text} {wanted}: {one.reasoning!r} {one.text!r} -->", flush=True)
 

@@ -103,7 +103,9 @@ def step(
     """The loss of a step, the mean reward, and the mean logarithm of the feasible mass of a text."""
     prompts = [writer.prompt_ids(one["prompt"]) for one in batch]  # without the schema
     hot = tf.Local(temperature=1.0, values="token")  # the law that `masked` is the likelihood of
-    drawn = writer.sample(prompts, GRAMMAR, n=group, seed=seed, sampler=hot, max_tokens=TOKENS, progress=False)
+    drawn = writer.sample(
+        prompts, GRAMMAR, n=group, seed=seed, sampler=hot, max_tokens=TOKENS, progress=False
+    )
     texts = [one.text for results in drawn for one in results]
     wanted = [one["wanted"] for one in batch for _ in range(group)]
     rewards = torch.tensor(right(texts, wanted)).view(len(batch), group)
@@ -111,7 +113,9 @@ def step(
         writer, [one.tokens for results in drawn for one in results], GRAMMAR,
         prompt=[ids for ids in prompts for _ in range(group)],
     )  # fmt: skip
-    ratio = (told.masked - told.masked.detach()).exp() * told.inside  # drawn by this policy: 1, with its gradient
+    ratio = (
+        told.masked - told.masked.detach()
+    ).exp() * told.inside  # drawn by this policy: 1, with its gradient
     policy = (ratio * advantages(rewards).view(-1, 1)).sum() / told.inside.sum()
     mass = told.log_mass.sum(-1)
     return -policy - weight * mass.mean(), float(rewards.mean()), float(mass.detach().mean())

@@ -332,6 +332,16 @@ def test_generate_lets_the_model_think_first(run, tmp_path):
     assert told["reasoning"] is not None and json.loads(told["text"])
     assert json.loads(run(*asking).stdout)["reasoning"] is None
     (tmp_path / "rows.jsonl").write_text('{"id": 1, "prompt": "The name is Ada, the age 36."}\n')
-    rows = ("generate", "--input", "rows.jsonl", "--output", "out.jsonl", "-s", "schema.json", "--max-tokens", "80")
+    rows = (
+        "generate",
+        "--input",
+        "rows.jsonl",
+        "--output",
+        "out.jsonl",
+        "-s",
+        "schema.json",
+        "--max-tokens",
+        "80",
+    )
     assert run(*rows, "--reason", "--quiet").exit_code == 0
     assert json.loads(json.loads((tmp_path / "out.jsonl").read_text())["output"])

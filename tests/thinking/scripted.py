@@ -104,7 +104,7 @@ class Scripted(torch.nn.Module):
         tokenizer: of the model.
         turns: what it would write after `begins`, whole turns with their thoughts.
         begins: what the prompt has before a turn.
-        everywhere: it has logits at each place of a text, as drafts need; else at the last alone, in less time.
+        everywhere: it has logits at each place, as drafts need; else at the last alone, in less time.
     """
 
     tokenizer: Any

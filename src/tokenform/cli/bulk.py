@@ -62,7 +62,9 @@ def _shown(given: Mapping[str, Any]) -> dict[str, Any]:
     shown["reason"] = given["reason"] or None
     told = {name: value for name, value in shown.items() if value is not None}
     if told and given["endpoint"] is not None:
-        raise OptionError("--raw, --system, --show-schema and --reason are for a model here, not for an endpoint.")
+        raise OptionError(
+            "--raw, --system, --show-schema and --reason are for a model here, not for an endpoint."
+        )
     return told
 
 

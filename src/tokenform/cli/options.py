@@ -29,7 +29,8 @@ RawOption = Annotated[
     bool, typer.Option("--raw", help="Give the model the prompt alone, without its chat template.")
 ]
 ReasonOption = Annotated[
-    bool, typer.Option("--reason", help="Let the model think first; its answer follows in the form asked for.")
+    bool,
+    typer.Option("--reason", help="Let the model think first; its answer follows in the form asked for."),
 ]
 ShowSchemaOption = Annotated[
     bool | None,

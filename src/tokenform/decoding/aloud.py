@@ -103,7 +103,7 @@ class Readiness:
 
 
 def _opening(automaton: TokenAutomaton) -> tuple[bytes, State]:
-    """What a text begins with in any case but for its layout, at most `_OPENING` bytes, and the state there."""
+    """What a text begins with in any case but for layout, at most `_OPENING` bytes, and the state there."""
     opening, state = b"", automaton.start
     while len(opening) < _OPENING:
         forced = bytes(automaton.forced_bytes(state)) or _only(automaton, state)

@@ -235,7 +235,9 @@ class Decoder(Speculator):
         trees = {live.seqs[0][1]: DraftTree.chain(asked[n].lead.readiness.chain) for n, live in lives.items()}
         try:
             scored = self.backbone.score(trees)
-        except Exception:  # no place to ask at; what is wrong, the next step says of the rows that it is wrong with
+        except (
+            Exception
+        ):  # no place to ask at; what is wrong, the next step says of the rows that it is wrong with
             return []
         ready = [number for number, row in asked.items() if row.lead.ready(scored[lives[number].seqs[0][1]])]
         return [self._bind(number, asked[number], lives[number]) for number in ready]

@@ -276,9 +276,7 @@ class PromptReader:
         return int(begin) if isinstance(begin, int) else int(self._vocabulary.eos[0])
 
 
-def _shown(
-    prompt: Any, grammar: Described, options: PromptOptions, aloud: Reason | None = None
-) -> list[Any]:
+def _shown(prompt: Any, grammar: Described, options: PromptOptions, aloud: Reason | None = None) -> list[Any]:
     """Chat messages with the system message and the words that the options ask for."""
     show = options.show_schema if isinstance(prompt, str) else options.show_schema is True
     words = instruction(grammar, show)

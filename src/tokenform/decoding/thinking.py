@@ -87,11 +87,13 @@ def thinking_of(
 def reasoned(
     thinking: Thinking | bool | int | None, reason: Reason | bool | int | None
 ) -> Thinking | bool | int | None:
-    """`thinking=` of a call that may have a `reason=` in its place: True, a number of tokens, or a `Reason`."""
+    """`thinking=` of a call that may have `reason=` in its place: True, a number of tokens, a `Reason`."""
     if reason is None or reason is False:
         return thinking
     if thinking is not None:
-        raise OptionError("thinking= is for models with thoughts of their own, reason= for any; give one of them.")
+        raise OptionError(
+            "thinking= is for models with thoughts of their own, reason= for any; give one of them."
+        )
     if not isinstance(reason, Reason):
         reason = Reason() if reason is True else Reason(reason)
     return Thinking(True, reason.max_tokens, aloud=reason)
