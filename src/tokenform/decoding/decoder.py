@@ -228,19 +228,19 @@ class Decoder(Speculator):
     def _bound(self) -> list[Step]:
         """Ends the thoughts whose text can begin by now; one pass for all that may be asked, which is that of
         their next token."""
-        asked = {number: row for number, row in self._led.items() if row.lead is not None and row.lead.due}
+        asked = {
+            number: row.lead for number, row in self._led.items() if row.lead is not None and row.lead.due
+        }
         if not asked:
             return []
         lives = {number: self._live[self._inner[number]] for number in asked}
-        trees = {live.seqs[0][1]: DraftTree.chain(asked[n].lead.readiness.chain) for n, live in lives.items()}
+        trees = {lives[n].seqs[0][1]: DraftTree.chain(lead.readiness.chain) for n, lead in asked.items()}
         try:
             scored = self.backbone.score(trees)
-        except (
-            Exception
-        ):  # no place to ask at; what is wrong, the next step says of the rows that it is wrong with
+        except Exception:  # then nobody is asked here; whose pass fails, the next step says
             return []
-        ready = [number for number, row in asked.items() if row.lead.ready(scored[lives[number].seqs[0][1]])]
-        return [self._bind(number, asked[number], lives[number]) for number in ready]
+        ready = [n for n, lead in asked.items() if lead.ready(scored[lives[n].seqs[0][1]])]
+        return [self._bind(number, self._led[number], lives[number]) for number in ready]
 
     def _bind(self, number: int, row: Row, live: Live) -> Step:
         lead, output = row.lead, super().cancel(live.number)
