@@ -122,6 +122,36 @@ def test_the_whole_document_and_a_list_item(small: tf.Generator) -> None:
     assert {one.value for one in item.field("/1").alternatives()} == {1, 2}
 
 
+@pytest.mark.parametrize("choices", [["cat", "dog", "a dog"], ["12", "1", "x"], [" a", "a\\/"]])
+def test_choices_have_the_probabilities_of_their_texts(small: tf.Generator, choices: list[str]) -> None:
+    result = small.generate("x", choices=choices, seed=0)
+    field = result.field("")
+    assert field.value == field.text == result.text and math.isclose(field.logprob, result.logprob)
+    found = {one.value: one.probability for one in field.alternatives()}
+    # the same of strings of their own, by the model: every way to cut a text, and its end
+    automaton, tokens = result.automaton, small.vocabulary.tokens
+    begin, model = tuple(small.prompt_ids("x", tf.choice(choices))), small.language_model()
+    mass = dict.fromkeys(choices, 0.0)
+    todo = [((), 0.0, automaton.start)]
+    while todo:
+        path, reached, state = todo.pop()
+        (row,) = model.logprobs([begin + path])
+        for token in automaton.allowed_tokens(state).tolist():
+            if token in small.vocabulary.eos:
+                mass[b"".join(tokens[one] for one in path).decode()] += math.exp(reached + row[token])
+            else:
+                after = automaton.advance(state, token)
+                todo.append(((*path, token), reached + float(row[token]), after))
+    assert found == pytest.approx({text: one / sum(mass.values()) for text, one in mass.items()})
+    assert set(result.probabilities) == set(choices)
+
+
+def test_a_result_knows_how_many_tokens_the_model_read(small: tf.Generator) -> None:
+    for sampler in (None, tf.CARS()):
+        result = small.generate("xyz", choices=["a", "b"], seed=0, sampler=sampler)
+        assert result.prompt_tokens == len(small.show("xyz", tf.choice(["a", "b"])).ids) > 0
+
+
 def test_what_is_refused_says_why(small: tf.Generator) -> None:
     result = small.sample("x", object_of({"type": "string", "maxLength": 5}), seed=0)[0]
     with pytest.raises(errors.OptionError, match="enums and the like"):

@@ -12,7 +12,7 @@ import pytest
 pytest.importorskip("jinja2")
 
 from tokenform.engine import Vocabulary
-from tokenform.errors import ToolError
+from tokenform.errors import OptionError, ToolError
 from tokenform.frontends.tools import FORMATS, detect_format, parse_tool_calls, tools
 from tokenform.frontends.tools.layout import (
     Either,
@@ -187,3 +187,20 @@ def test_a_tokenizer_stands_for_its_format_and_is_shown_the_tools() -> None:
     ids = prompts.PromptReader(chat, vocab, None).read([{"role": "user", "content": "Hi"}], grammar)
     assert bytes(ids) == b"[ping] Hi"
     assert (grammar | "No.").tools == (grammar + " " + grammar).tools == grammar.tools
+
+
+def test_a_tokenizer_stands_in_place_of_a_format():
+    class Tokenizer:
+        chat_template = (
+            "{%- for message in messages %}{%- if message.tool_calls %}{%- for call in message.tool_calls %}"
+            '<tool_call>\n{"name": "{{ call.function.name }}", "arguments": {{ call.function.arguments | tojson }}}'
+            "\n</tool_call>{%- endfor %}{%- else %}{{ message.content }}{%- endif %}{%- endfor %}"
+        )
+
+    tool = {"name": "ping", "parameters": {"type": "object", "properties": {}}}
+    told = tools([tool], tokenizer=Tokenizer(), tool_choice="required")
+    named = tools([tool], format=detect_format(Tokenizer()), tool_choice="required")
+    assert told.form == named.form
+    for options in ({}, {"format": "hermes", "tokenizer": Tokenizer()}):
+        with pytest.raises(OptionError, match="tokenizer="):
+            tools([tool], **options)

@@ -54,10 +54,12 @@ class Origin:
         self._generator, self._prompt = weakref.ref(generator), tuple(prompt)
 
     def alternatives(
-        self, automaton: TokenAutomaton, written: Sequence[int], before: bytes
+        self, automaton: TokenAutomaton, written: Sequence[int], before: bytes, *, json_text: bool = True
     ) -> list[Alternative]:
         """What could have stood after these tokens and, in the next of them, these bytes.
 
+        Args:
+            json_text: the values are JSON's; else the whole text is the value.
         Raises:
             ModelError: the generator is gone.
         """
@@ -65,7 +67,7 @@ class Origin:
         state = automaton.start
         for token in written:
             state = automaton.advance(state, token)
-        values, model = Values(automaton, state, before), generator.language_model()
+        values, model = Values(automaton, state, before, json_text), generator.language_model()
 
         def ask(paths: Sequence[tuple[int, ...]]) -> np.ndarray:
             return model.logprobs([self._prompt + path for path in paths])
@@ -174,12 +176,15 @@ class Values:
         automaton: the constraint.
         state: its state before the first token that holds a part of the value.
         before: what these tokens hold before the value begins.
+        json_text: they are JSON's values; else each is a whole text.
     Raises:
         OptionError: they are too many.
     """
 
-    def __init__(self, automaton: TokenAutomaton, state: State, before: bytes) -> None:
-        self._automaton, self._before = automaton, before
+    def __init__(
+        self, automaton: TokenAutomaton, state: State, before: bytes, json_text: bool = True
+    ) -> None:
+        self._automaton, self._before, self._json = automaton, before, json_text
         self._tokens = automaton.vocabulary.tokens
         self._eos = frozenset(automaton.vocabulary.eos)
         self.values: dict[str, Any] = {}
@@ -210,9 +215,9 @@ class Values:
             if after[:common] != self._before[:common]:
                 continue
             value_text = after[len(self._before) :]
-            if value_text[:1].isspace() or _NEEDLESS.search(value_text.replace(rb"\\", b"")):
+            if self._json and _odd(value_text):
                 continue
-            done, value = _read(value_text, token in self._eos)
+            done, value = (_read if self._json else _whole)(value_text, token in self._eos)
             if done:
                 name = json.dumps(value, sort_keys=True)
                 self.values[name] = value
@@ -277,6 +282,16 @@ def alternatives(
     total = math.fsum(weights.values())
     found = [Alternative(values.values[name], weight / total) for name, weight in weights.items()]
     return sorted(found, key=lambda one: -one.probability)
+
+
+def _odd(data: bytes) -> bool:
+    """Whether a value begins with space or holds escapes that it does not need."""
+    return data[:1].isspace() or _NEEDLESS.search(data.replace(rb"\\", b"")) is not None
+
+
+def _whole(data: bytes, ended: bool) -> tuple[bool, Any]:
+    """The text itself, where it has ended."""
+    return ended, data.decode("utf-8", errors="replace") if ended else None
 
 
 def _read(data: bytes, ended: bool) -> tuple[bool, Any]:

@@ -85,7 +85,7 @@ class Field:
             ModelError: the generator is gone.
 
         >>> import tokenform as tf
-        >>> result = tf.generate("The parcel is red.", schema={"enum": ["red", "blue"]})
+        >>> result = tf.generate("The parcel is red.", choices=["red", "blue"])
         >>> [one.value for one in result.field("").alternatives()]
         ['red', 'blue']
         """
@@ -96,7 +96,8 @@ class Field:
         vocabulary = result.automaton.vocabulary
         begun = sum(len(vocabulary.token(token)) for token in written)
         before = result.text[: self.start].encode()[begun:]
-        return result.origin.alternatives(result.automaton, written, before)
+        json_text = result.value != result.text
+        return result.origin.alternatives(result.automaton, written, before, json_text=json_text)
 
 
 def result_field(result: Result[Any], pointer: str) -> Field:
@@ -105,6 +106,18 @@ def result_field(result: Result[Any], pointer: str) -> Field:
     Raises:
         OptionError: the text is no JSON document, or has nothing there.
     """
+    if not pointer and result.value == result.text:  # the constraint is of texts, and this is one
+        tokens, known = range(len(result.tokens)), result.token_logprobs
+        return Field(
+            "",
+            result.text,
+            result.text,
+            0,
+            len(result.text),
+            tokens,
+            math.fsum(known) if known else None,
+            result,
+        )
     if pointer and not pointer.startswith("/"):
         raise OptionError(f"a JSON Pointer is empty or begins with '/': {'/' + pointer!r}?")
     found = result_fields(result, [pointer])

@@ -151,6 +151,11 @@ class Result(Generic[T]):
         return None if self.thought is None else self.thought.text
 
     @property
+    def prompt_tokens(self) -> int | None:
+        """How many tokens the model read; it wrote `stats.tokens` and those of `thought`.  None: unknown."""
+        return None if self.prompt is None else len(self.prompt.ids)
+
+    @property
     def valid_share(self) -> float | None:
         """Estimated share of texts that are valid: of those that the masks allow for `Local`, of all that the
         model would write for other samplers; None where nothing is known.  `estimates` has its error.
@@ -183,7 +188,7 @@ class Result(Generic[T]):
         """One value of a document: where it stands, its tokens, and how sure the model was of it.
 
         Args:
-            pointer: a JSON Pointer; "" is the whole document.
+            pointer: a JSON Pointer; "" is the whole document, or the text where the constraint is of texts.
         Raises:
             OptionError: the text is no JSON document, or has nothing there.
 

@@ -68,7 +68,8 @@ _NO_WORD_BEFORE: Language = {"regex": r"(?s)(?:.*\W)?", "dialect": "python"}
 def tools(
     tools: ToolSession,
     *,
-    format: Any,
+    format: Any = ...,
+    tokenizer: Any = ...,
     tool_choice: Any = ...,
     parallel: bool | int = ...,
     strict: bool = ...,
@@ -83,7 +84,8 @@ def tools(
 def tools(
     tools: Iterable[ToolLike],
     *,
-    format: Any,
+    format: Any = ...,
+    tokenizer: Any = ...,
     tool_choice: Any = ...,
     parallel: bool | int = ...,
     strict: bool = ...,
@@ -97,7 +99,8 @@ def tools(
 def tools(
     tools: Any,
     *,
-    format: Any,
+    format: Any = None,
+    tokenizer: Any = None,
     tool_choice: Any = "auto",
     parallel: bool | int = True,
     strict: bool = True,
@@ -109,15 +112,45 @@ def tools(
     """The grammar of a model's turn that may call tools; `parse` reads a text as `ToolCalls`.
 
     Args:
-        tools: as for `tool_shape`; or a session of the Model Context Protocol, and then the grammar is
-            awaited (`await tf.tools(session, ...)`), and each of its calls too (`await call()`).
+        tools: functions, pydantic models or definitions, as OpenAI's API and others have them; or a session
+            of the Model Context Protocol, and then the grammar is awaited (`await tf.tools(session, ...)`),
+            and each of its calls too (`await call()`).
+        format: how the model writes calls: a format's name, or one of `tokenform.tool_formats`.
+        tokenizer: in place of a format, the model's tokenizer, whose chat template shows it.
+        tool_choice: "auto" (text, calls or both), "required" or "any" (at least one call, no text beside the
+            reasoning), "none" (no call), the name of the one tool to call, or an object of OpenAI's API
+            ("function", "allowed_tools").
+        parallel: several calls in one turn; a number is the most there may be.
+        strict: arguments that the schema does not declare are forbidden, unless it speaks of them itself.
+        reasoning: "auto": a reasoning block may come first; "open": the prompt has opened it; "none": there
+            is none.
+        prompt: the prompt as the chat template renders it; with "auto", its end tells whether it has opened
+            the reasoning block.
         json_options: how JSON is written: `order`, `whitespace`, `numbers`, `strings` of `json_schema`;
             `unsupported="report"` is `on_bad_tool="any"`.
         on_bad_tool: a tool whose parameters can't be read, or not be kept in this format: "raise" an error
             (the default); let its arguments be "any" JSON object; "omit" the tool.  `report` says which and
             why.  Prompts show the parameters as they were given.
-    The others, and the errors, are those of `tool_shape`.
+    Raises:
+        ToolError, InvalidSchema, InvalidType: a definition can't be read; a name that the format can't write;
+            or the tokenizer shows no format.
+        UnsupportedSchema: arguments that the format can't keep to their schema.
+        OptionError: an option's value; or neither a format nor a tokenizer is given.
+
+    >>> import tokenform as tf
+    >>> def weather(city: str) -> str:
+    ...     "The weather of a city."
+    >>> turn = tf.tools([weather], format="hermes", tool_choice="required")
+    >>> result = tf.generate("The weather in Lisbon?", turn, max_tokens=80)
+    >>> [call.name for call in result.tool_calls]
+    ['weather']
     """
+    if (format is None) == (tokenizer is None):
+        raise OptionError(
+            "give the model's tokenizer=, whose chat template shows how calls are written, or the name of a "
+            "format= instead."
+        )
+    format = tokenizer if format is None else format
     if is_session(tools):
         more = {"tool_choice": tool_choice, "parallel": parallel, "strict": strict, "reasoning": reasoning}
         more |= {"prompt": prompt, "json_options": json_options, "on_bad_tool": on_bad_tool}
