@@ -8,10 +8,11 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tokenform.decoding.speculative.policies import Account, Controller, Prices, chances
+from tokenform.decoding.speculative.policies.account import FIRST, LATER, RATE
 from tokenform.decoding.speculative.tree import DraftTree
 
 # seconds of a pass by its tokens
@@ -112,12 +113,13 @@ class Text:
         while at < length:
             nodes = min(controller.budget(1, account).nodes, chain, length - at - 1)
             drafting = self.drafting if nodes else 1e-5
-            tree = DraftTree.chain([1] * nodes, "test", self.stated)
+            guessed = [at + i if i < self.right(at) else -1 for i in range(nodes)]  # token n of the text is n
+            tree = DraftTree.chain(guessed, "test", self.stated)
             kept = sum(controller.shape([tree], 1.0, [account])[0])
             controller.observe(1 + kept, self.law(1 + kept), drafting)
             seconds += self.law(1 + kept) + drafting
             wrote = 1 + min(kept, self.right(at))
-            account.wrote(wrote)
+            account.wrote(range(at, at + wrote))
             at += wrote
         return seconds
 
@@ -158,6 +160,41 @@ def test_where_guesses_come_true_nearly_all_that_can_be_spared_is(world):
     assert text.cost(controller, 200) <= 1.3 * 200 * law(width) / width
 
 
+@pytest.mark.parametrize("world", list(WORLDS))
+@pytest.mark.parametrize("trace", list(TRACES))
+@settings(deadline=None, max_examples=15)
+@given(length=st.integers(1, 200), stated=st.floats(0.3, 0.89))
+def test_a_guess_that_is_not_sure_is_paid_by_what_such_guesses_would_have_saved(world, trace, length, stated):
+    """So a short text, too, takes next to nothing more than plain decoding."""
+    law = WORLDS[world]
+    text = Text(law, TRACES[trace], stated)
+    assert text.cost(knowing(world), length) <= (1 + RATE + LATER) * length * (law(1) + 1e-5) + 1e-9
+
+
+def test_what_comes_true_without_being_scored_is_scored_soon():
+    law = WORLDS["step"]
+    plain, copies = Text(law, TRACES["never"], 0.6), Text(law, lambda at: 16, 0.6)
+    assert plain.cost(knowing("step"), 80) == pytest.approx(80 * law(1), rel=1e-3)  # nothing was scored
+    assert copies.cost(knowing("step"), 80) < 0.75 * 80 * law(1)
+
+
+@given(st.lists(st.integers(0, 3), min_size=1, max_size=6), st.lists(st.integers(0, 3), max_size=6))
+def test_a_guess_that_is_not_scored_is_judged_by_the_text(guessed, text):
+    """As if it had been scored: the tokens that it would have saved, less its price."""
+    account, share = Account(), 0.05
+    account.foretold = 0.5
+    account.step(share, 0.0)
+    account.foretell(DraftTree.chain(guessed), [True] * len(guessed), 0.2 * share)
+    for token in text:
+        account.wrote([token])
+    right = next((i for i, (a, b) in enumerate(zip(guessed, text, strict=False)) if a != b), None)
+    if right is None and len(text) < len(guessed):
+        assert account.foretold == 0.5  # not known yet
+    else:
+        right = len(guessed) if right is None else right
+        assert account.foretold == pytest.approx(min(max(0.5 + right - 0.2, 0.0), FIRST))
+
+
 def test_a_text_that_pays_late_is_tried_again():
     law, controller = WORLDS["step"], Controller()
     text = Text(law, TRACES["at last"], 0.97)
@@ -169,7 +206,7 @@ def test_in_a_batch_those_who_draft_pay():
     controller, paying, other = knowing("step"), Account(), Account()
     for account in (paying, other):
         account.step(0.05, 0.0)
-        account.wrote(60)
+        account.wrote([1] * 60)
         assert controller.budget(2, account).nodes > 0
     long, none = DraftTree.chain([1] * 8, "test", 0.9), DraftTree()
     before = [paying.spent, other.spent]
@@ -257,7 +294,7 @@ def test_an_account_without_a_clock_stops_nothing():
     for _ in range(50):
         controller.budget(1, account)
         controller.shape([DraftTree.chain([1], "test", 0.9)], 1.0, [account])
-        account.wrote(1)
+        account.wrote([1])
     assert controller.budget(1, account).nodes > 0 and math.isfinite(account.spent)
 
 

@@ -231,7 +231,7 @@ class Speculator:
                 output.cut = Cut(len(output.tokens) + cut, cast(int, verdict.refused[cut]))
         visited = tree.walk(tokens)
         output.report.count(tree, visited, len(tokens))
-        live.account.wrote(len(tokens))
+        live.account.wrote(tokens)
         text = tokens if ended is None else tokens[:-1]
         if request.logprobs:
             output.logprob += math.fsum(logprobs[: len(text)])

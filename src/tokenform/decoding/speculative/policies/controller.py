@@ -21,11 +21,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from ..drafters.base import Budget
 from ..drafters.lookahead import INVESTMENT
 from ..tree import DraftTree
-from .account import FIRST, Account
+from .account import FIRST, SURE, Account
 from .base import best_first, chances
 from .prices import Prices
 
@@ -104,17 +105,43 @@ class Controller:
         chance = [chances(tree) for tree in trees]
         order = [best_first(own) for own in chance]
         best = [[own[node] for node in nodes] for own, nodes in zip(chance, order, strict=True)]
-        lines, keep = len(trees), [[source == INVESTMENT for source in tree.sources] for tree in trees]
+        lines = len(trees)
         padding = padding if lines > 1 else 1.0  # there is nothing to pad
         plain = self.prices.of(lines, lines)
         drafting = self.drafting if any(map(len, trees)) else 0.0
         longest = (plain + drafting) * _LONGEST - drafting if lines > 1 else math.inf
-        if accounts:
-            room = sum(one.room(plain / lines) for one in accounts if one.asked)
-            longest = min(longest, plain + room - drafting)
+        columns = wished = self._columns(best, padding, drafting, longest)
+        if accounts and wished.width:
+            room = sum(
+                one.room(plain / lines, bool(own) and own[0] >= SURE)
+                for one, own in zip(accounts, best, strict=True)
+                if one.asked
+            )
+            columns = self._columns(best, padding, drafting, min(longest, plain + room - drafting))
+        self._tokens += columns.tokens
+        keep = [_kept(*one, columns) for one in zip(trees, chance, order, strict=True)]
+        if accounts and self.prices:
+            self._book(keep, padding, accounts)
+            if wished.width and not columns.width:
+                would = [_kept(*one, wished) for one in zip(trees, chance, order, strict=True)]
+                more = self._more(would, padding)
+                for account, tree, own in zip(accounts, trees, would, strict=True):
+                    if any(own):
+                        account.foretell(tree, own, more * sum(own))
+        return keep
+
+    def _columns(
+        self, best: Sequence[Sequence[float]], padding: float, drafting: float, longest: float
+    ) -> _Columns:
+        """The columns that make the most tokens a second, in a pass of at most `longest` seconds.
+
+        Args:
+            best: chances of each line's nodes, best first.
+        """
+        lines = len(best)
         size = tokens = expected = float(lines)
-        chosen, rate, least = 0, tokens / (plain + drafting), 0.0
-        for width in range(max(map(len, trees), default=0)):
+        chosen, rate, least = 0, tokens / (self.prices.of(lines, lines) + drafting), 0.0
+        for width in range(max(map(len, best), default=0)):
             column, alone = [own[width] for own in best if len(own) > width], 0.0
             if padding < 1.0:
                 alone = (self.prices.of(size + lines, lines) - self.prices.of(size, lines)) / lines
@@ -127,19 +154,40 @@ class Controller:
             if tokens / (seconds + drafting) > rate:
                 chosen, rate, expected = width + 1, tokens / (seconds + drafting), tokens
                 least = alone * (1 - padding)
-        self._tokens += expected
-        for own, nodes, kept in zip(chance, order, keep, strict=True):
-            for node in nodes[:chosen]:
-                kept[node] = kept[node] or own[node] > rate * least
-        if accounts and self.prices:
-            self._book(keep, padding, accounts)
-        return keep
+        return _Columns(chosen, expected, rate * least)
+
+    def _more(self, keep: Sequence[list[bool]], padding: float) -> float:
+        """Seconds that a node adds to a pass without drafts."""
+        lines, nodes = len(keep), [sum(kept) for kept in keep]
+        size = padding * lines * (1 + max(nodes)) + (1 - padding) * (lines + sum(nodes))
+        return (self.prices.of(size, lines) - self.prices.of(lines, lines)) / max(sum(nodes), 1)
 
     def _book(self, keep: Sequence[list[bool]], padding: float, accounts: Sequence[Account]) -> None:
         """The texts pay for the step: each for its nodes, and all that were asked for the drafting."""
-        lines, nodes = len(keep), [sum(kept) for kept in keep]
-        plain, asked = self.prices.of(lines, lines), sum(account.asked for account in accounts)
-        size = padding * lines * (1 + max(nodes)) + (1 - padding) * (lines + sum(nodes))
-        more = (self.prices.of(size, lines) - plain) / max(sum(nodes), 1)
-        for account, own in zip(accounts, nodes, strict=True):
-            account.step(plain / lines, more * own + (self.drafting / asked if account.asked else 0.0))
+        lines, asked = len(keep), sum(account.asked for account in accounts)
+        plain, more = self.prices.of(lines, lines), self._more(keep, padding)
+        for account, own in zip(accounts, keep, strict=True):
+            drafting = self.drafting / asked if account.asked else 0.0
+            account.step(plain / lines, more * sum(own) + drafting)
+
+
+class _Columns(NamedTuple):
+    """What is scored of a step's trees.
+
+    Attributes:
+        width: nodes of each tree, the likeliest.
+        tokens: how many the step is expected to give.
+        least: chance above which one of these nodes is worth its price.
+    """
+
+    width: int
+    tokens: float
+    least: float
+
+
+def _kept(tree: DraftTree, chance: Sequence[float], order: Sequence[int], columns: _Columns) -> list[bool]:
+    """Which nodes of a tree are scored."""
+    kept = [source == INVESTMENT for source in tree.sources]
+    for node in order[: columns.width]:
+        kept[node] = kept[node] or chance[node] > columns.least
+    return kept
