@@ -18,7 +18,7 @@ import torch
 from tokenform.decoding.speculative.drafters.base import Context, Seen
 from tokenform.decoding.speculative.drafters.hints import Hints
 from tokenform.decoding.speculative.drafters.merge import Merge
-from tokenform.decoding.speculative.policies import Fixed, Policy
+from tokenform.decoding.speculative.policies import Account, Fixed, Policy
 from tokenform.decoding.speculative.report import Report
 from tokenform.decoding.speculative.tree import DraftTree
 
@@ -33,6 +33,7 @@ def replay(
     eos: frozenset[int] = frozenset(),
     hints: Hints | None = None,
     encode: Callable[[bytes], list[int]] | None = None,
+    price: Callable[[int], float] | None = None,
 ) -> Report:
     """The report of writing `tokens` after `prompt`.
 
@@ -41,6 +42,8 @@ def replay(
         drafter: one that needs no logits.
         policy: None is 32 nodes.
         hints, encode: as in `Request`.
+        price: seconds of a pass over so many tokens; then the text has an account, the policy is told what
+            passes take, and the report's `seconds_model` is their sum.
     Raises:
         TokenRejected: the automaton refuses a token.
     """
@@ -59,22 +62,31 @@ def replay(
     )
     session = (drafter if isinstance(drafter, Merge) else Merge(drafter)).session(context)
     report, at, no_logits = Report(), 0, torch.zeros(0, 0)
+    account = None if price is None else Account()
     while at < len(tokens):
-        began = time.perf_counter()
+        began = time.thread_time()
         context.state, context.remaining = state, len(tokens) - at + 1
-        budget = policy.budget(1)
+        budget = policy.budget(1, account)
         tree = session.propose(context, budget) if budget.nodes else DraftTree()
-        tree = session.shape(tree, policy.shape([tree])[0])
+        drafting = time.thread_time() - began
+        if not len(tree):
+            session.reset(state)
+        kept = policy.shape([tree], 1.0, [] if account is None else [account])[0]
+        tree = session.shape(tree, kept)
         visited = tree.walk(tokens[at:])
         new = list(tokens[at : at + len(visited) + 1])
         report.forwards += 1
+        if price is not None and account is not None:
+            report.seconds_model += price(1 + len(tree))
+            policy.observe(1 + len(tree), price(1 + len(tree)), drafting)
+            account.wrote(new)
         report.count(tree, visited, len(new))
         for token in new if automaton is not None else ():
             state = automaton.advance(state, token)
         text.extend(new)
         at += len(new)
         session.observe(context, Seen(new, tree, no_logits))
-        report.seconds_draft += time.perf_counter() - began
+        report.seconds_draft += time.thread_time() - began
     session.close()
     report.notes = list(session.faults)
     return report

@@ -5,12 +5,12 @@ taken (its tokens, each at its share of a pass without drafts) and what it took 
 and the drafters' own time), at measured prices.  A draft that the account can't pay for is not scored; what
 the text goes on with still tells what it would have saved, for nothing.
 Invariant: nothing is spent that could leave the text behind plain decoding by more than the allowance, even
-if no guess comes true.  The allowance is `RATE` of what plain decoding takes; and `FIRST` passes where a guess
-is all but sure, else what guesses that were not scored would have saved, up to `LATER` of plain decoding.  So a
-text alone takes at most (1 + `RATE`) times what plain decoding takes, and `FIRST` passes, whatever is drafted;
-the texts of a batch together keep to the sum.
-Rejected: a stop after so many wrong guesses (wide passes and narrow ones would count alike); `FIRST` passes for
-any first guess (a free text of 21 tokens took 1.08 times as long).
+if no guess comes true.  The allowance is `RATE` of what plain decoding takes; and `FIRST` passes where a
+guess is all but sure, else what guesses that were not scored would have saved, up to `LATER` of plain
+decoding.  So a text alone takes at most (1 + `RATE`) times what plain decoding takes, and `FIRST` passes,
+whatever is drafted; the texts of a batch together keep to the sum.
+Rejected: a stop after so many wrong guesses (wide passes and narrow ones would count alike); `FIRST` passes
+for any first guess (a free text of 21 tokens took 1.08 times as long).
 """
 
 from __future__ import annotations
