@@ -11,6 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tokenform.bench.replay import replay
+from tokenform.decoding.speculative.drafters import Suffix
 from tokenform.decoding.speculative.policies import Account, Controller, Prices, chances
 from tokenform.decoding.speculative.policies.account import FIRST, LATER, RATE
 from tokenform.decoding.speculative.tree import DraftTree
@@ -302,3 +304,12 @@ def test_a_drafter_that_seemed_too_dear_for_any_text_is_asked_again():
     controller = knowing("step", drafting=10.0)
     asked = [controller.budget(1, Account()).nodes > 0 for _ in range(800)]
     assert not asked[0] and asked[-1]
+
+
+def test_a_replayed_text_has_an_account():
+    """The figures of `benchmarks/free_text.py`: a text that copies nothing costs what plain decoding does."""
+    law = WORLDS["step"]
+    for text, least, most in ((range(3, 203), 1.0, 1.0), ([5, 6, 7, 8] * 50, 0.0, 0.6)):
+        report = replay(list(text), Suffix(), 300, policy=knowing("step"), price=law)
+        assert least - 1e-9 <= report.seconds_model / (200 * law(1)) <= most + 1e-9
+        assert (report.forwards < 200) == (most < 1)
