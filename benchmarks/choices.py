@@ -81,10 +81,17 @@ def main() -> None:
     parser.add_argument("--half", default="deciding", choices=["deciding", "aside"])
     parser.add_argument("--drafter", default="auto", choices=["auto", "none"])
     parser.add_argument("--kind", help="questions of one kind")
+    parser.add_argument(
+        "--unasked", action="store_true", help="texts alone, without the question before them"
+    )
     args = parser.parse_args()
     gen = tf.Generator(args.model, drafter=None if args.drafter == "none" else "auto")
     rows = [json.loads(line) for line in Path(args.rows).read_text().splitlines()]
     rows = [row for row in rows if args.kind in (None, row["kind"]) and row["half"] == args.half]
+    if args.unasked:
+        rows = [
+            row | {"question": row["question"].split("? ", 1)[1]} for row in rows if "? " in row["question"]
+        ]
     right: dict[str, collections.Counter[str]] = collections.defaultdict(collections.Counter)
     passes, seconds, equal = collections.Counter[str](), collections.Counter[str](), 0
     form, priors = FORMS[args.form], dict[tuple[str, tuple[str, ...]], Scores]()

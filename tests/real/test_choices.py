@@ -39,3 +39,14 @@ def test_a_greedy_choice_is_the_argmax_over_whole_choices(smol: tf.Generator) ->
         right["whole"] += result.text == row["right"]
         right["token"] += token.text == row["right"]
     assert right["whole"] >= 20 and right["token"] <= 5, right
+
+
+def test_so_it_is_for_everyday_questions(smol: tf.Generator) -> None:
+    """Capitals, topics, "None of …", long options beside short ones; the prompts are strings."""
+    rows = [row for line in ROWS.read_text().splitlines() if (row := json.loads(line))["half"] == "aside"]
+    for row in rows:
+        grammar = tf.choice(row["options"])
+        (result,) = smol.sample(row["question"], grammar)
+        ids = smol.prompt_ids(row["question"], grammar)
+        assert result.text == likeliest(smol, ids, row["options"]), row["question"]
+        assert result.stats.forwards == 1
