@@ -44,7 +44,7 @@ def test_a_greedy_choice_is_the_argmax_over_whole_choices(smol: tf.Generator) ->
 def test_so_it_is_for_everyday_questions(smol: tf.Generator) -> None:
     """Capitals, topics, "None of …", long options beside short ones; the prompts are strings."""
     rows = [row for line in ROWS.read_text().splitlines() if (row := json.loads(line))["half"] == "aside"]
-    for row in rows:
+    for row in rows[::4]:  # `benchmarks/choices.py` asks all
         grammar = tf.choice(row["options"])
         (result,) = smol.sample(row["question"], grammar)
         ids = smol.prompt_ids(row["question"], grammar)
