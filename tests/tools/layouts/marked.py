@@ -63,10 +63,11 @@ def hermes() -> list[Layout]:
         ),
         at(
             "spread",
-            "must",
+            "read",
             '<tool_call>\n{"name": "play",\n"arguments":\n' + PLAY_JSON + "}\n</tool_call>\n",
             PLAY,
         ),
+        at("blank_lines", "refuse", HB.replace("{", "{\n\n", 1), readable=True),
         at("indented", "must", '<tool_call>\n{\n  "name": "ping",\n  "arguments": {}\n}\n</tool_call>', PING),
         at("arguments_first", "read", '<tool_call>\n{"arguments": {}, "name": "ping"}\n</tool_call>', PING),
         at("text_between", "must", HB + "\nAnd:\n" + HP, BOOK, PLAY, free=True),

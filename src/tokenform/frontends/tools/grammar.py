@@ -44,6 +44,9 @@ from tokenform.frontends.tools.notation import loosened
 from tokenform.frontends.tools.pythonic import Pythonic
 from tokenform.frontends.tools.shape import (
     BLANK,
+    LINE,
+    SPACE,
+    WITHIN,
     Choice,
     Free,
     Json,
@@ -291,8 +294,8 @@ class Builder:
 
     def _turned(self, part: JsonCall, after: tuple[Part, ...], tool: Tool) -> Node:
         """A call's object with the arguments before the name."""
-        head = sequence(Text("{"), BLANK, self._key(part.arguments), self.json(tool), BLANK, Text(","), BLANK)
-        made: list[Node] = [head, self._key(part.name), Text(dump(tool.name)), BLANK, Text("}")]
+        head = sequence(Text("{"), WITHIN, self._key(part.arguments), self.json(tool), Text(","), WITHIN)
+        made: list[Node] = [head, self._key(part.name), Text(dump(tool.name)), WITHIN, Text("}")]
         for index, inner in enumerate(after):
             made += [self._gap((part, *after)[index : index + 2]), self._part(inner, tool)]
         return sequence(*made)
@@ -310,36 +313,34 @@ class Builder:
             for part, side in zip(pair, (-1, 0), strict=True)
         )
         if isinstance(right, (Tagged, Elements)):
-            return BLANK
+            return BLANK  # a call without arguments has an empty line in some templates
         if isinstance(left, (Name, Tagged, Elements)) or isinstance(right, Name):
             return Seq(())
         if any(
             isinstance(part, (JsonArguments, JsonCall, MarkedArguments, PythonArguments))
             for part in (left, right)
         ):
-            return BLANK
+            return LINE
         ends = isinstance(left, str) and self.form.pieces(left)[-1][0] in self.form.special
         begins = isinstance(right, str) and self.form.pieces(right)[0][0] in self.form.special
-        return BLANK if ends or begins else Seq(())
+        return LINE if ends or begins else Seq(())
 
     def _head(self, part: JsonCall) -> Node:
         """A call's object up to the name."""
         number: Node = Seq(())
         if part.id:
-            number = sequence(
-                self._key(part.id), Text('"'), Regex("[0-9]+"), Text('"'), BLANK, Text(","), BLANK
-            )
-        return sequence(Text("{"), BLANK, number, self._key(part.name))
+            number = sequence(self._key(part.id), Text('"'), Regex("[0-9]+"), Text('"'), Text(","), WITHIN)
+        return sequence(Text("{"), WITHIN, number, self._key(part.name))
 
     def _key(self, key: str) -> Node:
-        return sequence(Text(dump(key)), BLANK, Text(":"), BLANK)
+        return sequence(Text(dump(key)), Text(":"), SPACE)
 
     def _part(self, part: Part, tool: Tool, after: Sequence[Part] = ()) -> Node:
         owner = f"tool {tool.name!r}"
         if isinstance(part, str):
-            return self.literal(part)
+            return self.literal(part, LINE)
         if isinstance(part, Either):
-            return choice([self.literal(text) for text in part.texts])
+            return choice([self.literal(text, LINE) for text in part.texts])
         if isinstance(part, Name):
             return Text(tool.name)
         if isinstance(part, Id):
@@ -347,12 +348,12 @@ class Builder:
         if isinstance(part, JsonArguments):
             return self.json(tool)
         if isinstance(part, JsonCall):
-            comma = sequence(BLANK, Text(","), BLANK)
+            comma = sequence(Text(","), WITHIN)
             last: Node = Seq(())
             if part.last_id:
                 last = optional(sequence(comma, self._key("id"), Text('"'), Regex(part.last_id), Text('"')))
             arguments = sequence(self._key(part.arguments), self.json(tool))
-            return sequence(Text(dump(tool.name)), comma, arguments, last, BLANK, Text("}"))
+            return sequence(Text(dump(tool.name)), comma, arguments, last, WITHIN, Text("}"))
         if tool.strings_in and isinstance(part, (PythonArguments, MarkedArguments, Elements, Tagged)):
             raise UnsupportedSchema(
                 f"{owner}: a format that writes each argument by itself can't hold strings of a grammar;"
@@ -398,7 +399,7 @@ class Builder:
         schema = close(tool.parameters) if self.strict else dict(tool.parameters)
         return Json(schema, strings_in=tuple(tool.strings_in.items()))
 
-    def literal(self, text: str) -> Node:
+    def literal(self, text: str, blank: Node = BLANK) -> Node:
         """A literal with its special tokens as special tokens, and blanks where it has whitespace or may.
 
         Inside a longer marker nothing stands beside a special token, and words are spaced as they are.
@@ -408,13 +409,13 @@ class Builder:
         for piece, special in self.form.pieces(text):
             inner = piece in self.form.embedded
             if not (joined or inner):
-                made.append(BLANK)
+                made.append(blank)
             if special:
                 made.append(Special(piece))
             else:
                 gaps = r"(\s+$|\s*\n\s*)" if inside else r"(^\s+|\s+$|\s*\n\s*)"
                 words = re.split(gaps, piece)
-                made += [BLANK if word.isspace() else Text(word) for word in words]
+                made += [blank if word.isspace() else Text(word) for word in words]
             joined = inside = inner
         return sequence(*made)
 

@@ -57,6 +57,11 @@ class Regex:
 # Where a template writes whitespace, models write less or more of it: nothing, some spaces, or a few line
 # feeds and an indentation.  It is bounded, so that no model can go on with it for ever.
 BLANK = Regex(r"[ \t]{0,4}(?:\r?\n[ \t]{0,24}){0,3}")
+# Within a call there are no blank lines; in an object around a call whitespace is as in other JSON: after a
+# bracket and a comma, before the closing bracket; after a colon.
+LINE = Regex(r"[ \t]{0,4}(?:\r?\n[ \t]{0,24})?")
+WITHIN = Regex(r" ?|\r?\n[ \t]{0,24}")
+SPACE = Regex(r" ?")
 
 
 @dataclass(frozen=True, eq=False)
@@ -208,9 +213,10 @@ def sequence(*parts: Node) -> Node:
     flat: list[Node] = []
     for part in parts:
         for piece in part.parts if isinstance(part, Seq) else (part,):
-            if (isinstance(piece, Text) and not piece.text) or (
-                piece is BLANK and flat and flat[-1] is BLANK
-            ):
+            if isinstance(piece, Text) and not piece.text:
+                continue
+            if piece in (BLANK, LINE) and flat and flat[-1] in (BLANK, LINE):  # the one that allows more
+                flat[-1] = BLANK if piece is BLANK else flat[-1]
                 continue
             if isinstance(piece, Text) and flat and isinstance(flat[-1], Text):
                 flat[-1] = Text(flat[-1].text + piece.text)
