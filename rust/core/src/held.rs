@@ -3,12 +3,15 @@
 //! Counted from capacities and sizes, so the same on every machine of one word size; what the allocator adds to each
 //! block is taken as [`BLOCK`].
 //! What is too much, `mask::epoch` (an automaton) and `mask::reclaim` (the process) decide.
-//! Complexity: constant a table; of contents in boxes only those that are new since the last count are looked at.
+//! Complexity: constant a table: [`Interner`] counts what is in boxes as it comes.
 
 use std::collections::HashMap;
+use std::hash::{BuildHasher, Hash};
 use std::mem::size_of;
+use std::ops::Deref;
 
 use indexmap::{IndexMap, IndexSet};
+use rustc_hash::FxBuildHasher;
 
 /// Bytes that a block of its own costs beside its contents.
 pub const BLOCK: usize = 16;
@@ -37,18 +40,140 @@ pub fn slice<T>(slice: &[T]) -> usize {
     BLOCK + std::mem::size_of_val(slice)
 }
 
-/// Contents in boxes of a table that only grows, counted as far as they were seen.
-#[derive(Default)]
-pub struct Boxed {
-    seen: usize,
-    bytes: usize,
+/// What a thing owns in blocks of its own, beside its size.
+pub trait Owned {
+    fn owned(&self) -> usize;
 }
 
-impl Boxed {
-    /// Bytes of the contents; `bytes` says those of one entry. Entries change no more once they are there.
-    pub fn count<T, S>(&mut self, set: &IndexSet<T, S>, bytes: impl Fn(&T) -> usize) -> usize {
-        self.bytes += (self.seen..set.len()).map(|i| bytes(&set[i])).sum::<usize>();
-        self.seen = set.len();
-        self.bytes
+impl<T> Owned for Box<[T]> {
+    fn owned(&self) -> usize {
+        slice(self)
+    }
+}
+
+impl Owned for Box<str> {
+    fn owned(&self) -> usize {
+        slice(self.as_bytes())
+    }
+}
+
+/// Things that own nothing, or what another counts.
+macro_rules! plain {
+    ($($thing:ty),* $(,)?) => {
+        $(impl $crate::held::Owned for $thing {
+            fn owned(&self) -> usize {
+                0
+            }
+        })*
+    };
+}
+pub(crate) use plain;
+
+/// Things numbered in the order in which they came: equal things have one number.  What they hold is counted as they
+/// come, for none changes or goes.
+pub struct Interner<T, S = FxBuildHasher> {
+    things: IndexSet<T, S>,
+    owned: usize,
+}
+
+impl<T, S: Default> Default for Interner<T, S> {
+    fn default() -> Self {
+        Interner { things: IndexSet::default(), owned: 0 }
+    }
+}
+
+impl<T: Eq + Hash + Owned, S: BuildHasher> Interner<T, S> {
+    /// The number of a thing, and whether it is new.
+    #[inline]
+    pub fn insert_full(&mut self, thing: T) -> (usize, bool) {
+        let (place, new) = self.things.insert_full(thing);
+        if new {
+            self.owned += self.things[place].owned();
+        }
+        (place, new)
+    }
+
+    /// The number of a thing.
+    #[inline]
+    pub fn intern(&mut self, thing: T) -> u32 {
+        self.insert_full(thing).0 as u32
+    }
+}
+
+impl<T, S> Deref for Interner<T, S> {
+    type Target = IndexSet<T, S>;
+
+    #[inline]
+    fn deref(&self) -> &IndexSet<T, S> {
+        &self.things
+    }
+}
+
+impl<T: Eq + Hash + Owned, S: BuildHasher + Default> FromIterator<T> for Interner<T, S> {
+    fn from_iter<I: IntoIterator<Item = T>>(things: I) -> Self {
+        let mut this = Interner::default();
+        for thing in things {
+            this.intern(thing);
+        }
+        this
+    }
+}
+
+/// A table that says how many bytes it holds.
+pub trait Table {
+    fn bytes(&self) -> usize;
+}
+
+impl<T, S> Table for Interner<T, S> {
+    fn bytes(&self) -> usize {
+        set(&self.things) + self.owned
+    }
+}
+
+impl<K, V, S> Table for HashMap<K, V, S> {
+    fn bytes(&self) -> usize {
+        map(self)
+    }
+}
+
+impl<K, V, S> Table for IndexMap<K, V, S> {
+    fn bytes(&self) -> usize {
+        index_map(self)
+    }
+}
+
+impl<T> Table for Vec<T> {
+    fn bytes(&self) -> usize {
+        list(self)
+    }
+}
+
+/// The bytes of some tables of a struct: `held::bytes!(self: names, values)`.
+macro_rules! bytes {
+    ($this:ident: $($table:ident),* $(,)?) => {
+        0usize $(+ $crate::held::Table::bytes(&$this.$table))*
+    };
+}
+pub(crate) use bytes;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn equal_things_are_one_and_counted_once() {
+        let mut texts: Interner<Box<str>> = ["", "a", "bc"].into_iter().map(Into::into).collect();
+        let before = Table::bytes(&texts);
+        assert_eq!((texts.intern("a".into()), texts.intern("bc".into())), (1, 2));
+        assert_eq!(Table::bytes(&texts), before);
+        assert_eq!(texts.insert_full("def".into()), (3, true));
+        let owned: usize = texts.iter().map(Owned::owned).sum();
+        assert_eq!(Table::bytes(&texts), set(&texts) + owned);
+        struct Held {
+            texts: Interner<Box<str>>,
+            numbers: Vec<u32>,
+        }
+        let held = Held { texts, numbers: Vec::with_capacity(4) };
+        assert_eq!(bytes!(held: texts, numbers), Table::bytes(&held.texts) + 16);
     }
 }

@@ -43,7 +43,7 @@ pub(super) struct Around {
 
 impl Around {
     pub fn bytes(&self) -> usize {
-        held::map(&self.covers) + held::map(&self.endings) + self.endings.len() * 64 + self.ranges * 8
+        held::bytes!(self: covers, endings) + self.endings.len() * 64 + self.ranges * 8
     }
 }
 

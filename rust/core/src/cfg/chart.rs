@@ -13,13 +13,13 @@
 
 use std::sync::Arc;
 
-use indexmap::{IndexMap, IndexSet};
+use indexmap::IndexMap;
 use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 
 use super::grammar::{Grammar, Symbol};
 use super::lr0::{Group, Lr0Core, Places, Source};
 use crate::error::Error;
-use crate::held;
+use crate::held::{self, Interner, Owned};
 use crate::work;
 
 /// The number of an item set.
@@ -92,17 +92,21 @@ const HANDED_ON: usize = 8;
 const MAX_SETS: usize = 4_000_000;
 const MAX_ITEMS: usize = 50_000;
 
+impl Owned for Kernel {
+    fn owned(&self) -> usize {
+        held::slice(&self.items)
+    }
+}
+
 pub struct Chart {
     pub grammar: Grammar,
-    sets: IndexSet<Kernel, FxBuildHasher>,
+    sets: Interner<Kernel>,
     closures: Vec<Option<Closure>>,
     lr0_cores: IndexMap<Places, Arc<Lr0Core>, FxBuildHasher>,
-    returns: IndexSet<Box<[Return]>, FxBuildHasher>,
+    returns: Interner<Box<[Return]>>,
     steps: FxHashMap<(SetId, u32), Option<SetId>>,
     /// Ways to the end that were found: the sets below are the same for most ends of a long text.
     pub onward: FxHashMap<Return, Onward>,
-    boxed: held::Boxed,
-    boxed_returns: held::Boxed,
     /// Bytes of the closures' own lists, and of rules that were made for them.
     closed: usize,
 }
@@ -111,17 +115,15 @@ impl Chart {
     pub fn new(grammar: Grammar) -> Self {
         let mut this = Chart {
             grammar,
-            sets: IndexSet::default(),
+            sets: Interner::default(),
             closures: Vec::new(),
             lr0_cores: IndexMap::default(),
-            returns: IndexSet::default(),
+            returns: Interner::default(),
             steps: FxHashMap::default(),
             onward: FxHashMap::default(),
-            boxed: held::Boxed::default(),
-            boxed_returns: held::Boxed::default(),
             closed: 0,
         };
-        this.returns.insert(Box::new([END]));
+        this.returns.intern(Box::new([END]));
         this
     }
 
@@ -132,15 +134,7 @@ impl Chart {
 
     /// Bytes that the sets hold.
     pub fn bytes(&mut self) -> usize {
-        held::set(&self.sets)
-            + self.boxed.count(&self.sets, |kernel| held::slice(&kernel.items))
-            + held::list(&self.closures)
-            + self.closed
-            + held::index_map(&self.lr0_cores)
-            + held::set(&self.returns)
-            + self.boxed_returns.count(&self.returns, |list| held::slice(list))
-            + held::map(&self.steps)
-            + held::map(&self.onward)
+        held::bytes!(self: sets, closures, lr0_cores, returns, steps, onward) + self.closed
     }
 
     /// The set before the first symbol.
@@ -363,6 +357,6 @@ impl Chart {
     }
 
     fn intern_returns(&mut self, list: Vec<Return>) -> ReturnsId {
-        ReturnsId(self.returns.insert_full(list.into()).0 as u32)
+        ReturnsId(self.returns.intern(list.into()))
     }
 }

@@ -39,7 +39,7 @@ pub(super) struct Ahead {
 
 impl Ahead {
     pub fn bytes(&self) -> usize {
-        held::map(&self.escapes) + held::map(&self.looked) + held::map(&self.beyond)
+        held::bytes!(self: escapes, looked, beyond)
     }
 }
 

@@ -58,7 +58,7 @@ pub(super) struct Guarding {
 impl Guarding {
     pub fn bytes(&self) -> usize {
         // a list of what may begin, and one of where it leads: a few dozen each
-        let maps = held::map(&self.known) + held::map(&self.onward) + held::map(&self.comes_back);
+        let maps = held::bytes!(self: known, onward, comes_back);
         maps + self.onward.len() * 512
     }
 }

@@ -14,8 +14,7 @@
 //!
 //! Complexity: a step that was made before is a lookup; a new one costs the items of the new set.
 
-use indexmap::IndexSet;
-use rustc_hash::{FxBuildHasher, FxHashMap};
+use rustc_hash::FxHashMap;
 
 use super::around::Around;
 use super::chart::{Chart, SetId};
@@ -29,7 +28,7 @@ use super::separate::Told;
 use crate::automaton::byte_automaton::Seen;
 use crate::automaton::byte_automaton::{step, Alive, ByteAutomaton, CtxId, Piece, Pos, Scanner};
 use crate::error::Result;
-use crate::held;
+use crate::held::{self, Interner};
 use crate::lexical::spell::{ByteSet, OutcomeId};
 use crate::lexical::term::Term;
 use crate::lexical::{LexId, Lexicon, Spelling, Step, TermId, Terms};
@@ -46,11 +45,13 @@ pub(crate) struct Context {
     pub following: u8,
 }
 
+held::plain!(Context, Blocks);
+
 pub struct Scanned {
     pub(crate) chart: Chart,
     pub(crate) lexicon: Box<Lexicon>,
-    contexts: IndexSet<Context, FxBuildHasher>,
-    pub(super) blocks: IndexSet<Blocks, FxBuildHasher>,
+    contexts: Interner<Context>,
+    pub(super) blocks: Interner<Blocks>,
     /// The lexical state before a lexeme, by context and whether it is told as a guarded one.
     begins: FxHashMap<(CtxId, bool), LexId>,
     by_places: FxHashMap<Alive, LexId>,
@@ -94,8 +95,8 @@ impl Scanned {
         let mut this = Scanned {
             chart: Chart::new(grammar),
             lexicon,
-            contexts: IndexSet::default(),
-            blocks: IndexSet::default(),
+            contexts: Interner::default(),
+            blocks: Interner::default(),
             begins: FxHashMap::default(),
             by_places: FxHashMap::default(),
             after: FxHashMap::default(),
@@ -113,7 +114,7 @@ impl Scanned {
             parts: FxHashMap::default(),
             places,
         };
-        this.blocks.insert(Blocks::outermost());
+        this.blocks.intern(Blocks::outermost());
         Ok(this)
     }
 
@@ -131,7 +132,7 @@ impl Scanned {
     }
 
     pub(super) fn intern(&mut self, context: Context) -> CtxId {
-        CtxId(self.contexts.insert_full(context).0 as u32)
+        CtxId(self.contexts.intern(context))
     }
 
     /// The lexical state before the next lexeme; `DEAD` when there can be none.
@@ -283,7 +284,7 @@ impl Scanned {
             } else if layout.close.contains(&place) {
                 counted.brackets = counted.brackets.checked_sub(1)?;
             }
-            blocks = self.blocks.insert_full(counted).0 as u32;
+            blocks = self.blocks.intern(counted);
         }
         if ignored {
             return Some(self.intern(stays));
@@ -404,21 +405,12 @@ impl ByteAutomaton for Scanned {
     }
 
     fn bytes(&mut self) -> usize {
-        let known = held::map(&self.begins)
-            + held::map(&self.by_places)
-            + held::map(&self.after)
-            + held::map(&self.leaves)
-            + held::map(&self.next_bytes)
-            + self.ahead.bytes()
-            + self.guarding.bytes()
-            + self.told.bytes()
-            + self.around.bytes()
-            + held::map(&self.by_shape)
-            + held::map(&self.by_context);
+        let known = held::bytes!(self: begins, by_places, after, leaves, next_bytes, by_shape, by_context);
+        let asked = self.ahead.bytes() + self.guarding.bytes() + self.told.bytes() + self.around.bytes();
         // lists of what may begin: a few dozen terminals each
         let lists = self.by_places.len() + self.by_shape.len() + self.by_context.len();
-        let interned = held::set(&self.contexts) + held::set(&self.blocks) + self.blocks.len() * 64;
-        interned + known + lists * 256 + self.chart.bytes() + self.lexicon.bytes()
+        let interned = held::bytes!(self: contexts, blocks) + self.blocks.len() * 64;
+        interned + known + asked + lists * 256 + self.chart.bytes() + self.lexicon.bytes()
     }
 
     fn start(&mut self) -> Option<Pos> {

@@ -6,7 +6,6 @@
 //!
 //! Complexity: a context that was met before is a lookup a code point; a new one costs its items.
 
-use indexmap::IndexSet;
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
 use super::chart::{Chart, SetId};
@@ -14,7 +13,7 @@ use super::finish;
 use super::grammar::Grammar;
 use crate::automaton::byte_automaton::Seen;
 use crate::automaton::byte_automaton::{ByteAutomaton, CtxId, Pos};
-use crate::held;
+use crate::held::{self, Interner, Owned};
 use crate::lexical::spell::{ByteSet, OutcomeId};
 use crate::lexical::{LexId, Lexicon, Spelling, Step, TermId, Terms};
 
@@ -35,13 +34,18 @@ struct Fan {
     samples: Box<[u32]>,
 }
 
+impl Owned for Context {
+    fn owned(&self) -> usize {
+        held::slice(&self.begun)
+    }
+}
+
 pub struct Scannerless {
     chart: Chart,
     lexicon: Box<Lexicon>,
-    contexts: IndexSet<Context, FxBuildHasher>,
+    contexts: Interner<Context>,
     fans: FxHashMap<CtxId, Fan>,
     start: Option<CtxId>,
-    boxed: held::Boxed,
 }
 
 impl Scannerless {
@@ -49,15 +53,14 @@ impl Scannerless {
         Scannerless {
             chart: Chart::new(grammar),
             lexicon,
-            contexts: IndexSet::default(),
+            contexts: Interner::default(),
             fans: FxHashMap::default(),
             start: None,
-            boxed: held::Boxed::default(),
         }
     }
 
     fn intern(&mut self, context: Context) -> CtxId {
-        CtxId(self.contexts.insert_full(context).0 as u32)
+        CtxId(self.contexts.intern(context))
     }
 
     /// Everything that may be read from a context: the terminals that have begun, and those that begin here.
@@ -178,10 +181,8 @@ impl ByteAutomaton for Scannerless {
     }
 
     fn bytes(&mut self) -> usize {
-        let begun = self.boxed.count(&self.contexts, |context| held::slice(&context.begun));
         // a fan's lists: a few classes
-        let fans = held::map(&self.fans) + self.fans.len() * 256;
-        held::set(&self.contexts) + begun + fans + self.chart.bytes() + self.lexicon.bytes()
+        held::bytes!(self: contexts, fans) + self.fans.len() * 256 + self.chart.bytes() + self.lexicon.bytes()
     }
 
     fn start(&mut self) -> Option<Pos> {

@@ -42,7 +42,7 @@ pub(super) struct Told {
 impl Told {
     pub fn bytes(&self) -> usize {
         let lists = (self.doubtful.len() + self.beginnings.len()) * 256;
-        let maps = held::map(&self.plain) + held::map(&self.doubtful) + held::map(&self.beginnings);
+        let maps = held::bytes!(self: plain, doubtful, beginnings);
         lists + maps + held::map(&self.beginnings_at)
     }
 }

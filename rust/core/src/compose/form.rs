@@ -117,12 +117,10 @@ impl CompositeAutomaton {
             byte_sets: FxHashMap::default(),
             words: FxHashMap::default(),
             report: Vec::new(),
-            boxed: Default::default(),
-            boxed_texts: Default::default(),
         };
-        this.texts.insert(Box::new([]));
+        this.texts.intern(Box::new([]));
         // the place where the whole text ends
-        this.backs.insert(ReturnAddress { host: u32::MAX, frame: 0, terminal: 0, up: END, depth: 0 });
+        this.backs.intern(ReturnAddress { host: u32::MAX, frame: 0, terminal: 0, up: END, depth: 0 });
         this
     }
 

@@ -23,13 +23,13 @@ mod threads;
 
 use std::sync::Arc;
 
-use indexmap::IndexSet;
-use rustc_hash::{FxBuildHasher, FxHashMap};
+use rustc_hash::FxHashMap;
 
 use crate::automaton::{CtxId, Piece, Pos};
 use crate::cfg::chart::Chart;
 use crate::cfg::scanned::Scanned;
 use crate::hash::Keyed;
+use crate::held::{self, Interner, Owned};
 use crate::json::JsonMachine;
 use crate::lexical::spell::ByteSet;
 use crate::lexical::{LexId, Lexicon, TermId};
@@ -133,10 +133,10 @@ pub struct CompositeAutomaton {
     /// The tokens that end texts.
     eos: Vec<TokenId>,
     root: u32,
-    backs: IndexSet<ReturnAddress, FxBuildHasher>,
-    ctxs: IndexSet<Ctx, FxBuildHasher>,
-    texts: IndexSet<Box<[u8]>, Keyed>,
-    quotes: IndexSet<quoted::Quoted, Keyed>,
+    backs: Interner<ReturnAddress>,
+    ctxs: Interner<Ctx>,
+    texts: Interner<Box<[u8]>, Keyed>,
+    quotes: Interner<quoted::Quoted, Keyed>,
     /// Threads after parts that end at one place.
     settled: FxHashMap<Box<[BackId]>, Arc<[Thread]>>,
     /// Threads at a place of a host.
@@ -146,8 +146,17 @@ pub struct CompositeAutomaton {
     byte_sets: FxHashMap<CtxId, ByteSet>,
     words: FxHashMap<u32, Option<Vec<Piece>>>,
     report: Vec<String>,
-    boxed: crate::held::Boxed,
-    boxed_texts: crate::held::Boxed,
+}
+
+held::plain!(ReturnAddress, quoted::Quoted);
+
+impl Owned for Ctx {
+    fn owned(&self) -> usize {
+        match self {
+            Ctx::Set(threads) => held::slice(threads),
+            Ctx::One(_) => 0,
+        }
+    }
 }
 
 impl CompositeAutomaton {
@@ -188,13 +197,13 @@ impl CompositeAutomaton {
     }
 
     fn intern_back(&mut self, back: ReturnAddress) -> BackId {
-        BackId(self.backs.insert_full(back).0 as u32)
+        BackId(self.backs.intern(back))
     }
 
     fn text(&mut self, text: &[u8]) -> u32 {
         match self.texts.get_index_of(text) {
             Some(i) => i as u32,
-            None => self.texts.insert_full(text.into()).0 as u32,
+            None => self.texts.intern(text.into()),
         }
     }
 

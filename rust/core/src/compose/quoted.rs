@@ -138,7 +138,7 @@ impl CompositeAutomaton {
     }
 
     fn push_quote(&mut self, back: BackId, quote: Quoted, out: &mut Vec<Thread>) {
-        let run = Run::Quoted(self.quotes.insert_full(quote).0 as u32);
+        let run = Run::Quoted(self.quotes.intern(quote));
         out.push(Thread { back, run });
     }
 

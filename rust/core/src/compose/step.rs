@@ -183,7 +183,7 @@ impl CompositeAutomaton {
 
     /// The position of a set, which leaves its lexical state with every byte.
     pub(super) fn set_of(&mut self, threads: Vec<Thread>) -> Pos {
-        let ctx = CtxId(self.ctxs.insert_full(Ctx::Set(threads.into())).0 as u32);
+        let ctx = CtxId(self.ctxs.intern(Ctx::Set(threads.into())));
         Pos { ctx, lex: self.lexicon.at(Spelling::Raw, Terms::EPS) }
     }
 
@@ -199,7 +199,7 @@ impl CompositeAutomaton {
             }
             run => (run, Lexicon::DEAD),
         };
-        let ctx = CtxId(self.ctxs.insert_full(Ctx::One(Thread { run, ..thread })).0 as u32);
+        let ctx = CtxId(self.ctxs.intern(Ctx::One(Thread { run, ..thread })));
         Pos { ctx, lex }
     }
 

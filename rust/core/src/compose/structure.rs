@@ -116,21 +116,7 @@ impl ByteAutomaton for CompositeAutomaton {
     fn bytes(&mut self) -> usize {
         let machines: usize = (0..self.machines.len() as u32).map(|m| self.machine_bytes(m)).sum();
         let hosts: usize = (0..self.hosts.len() as u32).map(|h| self.host_bytes(h)).sum();
-        let threads = |ctx: &Ctx| match ctx {
-            Ctx::Set(threads) => held::slice(threads),
-            Ctx::One(_) => 0,
-        };
-        held::set(&self.backs)
-            + held::set(&self.ctxs)
-            + self.boxed.count(&self.ctxs, threads)
-            + held::set(&self.texts)
-            + self.boxed_texts.count(&self.texts, |text| held::slice(text))
-            + held::set(&self.quotes)
-            + held::map(&self.settled)
-            + held::map(&self.arrived)
-            + held::map(&self.alone)
-            + held::map(&self.splits)
-            + held::map(&self.byte_sets)
+        held::bytes!(self: backs, ctxs, texts, quotes, settled, arrived, alone, splits, byte_sets)
             // lists of threads: a few each
             + (self.settled.len() + self.arrived.len() + self.splits.len()) * 128
             + self.lexicon.bytes()

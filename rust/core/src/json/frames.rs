@@ -8,12 +8,11 @@
 
 use std::ops::Index;
 
-use indexmap::IndexSet;
-use rustc_hash::{FxBuildHasher, FxHashMap};
+use rustc_hash::FxHashMap;
 
 use crate::automaton::CtxId;
 use crate::hash::Keyed;
-use crate::held::{self, Boxed};
+use crate::held::{self, Interner, Owned};
 use crate::schema::used::KeySet;
 use crate::schema::{ArrId, NameId, ObjId, ValId};
 
@@ -142,7 +141,7 @@ macro_rules! tables {
 
         impl Frames {
             pub fn $add(&mut self, item: $item) -> $id {
-                $id(self.$table.insert_full(item).0 as u32)
+                $id(self.$table.intern(item))
             }
         }
     )*};
@@ -212,59 +211,53 @@ impl Node {
 pub(super) type Refusals = (u32, u32, Box<[ObjId]>);
 
 pub(super) struct Frames {
-    pub nodes: IndexSet<Node, FxBuildHasher>,
+    pub nodes: Interner<Node>,
     /// Lists of goals, and of positions of a tuple.
-    goals: IndexSet<Box<[ValId]>, FxBuildHasher>,
-    maps: IndexSet<Box<[u32]>, FxBuildHasher>,
-    objects: IndexSet<ObjectFrame, FxBuildHasher>,
-    arrays: IndexSet<Box<[(u32, ArrId)]>, FxBuildHasher>,
-    pendings: IndexSet<ReturnFrame, FxBuildHasher>,
-    pub orders: IndexSet<Box<[NameId]>, FxBuildHasher>,
+    goals: Interner<Box<[ValId]>>,
+    maps: Interner<Box<[u32]>>,
+    objects: Interner<ObjectFrame>,
+    arrays: Interner<Box<[(u32, ArrId)]>>,
+    pendings: Interner<ReturnFrame>,
+    pub orders: Interner<Box<[NameId]>>,
     pub ranks: Vec<FxHashMap<NameId, u32>>,
-    records: IndexSet<Box<[u8]>, Keyed>,
+    records: Interner<Box<[u8]>, Keyed>,
     /// What tells which used keys could come again.
-    pub forgetful: IndexSet<Box<[Refusals]>, FxBuildHasher>,
-    counted: Counted,
-}
-
-/// What was counted of contents in boxes.
-#[derive(Default)]
-struct Counted {
-    goals: Boxed,
-    maps: Boxed,
-    objects: Boxed,
-    arrays: Boxed,
-    pendings: Boxed,
-    orders: Boxed,
-    records: Boxed,
-    forgetful: Boxed,
+    pub forgetful: Interner<Box<[Refusals]>>,
 }
 
 impl Default for Frames {
     fn default() -> Self {
         Frames {
-            nodes: IndexSet::default(),
-            goals: IndexSet::default(),
-            maps: IndexSet::default(),
-            objects: IndexSet::default(),
-            arrays: IndexSet::default(),
-            pendings: IndexSet::default(),
-            orders: IndexSet::from_iter([Box::default()]),
+            nodes: Interner::default(),
+            goals: Interner::default(),
+            maps: Interner::default(),
+            objects: Interner::default(),
+            arrays: Interner::default(),
+            pendings: Interner::default(),
+            orders: Interner::from_iter([Box::default()]),
             ranks: vec![FxHashMap::default()],
             // the second is the record of [`RecordId::OTHER`]: no text is like it
-            records: IndexSet::from_iter([Box::from([]), Box::from([0])]),
-            forgetful: IndexSet::default(),
-            counted: Counted::default(),
+            records: Interner::from_iter([Box::from([]), Box::from([0])]),
+            forgetful: Interner::default(),
         }
     }
 }
 
-impl Branches {
-    fn bytes(&self) -> usize {
-        match self {
-            Branches::Object(list) => held::slice(list),
-            Branches::Array(list) => held::slice(list),
-        }
+held::plain!(Node);
+
+impl Owned for ObjectFrame {
+    fn owned(&self) -> usize {
+        held::slice(&self.alternatives)
+    }
+}
+
+impl Owned for ReturnFrame {
+    fn owned(&self) -> usize {
+        held::slice(&self.goals)
+            + match &self.branches {
+                Branches::Object(list) => held::slice(list),
+                Branches::Array(list) => held::slice(list),
+            }
     }
 }
 
@@ -274,25 +267,9 @@ impl Frames {
         self.goals.get_index_of(goals).map(|i| GoalsId(i as u32))
     }
 
-    pub fn bytes(&mut self) -> usize {
-        let c = &mut self.counted;
-        let boxed = c.goals.count(&self.goals, |g| held::slice(g))
-            + c.maps.count(&self.maps, |m| held::slice(m))
-            + c.objects.count(&self.objects, |o| held::slice(&o.alternatives))
-            + c.arrays.count(&self.arrays, |a| held::slice(a))
-            + c.pendings.count(&self.pendings, |p| held::slice(&p.goals) + p.branches.bytes())
-            // an order and its ranks
-            + c.orders.count(&self.orders, |o| 5 * held::slice(o))
-            + c.records.count(&self.records, |r| held::slice(r))
-            + c.forgetful.count(&self.forgetful, |f| held::slice(f));
-        boxed
-            + held::set(&self.nodes)
-            + held::set(&self.goals)
-            + held::set(&self.maps)
-            + held::set(&self.objects)
-            + held::set(&self.arrays)
-            + held::set(&self.pendings)
-            + held::set(&self.records)
-            + held::set(&self.forgetful)
+    pub fn bytes(&self) -> usize {
+        // the ranks of an order take four times what it takes
+        let ranks: usize = self.orders.iter().map(|order| 4 * held::slice(order)).sum();
+        held::bytes!(self: nodes, goals, maps, objects, arrays, pendings, orders, records, forgetful) + ranks
     }
 }

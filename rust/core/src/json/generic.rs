@@ -10,13 +10,13 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use indexmap::{IndexMap, IndexSet};
+use indexmap::IndexMap;
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
 use super::frames::{FrameId, ObjectFrameId, RecordId, ReturnFrameId};
 use super::{JsonMachine, Node, ObjectFrame, ParserPhase, ReturnFrame};
 use crate::automaton::{CtxId, Pos};
-use crate::held;
+use crate::held::{self, Interner};
 use crate::lexical::term::Term;
 use crate::lexical::{LexId, TermId, Terms};
 use crate::schema::by_key::Key;
@@ -43,7 +43,7 @@ pub(super) struct Alike {
     generic: FxHashMap<ObjectFrameId, Option<ReturnFrameId>>,
     twins: FxHashMap<CtxId, CtxId>,
     /// Contexts cut after so many levels.
-    nears: IndexSet<Near, FxBuildHasher>,
+    nears: Interner<Near>,
     nears_of: FxHashMap<(CtxId, u32), u32>,
     /// The keys that a frame's schemas name: the number of their set, and each set's texts, sorted.
     special: FxHashMap<ObjectFrameId, u32>,
@@ -57,20 +57,14 @@ pub(super) struct Alike {
     pub texts_closed: u64,
 }
 
+held::plain!(Near);
+
 impl Alike {
     pub fn bytes(&self) -> usize {
         // texts of remembered items are short; a set's texts are those of its names
         let texts = 64 * self.recalled.len();
         let named: usize = self.named.keys().map(|names| 64 + 4 * names.len()).sum();
-        texts
-            + named
-            + held::map(&self.generic)
-            + held::map(&self.twins)
-            + held::set(&self.nears)
-            + held::map(&self.nears_of)
-            + held::map(&self.special)
-            + held::map(&self.roomy)
-            + held::map(&self.kinds)
+        texts + named + held::bytes!(self: generic, twins, nears, nears_of, special, roomy, kinds)
     }
 }
 
@@ -293,7 +287,7 @@ impl JsonMachine {
         }
         let node = self.node(ctx);
         let above = if levels == 0 { u32::MAX } else { self.cut(node.up, levels - 1) };
-        let near = self.alike.nears.insert_full((node.place, node.frame, node.record, above)).0 as u32;
+        let near = self.alike.nears.intern((node.place, node.frame, node.record, above));
         self.alike.nears_of.insert((ctx, levels), near);
         near
     }

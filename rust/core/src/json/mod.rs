@@ -78,16 +78,7 @@ struct Answers {
 
 impl Answers {
     fn bytes(&self) -> usize {
-        held::map(&self.keys)
-            + held::map(&self.pendings_of)
-            + held::map(&self.kept)
-            + held::map(&self.scalars)
-            + held::map(&self.starts)
-            + held::map(&self.closes)
-            + held::map(&self.objects)
-            + held::map(&self.arrays)
-            + held::map(&self.white)
-            + held::map(&self.above)
+        held::bytes!(self: keys, pendings_of, kept, scalars, starts, closes, objects, arrays, white, above)
     }
 }
 
@@ -148,7 +139,7 @@ impl JsonMachine {
         depth: u32,
     ) -> CtxId {
         let frame = frame.into();
-        CtxId(self.frames.nodes.insert_full(Node { place, up, frame, record, depth }).0 as u32)
+        CtxId(self.frames.nodes.intern(Node { place, up, frame, record, depth }))
     }
 
     fn goal_list(&mut self, goals: &[ValId]) -> GoalsId {

@@ -183,7 +183,7 @@ impl JsonMachine {
             (a.order, from, atoms.into())
         });
         let refusals: Box<[Refusals]> = refusals.collect();
-        let ways = self.frames.forgetful.insert_full(refusals).0 as u32;
+        let ways = self.frames.forgetful.intern(refusals);
         self.keep(ways, list, used)
     }
 

@@ -8,15 +8,14 @@
 //!
 //! Invariant: every state but `DEAD` can still reach an accepted end.
 
-use indexmap::IndexSet;
-use rustc_hash::{FxBuildHasher, FxHashMap};
+use rustc_hash::FxHashMap;
 
 use super::rows::{slice, Row};
 use super::term::{Term, TermId, Terms};
 use super::ways::lead;
 
 pub use super::byteset::ByteSet;
-use crate::held;
+use crate::held::{self, Interner, Owned};
 
 /// The number of a lexical state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -86,19 +85,28 @@ const BEHIND: u32 = u32::MAX;
 /// Terms and the lexical states over them.
 pub struct Lexicon {
     pub terms: Terms,
-    pub(super) states: IndexSet<Lex, FxBuildHasher>,
+    pub(super) states: Interner<Lex>,
     rows: Vec<Option<Row>>,
     steps: FxHashMap<(LexId, u8), LexId>,
     digits: Vec<Option<Box<[LexId; 64]>>>,
-    outcomes: IndexSet<Box<[u32]>, FxBuildHasher>,
+    outcomes: Interner<Box<[u32]>>,
     /// Outcomes of tuples.
     held: FxHashMap<TermId, OutcomeId>,
-    boxed: held::Boxed,
-    blocks: held::Boxed,
     row_bytes: usize,
     digits_filled: usize,
     /// Of a number one digit is derived at a time: each costs arithmetic, and who follows a way asks for one.
     pub one_by_one: bool,
+}
+
+impl Owned for Lex {
+    fn owned(&self) -> usize {
+        match self {
+            Lex::Block { runs, .. } | Lex::LowBackslash { runs, .. } | Lex::LowU { runs, .. } => {
+                held::slice(runs)
+            }
+            _ => 0,
+        }
+    }
 }
 
 impl Default for Lexicon {
@@ -117,21 +125,19 @@ impl Lexicon {
     pub fn new(terms: Terms) -> Self {
         let mut this = Lexicon {
             terms,
-            states: IndexSet::default(),
+            states: Interner::default(),
             rows: Vec::new(),
             steps: FxHashMap::default(),
             digits: Vec::new(),
-            outcomes: IndexSet::default(),
+            outcomes: Interner::default(),
             held: FxHashMap::default(),
-            boxed: held::Boxed::default(),
-            blocks: held::Boxed::default(),
             row_bytes: 0,
             digits_filled: 0,
             one_by_one: false,
         };
         this.intern(Lex::Dead);
-        this.outcomes.insert(Box::new([]));
-        this.outcomes.insert(Box::new([0]));
+        this.outcomes.intern(Box::new([]));
+        this.outcomes.intern(Box::new([0]));
         this
     }
 
@@ -150,21 +156,7 @@ impl Lexicon {
     /// Bytes that the states and their terms hold.
     pub fn bytes(&mut self) -> usize {
         let digits = self.digits.len() * 8 + self.digits_filled * 64 * std::mem::size_of::<LexId>();
-        let outcomes = held::set(&self.outcomes) + self.boxed.count(&self.outcomes, |o| held::slice(o));
-        held::set(&self.states)
-            + self.blocks.count(&self.states, |state| match state {
-                Lex::Block { runs, .. } | Lex::LowBackslash { runs, .. } | Lex::LowU { runs, .. } => {
-                    held::slice(runs)
-                }
-                _ => 0,
-            })
-            + held::list(&self.rows)
-            + self.row_bytes
-            + held::map(&self.steps)
-            + digits
-            + outcomes
-            + held::map(&self.held)
-            + self.terms.bytes()
+        held::bytes!(self: states, rows, steps, outcomes, held) + self.row_bytes + digits + self.terms.bytes()
     }
 
     /// The state at the beginning of a term; `DEAD` when it accepts nothing.
@@ -220,7 +212,7 @@ impl Lexicon {
                     .filter(|(_, &x)| self.terms.nullable(x))
                     .map(|(i, _)| i)
                     .collect();
-                let outcome = OutcomeId(self.outcomes.insert_full(held).0 as u32);
+                let outcome = OutcomeId(self.outcomes.intern(held));
                 self.held.insert(term, outcome);
                 outcome
             }
@@ -237,7 +229,7 @@ impl Lexicon {
         if let Some(known) = self.outcomes.get_index_of(held) {
             return OutcomeId(known as u32);
         }
-        OutcomeId(self.outcomes.insert_full(held.into()).0 as u32)
+        OutcomeId(self.outcomes.intern(held.into()))
     }
 
     /// Whether an outcome is one in the middle of a code point.

@@ -38,7 +38,7 @@ pub(super) struct Table {
 impl Table {
     pub fn bytes(&self) -> usize {
         let runs: usize = self.states.iter().map(|state| held::list(&state.runs)).sum();
-        held::list(&self.states) + held::list(&self.missing) + runs
+        held::bytes!(self: states, missing) + runs
     }
 }
 

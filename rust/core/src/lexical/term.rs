@@ -7,7 +7,6 @@
 //! Rejected: one automaton state a count, and unions of thousands of literals.
 //! Memory: each term once; [`Terms::bytes`] counts all, and the limits of the automaton bound it.
 
-use indexmap::IndexSet;
 use rustc_hash::FxHashMap;
 
 use super::branch::Branch;
@@ -16,7 +15,7 @@ use super::lengths::Span;
 use super::words::{WordTables, Words};
 use crate::error::Error;
 use crate::hash::Keyed;
-use crate::held;
+use crate::held::{self, Interner, Owned};
 use crate::lexical::number::{NumberTerms, SpelledId};
 use crate::work;
 
@@ -80,9 +79,9 @@ pub(super) struct Facts {
 
 /// The arena of terms of one automaton.
 pub struct Terms {
-    pub(super) terms: IndexSet<Term, Keyed>,
+    pub(super) terms: Interner<Term, Keyed>,
     pub(super) facts: Vec<Facts>,
-    pub(super) sets: IndexSet<Box<[(u32, u32)]>, Keyed>,
+    pub(super) sets: Interner<Box<[(u32, u32)]>, Keyed>,
     pub(super) tables: WordTables,
     pub(super) derived: Derivatives,
     pub(super) known: Known,
@@ -90,16 +89,18 @@ pub struct Terms {
     pub(super) spans: Vec<super::spans::Spans>,
     pub(super) finders: Vec<super::find::Finder>,
     pub(super) automata: Vec<super::table::Table>,
-    counted: Counted,
     /// Terms that a search for a shortest word may visit.
     pub(super) most_visited: usize,
 }
 
-/// What was counted of contents in boxes.
-#[derive(Default)]
-struct Counted {
-    terms: held::Boxed,
-    sets: held::Boxed,
+impl Owned for Term {
+    fn owned(&self) -> usize {
+        match self {
+            Term::Or(xs) | Term::And(xs) | Term::Tuple(xs) => held::slice(xs),
+            Term::Branch(node) => held::BLOCK + std::mem::size_of::<Branch>() + held::slice(&node.next),
+            _ => 0,
+        }
+    }
 }
 
 /// What was found of terms that were asked about.
@@ -124,16 +125,7 @@ pub(super) struct Known {
 
 impl Known {
     fn bytes(&self) -> usize {
-        held::map(&self.live)
-            + held::map(&self.witness)
-            + held::map(&self.least)
-            + held::map(&self.clamped)
-            + held::map(&self.relaxed)
-            + held::map(&self.read_by)
-            + held::map(&self.covered)
-            + held::map(&self.reaches)
-            + held::map(&self.bases)
-            + held::map(&self.remains)
+        held::bytes!(self: live, witness, least, clamped, relaxed, read_by, covered, reaches, bases, remains)
             + self.contents.bytes()
     }
 }
@@ -141,9 +133,9 @@ impl Known {
 impl Default for Terms {
     fn default() -> Self {
         let mut this = Terms {
-            terms: IndexSet::default(),
+            terms: Interner::default(),
             facts: Vec::new(),
-            sets: IndexSet::default(),
+            sets: Interner::default(),
             tables: WordTables::default(),
             derived: Derivatives::default(),
             known: Known::default(),
@@ -151,7 +143,6 @@ impl Default for Terms {
             spans: Vec::new(),
             finders: Vec::new(),
             automata: Vec::new(),
-            counted: Counted::default(),
             most_visited: usize::MAX,
         };
         this.intern(Term::Empty);
@@ -168,17 +159,9 @@ impl Terms {
 
     /// Bytes that the arena holds.
     pub fn bytes(&mut self) -> usize {
-        let boxed = |term: &Term| match term {
-            Term::Or(xs) | Term::And(xs) | Term::Tuple(xs) => held::slice(xs),
-            Term::Branch(node) => held::BLOCK + std::mem::size_of::<Branch>() + held::slice(&node.next),
-            _ => 0,
-        };
-        let terms =
-            held::set(&self.terms) + self.counted.terms.count(&self.terms, boxed) + held::list(&self.facts);
-        let sets = held::set(&self.sets) + self.counted.sets.count(&self.sets, |s| held::slice(s));
         let finders: usize = self.finders.iter().map(|finder| finder.bytes()).sum();
         let automata: usize = self.automata.iter().map(|table| table.bytes()).sum();
-        let own = terms + sets + finders + automata + self.numbers.bytes();
+        let own = held::bytes!(self: terms, facts, sets) + finders + automata + self.numbers.bytes();
         own + self.tables.bytes() + self.derived.bytes() + self.known.bytes()
     }
 

@@ -123,7 +123,7 @@ impl Plain {
     /// Bytes that the table holds, some megabytes for a large vocabulary.
     pub fn bytes(&self) -> usize {
         let groups = self.by_tail.iter().chain(&self.by_length).map(Group::bytes).sum::<usize>();
-        groups + held::list(&self.exits) + held::list(&self.escapes) + self.tails.bytes()
+        groups + held::bytes!(self: exits, escapes) + self.tails.bytes()
     }
 
     /// Those of a list that lie at or below a node.

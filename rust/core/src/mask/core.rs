@@ -9,8 +9,7 @@
 
 use std::sync::Arc;
 
-use indexmap::IndexSet;
-use rustc_hash::{FxBuildHasher, FxHashMap};
+use rustc_hash::FxHashMap;
 
 use super::collect::{unfinished, without_escapes};
 use super::crossing::Crossing;
@@ -23,7 +22,7 @@ use super::within::Within;
 use crate::automaton::byte_automaton::{step, ByteAutomaton, CtxId, Left, Piece, Pos, Seen};
 use crate::error::{Error, Kind, Result};
 use crate::hash::Keyed;
-use crate::held;
+use crate::held::{self, Interner};
 use crate::lexical::content::Content;
 use crate::lexical::{LexId, Lexicon, Step};
 use crate::vocab::{NodeId, TokenId, Trie, Vocabulary};
@@ -95,11 +94,13 @@ pub trait Engine: Send {
     fn terms(&mut self) -> usize;
 }
 
+held::plain!(StateKey, Content);
+
 pub struct Core<S> {
     pub structure: S,
     pub(super) vocab: Arc<Vocabulary>,
-    stands: IndexSet<StateKey, FxBuildHasher>,
-    texts: IndexSet<Box<[u8]>, Keyed>,
+    stands: Interner<StateKey>,
+    texts: Interner<Box<[u8]>, Keyed>,
     pub(super) lexmasks: FxHashMap<(NodeId, LexId), Arc<LexMask>>,
     /// Tokens that leave a lexeme, by the position that follows and the set of exits.
     pub(super) after: FxHashMap<(Pos, u64), Arc<[u32]>>,
@@ -109,7 +110,7 @@ pub struct Core<S> {
     /// Masks of deep positions, by what a token can see of the levels above.
     near: FxHashMap<(u32, u32, u32), (Arc<Mask>, bool)>,
     /// Lexical states by what their masks are shared under.
-    contents: IndexSet<Content, FxBuildHasher>,
+    contents: Interner<Content>,
     content_ids: FxHashMap<LexId, Option<u32>>,
     pub(super) crossing: Option<Crossing>,
     /// What tokens do in strings, where a budget was near.
@@ -117,7 +118,6 @@ pub struct Core<S> {
     /// Whether characters leave a lexical state as it is.
     pub(super) kept: FxHashMap<LexId, bool>,
     pub(super) lexemes: LexerMaskBuilder,
-    boxed: held::Boxed,
     /// Bytes of the lists and masks in the tables.
     pub(super) listed: usize,
 }
@@ -126,17 +126,17 @@ impl<S: ByteAutomaton> Core<S> {
     pub fn new(mut structure: S, vocab: Arc<Vocabulary>) -> Self {
         structure.bind(&vocab);
         structure.lexicon().terms.numbers.reach = vocab.reach();
-        let mut texts: IndexSet<Box<[u8]>, Keyed> = IndexSet::default();
-        texts.insert(Box::new([]));
+        let mut texts: Interner<Box<[u8]>, Keyed> = Interner::default();
+        texts.intern(Box::new([]));
         Core {
             structure,
             vocab,
-            stands: IndexSet::default(),
+            stands: Interner::default(),
             texts,
             lexmasks: FxHashMap::default(),
             after: FxHashMap::default(),
             near: FxHashMap::default(),
-            contents: IndexSet::default(),
+            contents: Interner::default(),
             content_ids: FxHashMap::default(),
             crossing: None,
             left: FxHashMap::default(),
@@ -144,7 +144,6 @@ impl<S: ByteAutomaton> Core<S> {
             insides: FxHashMap::default(),
             kept: FxHashMap::default(),
             lexemes: LexerMaskBuilder::default(),
-            boxed: held::Boxed::default(),
             listed: 0,
         }
     }
@@ -154,7 +153,7 @@ impl<S: ByteAutomaton> Core<S> {
             Some(i) => i,
             None => self.texts.insert_full(text.into()).0,
         };
-        StateId(self.stands.insert_full(StateKey { pos, text: text as u32 }).0 as u32)
+        StateId(self.stands.intern(StateKey { pos, text: text as u32 }))
     }
 
     pub(super) fn stand(&self, s: StateId) -> StateKey {
@@ -178,7 +177,7 @@ impl<S: ByteAutomaton> Core<S> {
             return known;
         }
         let content = self.structure.lexicon().content(lex, self.vocab.longest() as u32);
-        let id = content.map(|content| self.contents.insert_full(content).0 as u32);
+        let id = content.map(|content| self.contents.intern(content));
         self.content_ids.insert(lex, id);
         id
     }
@@ -236,7 +235,7 @@ impl<S: ByteAutomaton> Core<S> {
         match kinds.map(|kinds| self.kind_after(kinds, text)) {
             Some(kind) if usual => Self::class_of_kind((same, kind)),
             None if usual => (same, u32::MAX),
-            _ => (same, self.texts.insert_full(text.into()).0 as u32),
+            _ => (same, self.texts.intern(text.into())),
         }
     }
 
@@ -458,18 +457,9 @@ impl<S: ByteAutomaton> Engine for Core<S> {
     }
 
     fn bytes(&mut self) -> usize {
-        let tables = held::map(&self.lexmasks)
-            + held::map(&self.after)
-            + held::map(&self.left)
-            + held::map(&self.named)
-            + held::map(&self.near)
-            + held::set(&self.contents)
-            + held::map(&self.content_ids)
-            + self.crossing.as_ref().map_or(0, Crossing::bytes)
-            + held::map(&self.insides)
-            + held::map(&self.kept);
-        let texts = held::set(&self.texts) + self.boxed.count(&self.texts, |text| held::slice(text));
-        held::set(&self.stands) + texts + tables + self.listed + self.lexemes.bytes() + self.structure.bytes()
+        let tables = held::bytes!(self: stands, texts, lexmasks, after, left, named, near, contents, content_ids, insides, kept);
+        let crossing = self.crossing.as_ref().map_or(0, Crossing::bytes);
+        tables + crossing + self.listed + self.lexemes.bytes() + self.structure.bytes()
     }
 
     fn class(&mut self, s: StateId) -> DistanceClass {

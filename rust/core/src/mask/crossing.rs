@@ -59,7 +59,7 @@ impl Crossing {
 
     pub fn bytes(&self) -> usize {
         let tries = self.tries.iter().map(|(list, trie)| held::slice(list) + trie.bytes());
-        let tables = held::map(&self.left) + held::map(&self.tries) + tries.sum::<usize>();
+        let tables = held::bytes!(self: left, tries) + tries.sum::<usize>();
         held::slice(&self.ranges) + held::slice(&self.tokens) + tables
     }
 

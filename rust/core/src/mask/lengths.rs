@@ -64,7 +64,7 @@ impl Lengths {
     /// Bytes that the table holds.
     pub fn bytes(&self) -> usize {
         let masks = self.upto.iter().filter_map(OnceLock::get).map(|mask| held::slice(mask)).sum::<usize>();
-        let lists = held::list(&self.of) + held::list(&self.sorted) + held::list(&self.begins);
+        let lists = held::bytes!(self: of, sorted, begins);
         lists + held::list(&self.upto) + masks
     }
 

@@ -126,14 +126,8 @@ struct Reader<'a> {
 impl LexerMaskBuilder {
     /// Bytes that the tables hold.
     pub fn bytes(&mut self) -> usize {
-        let tables = held::map(&self.list_ids)
-            + held::map(&self.by_context)
-            + held::map(&self.starts)
-            + held::map(&self.singles)
-            + held::map(&self.losses)
-            + held::map(&self.filtered)
-            + held::map(&self.plans)
-            + held::map(&self.found);
+        let tables =
+            held::bytes!(self: list_ids, by_context, starts, singles, losses, filtered, plans, found);
         let lists = self.lists.len() * 512 + self.filtered.len() * 64;
         tables + lists + self.listed + self.found_size * 4 + self.rests.bytes()
     }

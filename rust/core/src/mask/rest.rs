@@ -39,7 +39,7 @@ pub struct TokenSuffixSets {
 impl TokenSuffixSets {
     /// Bytes that the sets and their own tries hold.
     pub fn bytes(&self) -> usize {
-        held::list(&self.all) + held::map(&self.known) + self.tries.iter().map(Trie::bytes).sum::<usize>()
+        held::bytes!(self: all, known) + self.tries.iter().map(Trie::bytes).sum::<usize>()
     }
 
     pub fn get(&self, id: RestId) -> TokenSuffixSet {

@@ -5,77 +5,68 @@
 //! Complexity: a hash for each formula that is made. Memory: what the schema's parts and their combinations need that
 //! texts have reached; [`Schema::bytes`] counts it, and the limits of the automaton bound it.
 
-use indexmap::IndexSet;
 use rustc_hash::FxHashMap;
 
 use super::object::Facts;
 use super::{array, Arr, ArrId, ExprId, Obj, ObjId, Schema, SchemaExpr, Shape, Value};
 use crate::hash::Keyed;
-use crate::held::{self, Boxed};
+use crate::held::{self, Interner, Owned};
 
 #[derive(Default)]
 pub(crate) struct Arenas {
-    pub names: IndexSet<Box<str>, Keyed>,
-    pub subs: IndexSet<SchemaExpr, Keyed>,
-    pub vals: IndexSet<Value, Keyed>,
-    pub objs: IndexSet<Obj, Keyed>,
+    pub names: Interner<Box<str>, Keyed>,
+    pub subs: Interner<SchemaExpr, Keyed>,
+    pub vals: Interner<Value, Keyed>,
+    pub objs: Interner<Obj, Keyed>,
     pub obj_facts: Vec<Facts>,
     /// Denials of formulas over objects and arrays.
     pub not_objs: FxHashMap<ObjId, ObjId>,
     pub not_arrs: FxHashMap<ArrId, ArrId>,
-    pub arrs: IndexSet<Arr, Keyed>,
+    pub arrs: Interner<Arr, Keyed>,
     pub arr_facts: Vec<array::Facts>,
-    pub shapes: IndexSet<Shape, Keyed>,
-    pub lists: IndexSet<Box<[ExprId]>, Keyed>,
-    counted: Counted,
+    pub shapes: Interner<Shape, Keyed>,
+    pub lists: Interner<Box<[ExprId]>, Keyed>,
 }
 
-/// What was counted of contents in boxes.
-#[derive(Default)]
-struct Counted {
-    names: Boxed,
-    subs: Boxed,
-    objs: Boxed,
-    arrs: Boxed,
-    shapes: Boxed,
-    lists: Boxed,
+held::plain!(Value);
+
+impl Owned for SchemaExpr {
+    fn owned(&self) -> usize {
+        match self {
+            SchemaExpr::And(xs) | SchemaExpr::Or(xs) => held::slice(xs),
+            _ => 0,
+        }
+    }
+}
+
+impl Owned for Obj {
+    fn owned(&self) -> usize {
+        match self {
+            Obj::And(xs) | Obj::Or(xs) => held::slice(xs),
+            Obj::Required(names) => held::slice(names),
+            _ => 0,
+        }
+    }
+}
+
+impl Owned for Arr {
+    fn owned(&self) -> usize {
+        match self {
+            Arr::And(xs) | Arr::Or(xs) => held::slice(xs),
+            _ => 0,
+        }
+    }
+}
+
+impl Owned for Shape {
+    fn owned(&self) -> usize {
+        2 * held::slice(&self.props) + held::slice(&self.patterns)
+    }
 }
 
 impl Arenas {
-    fn bytes(&mut self) -> usize {
-        self.bytes_in_boxes()
-            + held::set(&self.names)
-            + held::set(&self.subs)
-            + held::set(&self.vals)
-            + held::set(&self.objs)
-            + held::set(&self.arrs)
-            + held::set(&self.shapes)
-            + held::set(&self.lists)
-            + held::map(&self.not_objs)
-            + held::map(&self.not_arrs)
-            + held::list(&self.obj_facts)
-            + held::list(&self.arr_facts)
-    }
-
-    fn bytes_in_boxes(&mut self) -> usize {
-        let c = &mut self.counted;
-        c.names.count(&self.names, |name| held::slice(name.as_bytes()))
-            + c.subs.count(&self.subs, |sub| match sub {
-                SchemaExpr::And(xs) | SchemaExpr::Or(xs) => held::slice(xs),
-                _ => 0,
-            })
-            + c.objs.count(&self.objs, |obj| match obj {
-                Obj::And(xs) | Obj::Or(xs) => held::slice(xs),
-                Obj::Required(names) => held::slice(names),
-                _ => 0,
-            })
-            + c.arrs.count(&self.arrs, |arr| match arr {
-                Arr::And(xs) | Arr::Or(xs) => held::slice(xs),
-                _ => 0,
-            })
-            + c.shapes
-                .count(&self.shapes, |shape| 2 * held::slice(&shape.props) + held::slice(&shape.patterns))
-            + c.lists.count(&self.lists, |list| held::slice(list))
+    fn bytes(&self) -> usize {
+        held::bytes!(self: names, subs, vals, objs, arrs, shapes, lists, not_objs, not_arrs, obj_facts, arr_facts)
     }
 }
 

@@ -189,7 +189,7 @@ impl Schema {
     }
 
     pub(crate) fn list(&mut self, list: Vec<ExprId>) -> ListId {
-        ListId(self.arenas.lists.insert_full(list.into()).0 as u32)
+        ListId(self.arenas.lists.intern(list.into()))
     }
 
     pub(crate) fn items(&mut self, list: ListId, from: u32, rest: ExprId) -> ArrId {

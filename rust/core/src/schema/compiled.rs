@@ -28,10 +28,6 @@ pub(crate) struct Compiled {
 
 impl Compiled {
     pub fn bytes(&self) -> usize {
-        held::map(&self.of)
-            + held::map(&self.names)
-            + held::map(&self.origin)
-            + held::list(&self.more_origins)
-            + held::map(&self.constants)
+        held::bytes!(self: of, names, origin, more_origins, constants)
     }
 }

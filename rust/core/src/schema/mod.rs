@@ -121,7 +121,7 @@ impl Schema {
     pub fn name(&mut self, text: &str) -> NameId {
         match self.arenas.names.get_index_of(text) {
             Some(i) => NameId(i as u32),
-            None => NameId(self.arenas.names.insert_full(text.into()).0 as u32),
+            None => NameId(self.arenas.names.intern(text.into())),
         }
     }
 

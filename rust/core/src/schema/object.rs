@@ -250,7 +250,7 @@ impl Schema {
             declared,
             node,
         };
-        let id = ShapeId(self.arenas.shapes.insert_full(shape).0 as u32);
+        let id = ShapeId(self.arenas.shapes.intern(shape));
         self.obj(Obj::Shape(id))
     }
 

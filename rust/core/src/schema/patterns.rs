@@ -58,11 +58,7 @@ impl Default for Patterns {
 
 impl Patterns {
     pub fn bytes(&self) -> usize {
-        self.read.iter().map(held::map).sum::<usize>()
-            + held::map(&self.formats)
-            + held::map(&self.matches)
-            + held::map(&self.cells)
-            + held::map(&self.shortest)
+        self.read.iter().map(held::map).sum::<usize>() + held::bytes!(self: formats, matches, cells, shortest)
     }
 }
 

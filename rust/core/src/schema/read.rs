@@ -75,13 +75,13 @@ impl Schema {
 
     /// The constants of every arena.
     fn reserve(&mut self) {
-        self.arenas.subs.insert(SchemaExpr::True);
-        self.arenas.subs.insert(SchemaExpr::False);
+        self.arenas.subs.intern(SchemaExpr::True);
+        self.arenas.subs.intern(SchemaExpr::False);
         self.obj(Obj::True);
         self.obj(Obj::False);
         self.arr(Arr::True);
         self.arr(Arr::False);
-        self.arenas.lists.insert(Box::new([]));
+        self.arenas.lists.intern(Box::new([]));
         let all = self.value_of(Value {
             consts: value::CONSTS,
             num: true,

@@ -5,11 +5,10 @@
 //! Rejected: a sorted list a frame: each key copied all those before it.
 //! Memory: the nodes of all sets that were met.
 
-use indexmap::IndexSet;
-use rustc_hash::{FxBuildHasher, FxHashMap};
+use rustc_hash::FxHashMap;
 
 use super::{NameId, Schema};
-use crate::held;
+use crate::held::{self, Interner};
 use crate::lexical::{TermId, Terms};
 
 /// The number of a set.
@@ -36,21 +35,23 @@ pub(crate) enum Node {
 
 /// The arena of sets.
 pub struct KeySets {
-    nodes: IndexSet<Node, FxBuildHasher>,
+    nodes: Interner<Node>,
     /// The set and the key that a set was first made of.
     parents: FxHashMap<KeySet, (KeySet, NameId)>,
     terms: FxHashMap<KeySet, TermId>,
 }
 
+held::plain!(Node);
+
 impl KeySets {
     pub(crate) fn bytes(&self) -> usize {
-        held::set(&self.nodes) + held::map(&self.parents) + held::map(&self.terms)
+        held::bytes!(self: nodes, parents, terms)
     }
 }
 
 impl Default for KeySets {
     fn default() -> Self {
-        let nodes = IndexSet::from_iter([Node::Empty]);
+        let nodes = Interner::from_iter([Node::Empty]);
         KeySets { nodes, parents: FxHashMap::default(), terms: FxHashMap::default() }
     }
 }
@@ -67,7 +68,7 @@ impl KeySets {
 
     fn add(&mut self, node: Node) -> KeySet {
         crate::work::spend(4);
-        KeySet(self.nodes.insert_full(node).0 as u32)
+        KeySet(self.nodes.intern(node))
     }
 
     /// How many names it holds; O(names).

@@ -81,6 +81,71 @@ impl Value {
     }
 }
 
+/// What an operation on no formulas is.
+fn unit(op: Op) -> ValId {
+    match op {
+        Op::And => ValId::TRUE,
+        Op::Or => ValId::FALSE,
+    }
+}
+
+/// Operands of a conjunction or a disjunction, type by type.
+#[derive(Default)]
+pub(super) struct Members {
+    pub consts: Vec<u8>,
+    pub numbers: Vec<NumSet>,
+    pub strings: Vec<TermId>,
+    pub arrays: Vec<ArrId>,
+    pub objects: Vec<ObjId>,
+}
+
+impl Members {
+    pub fn add(&mut self, schema: &Schema, value: ValId) {
+        let v = schema.value(value);
+        self.consts.push(v.consts);
+        self.numbers.push(schema.numbers(v));
+        self.strings.push(v.str);
+        self.arrays.push(v.arr);
+        self.objects.push(v.obj);
+    }
+
+    pub fn join(self, schema: &mut Schema, op: Op) -> ValId {
+        let set = match op {
+            Op::And => both(&self.numbers),
+            Op::Or => {
+                NumSet::union_of(&self.numbers.iter().filter(|set| !set.is_empty()).collect::<Vec<_>>())
+            }
+        };
+        let terms = &mut schema.lexicon.terms;
+        let v = Value {
+            consts: match op {
+                Op::And => self.consts.iter().fold(CONSTS, |all, bits| all & bits),
+                Op::Or => self.consts.iter().fold(0, |all, bits| all | bits),
+            },
+            str: match op {
+                Op::And => terms.and(&self.strings),
+                Op::Or => terms.or(&self.strings),
+            },
+            arr: schema.joined(op, &self.arrays),
+            obj: schema.joined(op, &self.objects),
+            ..Value::none()
+        };
+        let v = schema.with_numbers(v, set);
+        schema.value_of(v)
+    }
+}
+
+/// The numbers that are in all sets.
+fn both(sets: &[NumSet]) -> NumSet {
+    let mut out = NumSet::all();
+    for set in sets {
+        if !(out.is_empty() || set.is_all() || *set == out) {
+            out = out.intersect(set).unwrap_or_else(|| many_pieces());
+        }
+    }
+    out
+}
+
 impl Expression for ExprId {
     const TRUE: Self = ExprId::TRUE;
     const FALSE: Self = ExprId::FALSE;
@@ -107,7 +172,7 @@ impl Expression for ExprId {
 
 impl Schema {
     pub(crate) fn value_of(&mut self, value: Value) -> ValId {
-        ValId(self.arenas.vals.insert_full(value).0 as u32)
+        ValId(self.arenas.vals.intern(value))
     }
 
     pub fn value(&self, id: ValId) -> &Value {
@@ -132,94 +197,45 @@ impl Schema {
         v
     }
 
+    /// Both of the formulas.
     pub fn and_values(&mut self, a: ValId, b: ValId) -> ValId {
-        if a == b || b == ValId::TRUE {
-            return a;
-        }
-        if a == ValId::TRUE {
-            return b;
-        }
-        work::spend(8);
-        let (x, y) = (self.value(a).clone(), self.value(b).clone());
-        let set = if x.set == y.set && x.num == y.num || x.num && x.set.is_none() || !y.num {
-            self.numbers(&y)
-        } else {
-            let both = self.numbers(&x).intersect(&self.numbers(&y));
-            both.unwrap_or_else(|| many_pieces())
-        };
-        let v = Value {
-            consts: x.consts & y.consts,
-            str: self.lexicon.terms.and(&[x.str, y.str]),
-            arr: self.and(&[x.arr, y.arr]),
-            obj: self.and(&[x.obj, y.obj]),
-            ..Value::none()
-        };
-        let v = self.with_numbers(v, set);
-        self.value_of(v)
+        self.join_two(Op::And, a, b)
     }
 
+    /// One of the formulas, or both.
     pub fn or_values(&mut self, a: ValId, b: ValId) -> ValId {
-        if a == b || b == ValId::FALSE {
+        self.join_two(Op::Or, a, b)
+    }
+
+    fn join_two(&mut self, op: Op, a: ValId, b: ValId) -> ValId {
+        let unit = unit(op);
+        if a == b || b == unit {
             return a;
         }
-        if a == ValId::FALSE {
+        if a == unit {
             return b;
         }
         work::spend(8);
-        let (x, y) = (self.value(a).clone(), self.value(b).clone());
-        let set = self.numbers(&x).union(&self.numbers(&y));
-        let v = Value {
-            consts: x.consts | y.consts,
-            str: self.lexicon.terms.or(&[x.str, y.str]),
-            arr: self.or(&[x.arr, y.arr]),
-            obj: self.or(&[x.obj, y.obj]),
-            ..Value::none()
-        };
-        let v = self.with_numbers(v, set);
-        self.value_of(v)
+        self.join_values(op, &[a, b])
     }
 
-    /// All of the formulas; at once, since each conjunction copies all its operands.
+    /// All of the formulas, or any; at once, since each operation copies all its operands.
+    pub(crate) fn join_values(&mut self, op: Op, list: &[ValId]) -> ValId {
+        if list.len() < 2 {
+            return list.first().copied().unwrap_or(unit(op));
+        }
+        let mut members = Members::default();
+        list.iter().for_each(|&v| members.add(self, v));
+        members.join(self, op)
+    }
+
     pub(crate) fn and_all(&mut self, list: &[ValId]) -> ValId {
         work::spend(2 * list.len() as u64);
-        let parts: Vec<Value> = list.iter().map(|&v| self.value(v).clone()).collect();
-        if parts.len() < 2 {
-            return list.first().copied().unwrap_or(ValId::TRUE);
-        }
-        let mut set = self.numbers(&parts[0]);
-        for part in &parts[1..] {
-            if !(set.is_empty() || part.num && part.set.is_none()) {
-                set = set.intersect(&self.numbers(part)).unwrap_or_else(|| many_pieces());
-            }
-        }
-        let v = Value {
-            consts: parts.iter().fold(CONSTS, |bits, part| bits & part.consts),
-            str: self.lexicon.terms.and(&parts.iter().map(|part| part.str).collect::<Vec<_>>()),
-            arr: self.and(&parts.iter().map(|part| part.arr).collect::<Vec<_>>()),
-            obj: self.and(&parts.iter().map(|part| part.obj).collect::<Vec<_>>()),
-            ..Value::none()
-        };
-        let v = self.with_numbers(v, set);
-        self.value_of(v)
+        self.join_values(Op::And, list)
     }
 
-    /// Any of the formulas; at once, since each union looks at all its operands.
     pub(crate) fn or_all(&mut self, list: &[ValId]) -> ValId {
-        let parts: Vec<Value> = list.iter().map(|&v| self.value(v).clone()).collect();
-        if parts.len() < 2 {
-            return list.first().copied().unwrap_or(ValId::FALSE);
-        }
-        let sets: Vec<NumSet> = parts.iter().filter(|part| part.num).map(|part| self.numbers(part)).collect();
-        let set = NumSet::union_of(&sets.iter().collect::<Vec<_>>());
-        let v = Value {
-            consts: parts.iter().fold(0, |bits, part| bits | part.consts),
-            str: self.lexicon.terms.or(&parts.iter().map(|part| part.str).collect::<Vec<_>>()),
-            arr: self.or(&parts.iter().map(|part| part.arr).collect::<Vec<_>>()),
-            obj: self.or(&parts.iter().map(|part| part.obj).collect::<Vec<_>>()),
-            ..Value::none()
-        };
-        let v = self.with_numbers(v, set);
-        self.value_of(v)
+        self.join_values(Op::Or, list)
     }
 
     pub fn not_value(&mut self, a: ValId) -> ValId {
@@ -239,7 +255,7 @@ impl Schema {
 
     pub fn sub(&mut self, sub: SchemaExpr) -> ExprId {
         work::spend(2);
-        ExprId(self.arenas.subs.insert_full(sub).0 as u32)
+        ExprId(self.arenas.subs.intern(sub))
     }
 
     /// The expression of a schema node; booleans at once.
@@ -384,7 +400,7 @@ impl Schema {
     }
 }
 
-pub(super) fn many_pieces() -> ! {
+fn many_pieces() -> ! {
     work::refuse(Error::limit(
         "the numbers that the schema allows fall into too many pieces; simplify its ranges",
     ))

@@ -5,12 +5,14 @@
 
 use std::collections::HashSet;
 
-use indexmap::IndexSet;
 use num_bigint::BigInt;
 
 use super::decimal::Decimal;
 use super::piece::{Bound, Piece, Spelling};
+use indexmap::IndexSet;
+
 use crate::hash::Keyed;
+use crate::held::{self, Interner, Owned};
 use crate::work;
 
 /// The number of an interned set.
@@ -198,23 +200,27 @@ impl<'a> Members<'a> {
     }
 }
 
+impl Owned for NumSet {
+    /// Of a piece's digits those of usual ones.
+    fn owned(&self) -> usize {
+        self.pieces.len() * (std::mem::size_of::<Piece>() + 64)
+    }
+}
+
 /// Interned sets.
 #[derive(Default)]
 pub struct NumSets {
-    sets: IndexSet<NumSet, Keyed>,
-    boxed: crate::held::Boxed,
+    sets: Interner<NumSet, Keyed>,
 }
 
 impl NumSets {
-    /// Bytes that the sets hold; of a piece's digits those of usual ones.
-    pub(crate) fn bytes(&mut self) -> usize {
-        let pieces = |set: &NumSet| set.pieces.len() * (std::mem::size_of::<Piece>() + 64);
-        crate::held::set(&self.sets) + self.boxed.count(&self.sets, pieces)
+    pub(crate) fn bytes(&self) -> usize {
+        held::bytes!(self: sets)
     }
 
     pub fn intern(&mut self, set: NumSet) -> NumSetId {
         work::spend(1 + set.pieces.len() as u64);
-        NumSetId(self.sets.insert_full(set).0 as u32)
+        NumSetId(self.sets.intern(set))
     }
 
     pub fn get(&self, id: NumSetId) -> &NumSet {

@@ -11,7 +11,6 @@
 
 use std::sync::LazyLock;
 
-use indexmap::IndexSet;
 use rustc_hash::FxHashMap;
 
 use super::alike::{alike, marks, Reach};
@@ -22,6 +21,7 @@ use super::set::{NumSet, NumSets};
 use super::window::{digit_window, includes_all};
 use super::Numbers;
 use crate::hash::Keyed;
+use crate::held::{self, Interner};
 use crate::lexical::delta::{runs_of_points, Run};
 use crate::lexical::term::{Term, TermId, Terms, INF};
 
@@ -83,21 +83,20 @@ pub struct NumberTerms {
     pub sets: NumSets,
     /// What a token of the vocabulary can do to a number.
     pub reach: Reach,
-    languages: IndexSet<std::sync::Arc<Spelled>, Keyed>,
-    texts: IndexSet<Box<str>, Keyed>,
+    languages: Interner<std::sync::Arc<Spelled>, Keyed>,
+    texts: Interner<Box<str>, Keyed>,
     syntax: FxHashMap<Style, TermId>,
-    boxed: crate::held::Boxed,
 }
 
 /// Pieces up to which a set is worth a key of the shared masks.
 const KEYED_PIECES: usize = 8;
 
+held::plain!(std::sync::Arc<Spelled>);
+
 impl NumberTerms {
     /// Bytes that the texts, languages and sets hold; of a language's marks those of usual ones.
     pub(crate) fn bytes(&mut self) -> usize {
-        let texts = self.boxed.count(&self.texts, |text| crate::held::slice(text.as_bytes()));
-        let languages = crate::held::set(&self.languages) + self.languages.len() * 512;
-        crate::held::set(&self.texts) + texts + languages + self.sets.bytes()
+        held::bytes!(self: texts, languages) + self.languages.len() * 512 + self.sets.bytes()
     }
 }
 
@@ -303,7 +302,7 @@ impl Terms {
     fn all_doubles(&mut self) -> SpelledId {
         let values = held(vec![Piece::all()]);
         let language = Spelled { all: true, ..Spelled::new(values, Style::Free, WHOLE, PLACES) };
-        SpelledId(self.numbers.languages.insert_full(language.into()).0 as u32)
+        SpelledId(self.numbers.languages.intern(language.into()))
     }
 
     fn spelled(&mut self, language: Spelled) -> TermId {

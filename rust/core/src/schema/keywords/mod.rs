@@ -12,59 +12,17 @@ mod string;
 mod types;
 mod unevaluated;
 
-use super::array::ArrId;
 use super::document::{Json, JsonNodeId};
-use super::object::ObjId;
+use super::formula::Op;
 use super::table::{self, Draft, Holds};
-use super::value::{ValId, Value, CONSTS};
+use super::value::{Members as Parts, ValId};
 use super::Schema;
 use crate::error::Result;
-use crate::lexical::number::set::NumSet;
-use crate::lexical::TermId;
-
-/// Conjuncts found so far, by type.
-pub(super) struct Parts {
-    consts: u8,
-    numbers: Vec<NumSet>,
-    strings: Vec<TermId>,
-    arrays: Vec<ArrId>,
-    objects: Vec<ObjId>,
-}
 
 /// The schema that is being read.
 pub(super) struct Site {
     node: JsonNodeId,
     draft: Draft,
-}
-
-impl Parts {
-    fn add(&mut self, schema: &Schema, value: ValId) {
-        let v = schema.value(value).clone();
-        self.consts &= v.consts;
-        self.numbers.push(schema.numbers(&v));
-        self.strings.push(v.str);
-        self.arrays.push(v.arr);
-        self.objects.push(v.obj);
-    }
-
-    fn finish(self, schema: &mut Schema) -> ValId {
-        let mut set = NumSet::all();
-        for other in &self.numbers {
-            match set.intersect(other) {
-                Some(both) => set = both,
-                None => crate::schema::value::many_pieces(),
-            }
-        }
-        let v = Value {
-            consts: self.consts,
-            str: schema.lexicon.terms.and(&self.strings),
-            arr: schema.and(&self.arrays),
-            obj: schema.and(&self.objects),
-            ..Value::none()
-        };
-        let v = schema.with_numbers(v, set);
-        schema.value_of(v)
-    }
 }
 
 /// The formula of a schema node.
@@ -77,13 +35,8 @@ pub(super) fn compile(schema: &mut Schema, node: JsonNodeId) -> Result<ValId> {
     };
     let draft = schema.resolver.draft(&schema.doc, node);
     let site = Site { node, draft };
-    let mut parts = Parts {
-        consts: CONSTS,
-        numbers: Vec::new(),
-        strings: vec![schema.patterns.guard],
-        arrays: Vec::new(),
-        objects: Vec::new(),
-    };
+    let mut parts = Parts::default();
+    parts.strings.push(schema.patterns.guard);
     let alone = draft < Draft::D2019 && entries.iter().any(|e| &*e.0 == "$ref");
     let mut shaped = false;
     let mut listed = false;
@@ -138,7 +91,7 @@ pub(super) fn compile(schema: &mut Schema, node: JsonNodeId) -> Result<ValId> {
     if !alone && !schema.compiled.names_only {
         unevaluated::apply(schema, &site, &mut parts)?;
     }
-    Ok(parts.finish(schema))
+    Ok(parts.join(schema, Op::And))
 }
 
 /// Whether a keyword may say something of strings.

@@ -39,7 +39,7 @@ pub(super) fn types(schema: &mut Schema, site: &Site, parts: &mut Parts, at: Jso
             _ => objects = true,
         }
     }
-    parts.consts &= consts;
+    parts.consts.push(consts);
     parts.numbers.push(numbers);
     parts.strings.push(if strings { Terms::ALL } else { Terms::EMPTY });
     parts.arrays.push(if arrays { ArrId::TRUE } else { ArrId::FALSE });

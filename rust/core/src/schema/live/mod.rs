@@ -62,12 +62,7 @@ impl Default for Answers {
 
 impl Answers {
     pub(super) fn bytes(&self) -> usize {
-        held::map(&self.lives)
-            + held::map(&self.rests)
-            + held::map(&self.finite)
-            + held::map(&self.completable)
-            + held::map(&self.witnesses) * 2
-            + self.remains.bytes()
+        held::bytes!(self: lives, rests, finite, completable, witnesses) * 2 + self.remains.bytes()
     }
 }
 

@@ -53,7 +53,7 @@ pub struct Remains {
 
 impl Remains {
     pub(crate) fn bytes(&self) -> usize {
-        held::map(&self.values) + held::map(&self.objects) + held::map(&self.arrays)
+        held::bytes!(self: values, objects, arrays)
     }
 }
 
