@@ -20,20 +20,34 @@ _BESIDE = ("type", "title", "description", "default", "examples", "deprecated", 
 _VALUES = ("enum", "const", "default", "examples")
 
 
-def with_nested(schema: Any, options: Mapping[str, Any], around: tuple[str, ...] = ()) -> Grammar:
+def with_nested(schema: Any, options: Mapping[str, Any]) -> Grammar:
     """The grammar of a schema some of whose strings hold documents.
 
     Args:
         schema: as `meanings.meant` gives it; it is left as it is.
         options: those of `json_schema`.
-        around: definitions whose strings are being read.
     Raises:
         InvalidType: a string holds a document that holds such a string, without end.
     """
+    schema, grammars = nested(schema, options)
+    if grammars:
+        options = {**options, "strings_in": {**(options.get("strings_in") or {}), **grammars}}
+    return json_schema(schema, **options)
+
+
+def nested(
+    schema: Any, options: Mapping[str, Any], around: tuple[str, ...] = ()
+) -> tuple[Any, dict[str, Grammar]]:
+    """The schema whose strings are plain ones, and the grammars of those that hold documents, by place.
+
+    Args:
+        around: definitions whose strings are being read.
+    """
     if not any(True for _ in _places(schema, "")):
-        return json_schema(schema, **options)
+        return schema, {}
     whole, schema = schema, deepcopy(schema)
-    grammars = dict(options.get("strings_in") or {})
+    grammars: dict[str, Grammar] = {}
+    inner = {name: value for name, value in options.items() if name != "strings_in"}
     for pointer, place in list(_places(schema, "")):
         if pointer in around:
             raise InvalidType(
@@ -41,11 +55,11 @@ def with_nested(schema: Any, options: Mapping[str, Any], around: tuple[str, ...]
             )
         defined = (pointer,) if pointer.startswith("/$defs/") else ()
         content = _alone(place.pop("contentSchema"), whole.get("$defs", {}))
-        inner = {name: value for name, value in options.items() if name != "strings_in"}
-        grammars[pointer] = with_nested(content, inner, (*around, *defined))
+        content, within = nested(content, inner, (*around, *defined))
+        grammars[pointer] = json_schema(content, **inner, strings_in=within)
         for name in [name for name in place if name not in _BESIDE]:
             del place[name]
-    return json_schema(schema, **{**options, "strings_in": grammars})
+    return schema, grammars
 
 
 def _alone(schema: Any, definitions: Mapping[str, Any]) -> Any:

@@ -33,15 +33,6 @@ class WithDialects(GenerateJsonSchema):
             return made | {"pattern": with_flags(given), DIALECT: "python"}
         return made | {DIALECT: "python" if engine == "python-re" else "rust"}
 
-    def dict_schema(self, schema: Any) -> dict[str, Any]:
-        made = super().dict_schema(schema)
-        if "patternProperties" not in made:
-            return made
-        keys = self.generate_inner(schema["keys_schema"])
-        keys = self.resolve_ref_schema(keys) if "$ref" in keys else keys
-        (values,) = made["patternProperties"].values()
-        return made | {"patternProperties": {keys["pattern"]: values}, DIALECT: keys.get(DIALECT, "rust")}
-
 
 def with_flags(pattern: re.Pattern[str]) -> str:
     """A compiled pattern as a text that says its flags."""

@@ -49,11 +49,8 @@ def from_type(tp: Any, *, name: str | None = None, **options: Any) -> Grammar:
     """
     label = name or getattr(tp, "__qualname__", None) or str(tp)
     check_strings(tp, label)
-    read = _reader(tp, label)
-    try:
-        schema = read.schema()
-    except Exception as error:  # a type's own hooks run here, and raise what they like
-        raise _refusal(f"{getattr(error, 'place', '') or label} has no JSON Schema", error, label) from error
+    read = reader_of(tp, label)
+    schema = exported(read)
     options.setdefault("additional", "forbid")
     enforced = meant(schema)
     if options.get("numbers") == "any":
@@ -107,7 +104,8 @@ class TypeReader:
         return Shapes(core, self.label, in_order=self.in_order, arguments=self.arguments)
 
 
-def _reader(tp: Any, label: str) -> TypeReader | StructReader:
+def reader_of(tp: Any, label: str) -> TypeReader | StructReader:
+    """What reads the documents of a type; raises what `from_type` does."""
     try:
         if holds_struct(tp):
             return StructReader(tp, label)
@@ -118,6 +116,15 @@ def _reader(tp: Any, label: str) -> TypeReader | StructReader:
         raise
     except Exception as error:  # a type's own hooks run here, and raise what they like
         raise _refusal(f"no JSON Schema can be made of {label}", error, label) from error
+
+
+def exported(read: TypeReader | StructReader) -> dict[str, Any]:
+    """The schema of a type with the meanings of its reader; raises what `from_type` does."""
+    try:
+        return read.schema()
+    except Exception as error:  # a type's own hooks run here, and raise what they like
+        place = getattr(error, "place", "") or read.label
+        raise _refusal(f"{place} has no JSON Schema", error, read.label) from error
 
 
 def _signature_reader(function: Callable[..., Any], label: str) -> TypeReader:

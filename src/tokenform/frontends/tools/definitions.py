@@ -26,7 +26,12 @@ from tokenform.errors import InvalidSchema, InvalidType, ToolError
 from tokenform.frontends import forms
 from tokenform.frontends.grammar import Grammar
 from tokenform.frontends.json_text import loads
-from tokenform.frontends.pattern_dialects import WithDialects, without_dialects
+from tokenform.frontends.meanings import meant, told
+from tokenform.frontends.nested_json import nested
+from tokenform.frontends.pattern_dialects import without_dialects
+from tokenform.frontends.portable_types import portable
+from tokenform.frontends.python_types import TypeReader, exported, reader_of
+from tokenform.frontends.structs import StructReader
 from tokenform.frontends.tools.judge import fault, has_item_lists, is_schema, report
 
 # Most levels of a schema of arguments; what is made of it goes through them one inside the other.
@@ -107,7 +112,7 @@ class Tool:
             return arguments
         try:
             return self.convert(arguments)
-        except ValueError as error:
+        except (ValueError, InvalidType) as error:
             raise ToolError(f"the arguments of {self.name!r} were refused by its type: {error}") from None
 
     def call(self, arguments: dict[str, Any]) -> Any:
@@ -289,20 +294,20 @@ def _fault(text: str) -> tuple[str, str] | None:
 
 
 def _from_model(model: type) -> Tool:
-    """A pydantic model, dataclass or typed dictionary: the call's arguments are its fields."""
-    import pydantic
-
-    adapter, schema = _adapter(model, model.__name__)
-    if schema.get("type") != "object" and "$ref" not in schema:
+    """A model, dataclass, typed dictionary, attrs class or Struct: the call's arguments are its fields."""
+    read = reader_of(model, model.__name__)
+    shown, parameters, places = _schemas(read)
+    if shown.get("type") != "object" and "$ref" not in shown:
         raise InvalidType(f"{model.__name__} is not an object type; a tool's arguments have names")
     name = getattr(model, "__tool_name__", model.__name__)
-    description = inspect.cleandoc(model.__doc__) if model.__doc__ and _own_docstring(model, pydantic) else ""
-    return Tool(name, description, _checked(schema, name), convert=adapter.validate_python)
+    description = inspect.cleandoc(model.__doc__) if model.__doc__ and _own_docstring(model) else ""
+    checked = _checked(parameters, name)
+    return Tool(name, description, checked, convert=_converter(read), strings_in=places, shown=shown)
 
 
-def _own_docstring(model: type, pydantic: Any) -> bool:
+def _own_docstring(model: type) -> bool:
     """Whether the docstring is the author's (a dataclass without one gets its signature as docstring)."""
-    return issubclass(model, pydantic.BaseModel) or not str(model.__doc__).startswith(f"{model.__name__}(")
+    return not str(model.__doc__).startswith(f"{model.__name__}(")
 
 
 def _from_function(function: Callable[..., Any], index: int) -> Tool:
@@ -327,7 +332,7 @@ def _from_function(function: Callable[..., Any], index: int) -> Tool:
             raise InvalidType(
                 f"{name!r} has the positional-only parameter {parameter.name!r}; calls use names"
             )
-        annotation = Any if parameter.annotation is parameter.empty else parameter.annotation
+        annotation = Any if parameter.annotation is parameter.empty else portable(parameter.annotation)
         default = ... if parameter.default is parameter.empty else parameter.default
         # Aliases: a parameter named like a BaseModel attribute ("schema", "_x") is then no clash.
         note = notes.get(parameter.name)
@@ -339,38 +344,37 @@ def _from_function(function: Callable[..., Any], index: int) -> Tool:
         )
     try:
         model = pydantic.create_model(name, __config__=pydantic.ConfigDict(title=name), **fields)
+        adapter = pydantic.TypeAdapter(model)
     except Exception as error:
         raise InvalidType(f"no JSON Schema can be made of the annotations of {name!r}: {error}") from None
-    adapter, schema = _adapter(model, name)
-    keys = [str(f.alias) for f in model.model_fields.values()]
+    names = {field: str(info.alias) for field, info in model.model_fields.items()}
+    read = TypeReader(adapter, name, names)
+    shown, parameters, places = _schemas(read)
+    return Tool(
+        name,
+        summary,
+        _checked(parameters, name),
+        convert=_converter(read),
+        function=function,
+        strings_in=places,
+        shown=shown,
+    )
 
-    def convert(arguments: dict[str, Any]) -> dict[str, Any]:
-        value = adapter.validate_python(arguments)
-        given = value.model_fields_set
-        return {key: getattr(value, f"p{i}") for i, key in enumerate(keys) if f"p{i}" in given}
 
-    return Tool(name, summary, _checked(schema, name), convert=convert, function=function)
+def _converter(read: TypeReader | StructReader) -> Callable[[dict[str, Any]], Any]:
+    """From arguments to what the type's reader makes of them."""
+    return lambda arguments: read(json.dumps(arguments, ensure_ascii=False))
 
 
-def _adapter(model: Any, name: str) -> tuple[Any, dict[str, Any]]:
-    import pydantic
-    from pydantic.errors import PydanticInvalidForJsonSchema, PydanticSchemaGenerationError, PydanticUserError
-
-    try:
-        adapter = pydantic.TypeAdapter(model)
-        schema = adapter.json_schema(by_alias=True, mode="validation", schema_generator=WithDialects)
-    except (
-        PydanticInvalidForJsonSchema,
-        PydanticSchemaGenerationError,
-        PydanticUserError,
-        TypeError,
-    ) as error:
-        raise InvalidType(f"no JSON Schema can be made of {name!r}: {error}") from None
+def _schemas(read: TypeReader | StructReader) -> tuple[dict[str, Any], dict[str, Any], dict[str, Grammar]]:
+    """The schema of a type for prompts; that of the arguments that it reads; grammars of strings in them."""
+    schema = exported(read)
     schema.pop("title", None)
     for property_schema in schema.get("properties", {}).values():
         if isinstance(property_schema, dict):
             property_schema.pop("title", None)
-    return adapter, schema
+    parameters, places = nested(meant(schema), {})
+    return without_dialects(told(schema)), parameters, places
 
 
 _SECTION = re.compile(

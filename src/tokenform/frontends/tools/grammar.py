@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from keyword import iskeyword
 from typing import Any
 
@@ -355,6 +356,9 @@ class Builder:
             arguments = sequence(self._key(part.arguments), self.json(tool))
             return sequence(Text(dump(tool.name)), comma, arguments, last, WITHIN, Text("}"))
         if tool.strings_in and isinstance(part, (PythonArguments, MarkedArguments, Elements, Tagged)):
+            if tool.convert is not None:  # its reader judges the strings
+                self.tagged_notes.append(loosened(owner, "contentSchema"))
+                return self._part(part, replace(tool, strings_in={}), after)
             raise UnsupportedSchema(
                 f"{owner}: a format that writes each argument by itself can't hold strings of a grammar;"
                 " choose a format that writes JSON"
