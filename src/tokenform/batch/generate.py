@@ -42,7 +42,7 @@ class Generate:
         key: the column of ids, which are compared as texts.  Rows of a batch without this column are keyed by
             their prompts: equal prompts have equal texts.
         schema_column, regex_column, grammar_column: columns with a row's own schema (a mapping or JSON text),
-            pattern, or grammar (Lark's language); an empty one means the constraint of all.
+            pattern, or grammar (Lark's language or GBNF); an empty one means the constraint of all.
         output: what is written: this column, and `<output>_error`, `<output>_logprob`, `<output>_tokens`,
             `<output>_reason` and `<output>_cut`.
         seed: key of all draws, with the row's id.

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tokenform.errors import OptionError, TokenformError
-from tokenform.frontends import Grammar, json_schema, regex
-from tokenform.frontends.lark import lark
+from tokenform.frontends import Grammar
+from tokenform.frontends.grammar_text import grammar_of_text
 
 if TYPE_CHECKING:
     from tokenform.batch.generate import Generate
@@ -82,9 +82,7 @@ def _constraint(row: Mapping[str, Any], generate: Generate) -> Any:
 @lru_cache(maxsize=_KEPT_GRAMMARS)
 def own_grammar(kind: str, text: str, spelling: tuple[tuple[str, Any], ...]) -> Grammar:
     """The grammar of a row's own schema, pattern or grammar."""
-    if kind == "schema":
-        return json_schema(text, **dict(spelling))
-    return regex(text) if kind == "regex" else lark(text)
+    return grammar_of_text("json" if kind == "schema" else kind, text, **dict(spelling))
 
 
 def plain(value: Any) -> Any:

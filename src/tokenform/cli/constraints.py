@@ -10,8 +10,7 @@ from typing import Any
 from tokenform import errors
 from tokenform.engine import Grammar, Vocabulary
 from tokenform.frontends import choice, from_type, json_schema, regex
-from tokenform.frontends.gbnf import gbnf
-from tokenform.frontends.lark import lark
+from tokenform.frontends.grammar_text import grammar_of_text
 
 
 def constraint(
@@ -29,7 +28,8 @@ def constraint(
     if choices:
         return choice(choices)
     if grammar is not None:
-        return (gbnf if grammar.endswith(".gbnf") else lark)(read_text(grammar, errors.InvalidGrammar))
+        kind = {".gbnf": "gbnf", ".lark": "lark"}.get(Path(grammar).suffix, "grammar")
+        return grammar_of_text(kind, read_text(grammar, errors.InvalidGrammar))
     assert schema is not None
     if is_named_type(schema):
         return from_type(named_type(schema), **options)

@@ -15,18 +15,14 @@ ordinary token for the next).
 from __future__ import annotations
 
 import contextlib
-import json
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable
 from typing import Any, TypeVar
 
 from tokenform.engine import Grammar, TokenAutomaton, Vocabulary
-from tokenform.errors import BudgetTooSmall, EngineError, InvalidGrammar, OptionError, TokenformError
-from tokenform.frontends import choice, json_schema, regex
-from tokenform.frontends.gbnf import gbnf
-from tokenform.frontends.lark import lark
-from tokenform.frontends.schemas import SPELLINGS
+from tokenform.errors import BudgetTooSmall, EngineError, TokenformError
+from tokenform.frontends.grammar_text import grammar_of_text, spelling_of
 from tokenform.frontends.structural_tag import structural_tag
 
 KEPT = 512
@@ -89,13 +85,13 @@ class Asked:
     def grammar(self, kind: str, text: str, **options: Any) -> Grammar:
         """The same before any ids that end texts are known."""
         key = kind, text, *sorted(options.items())
-        make = self._tag if kind == "structural_tag" else read
+        make = self._tag if kind == "structural_tag" else grammar_of_text
         return self._grammars.get(key, lambda: make(kind, text, **options))
 
     def _tag(self, kind: str, text: str, **options: Any) -> Grammar:
         """A structural tag, whose literals may hold this vocabulary's control tokens."""
         return structural_tag(
-            text, special=self._controls(), token_text=self._spelled, json_options=_spelling(options)
+            text, special=self._controls(), token_text=self._spelled, json_options=spelling_of(options)
         )
 
     def _controls(self) -> list[str]:
@@ -118,74 +114,6 @@ class Asked:
         own = self.vocabulary
         special = {*own.special, *own.eos, *ends}  # an id that ends other texts is no text here either
         return Vocabulary(own.tokens, list(ends), sorted(special))
-
-
-def read(kind: str, text: str, **options: Any) -> Grammar:
-    """The grammar that a request's constraint stands for; raises `TokenformError`."""
-    if kind not in _READERS:
-        kinds = ", ".join(map(repr, _READERS))
-        raise OptionError(f"there is no constraint of kind {kind!r}; choose one of {kinds}.")
-    return _READERS[kind](text, **options)
-
-
-def is_gbnf(text: str) -> bool:
-    """Whether a grammar is in GBNF and not in Lark's language: rules are written with `::=`.
-
-    Comments (`#`, `//`) and quoted texts don't count.
-    """
-    return any("::=" in _without_quoted(line) for line in text.splitlines())
-
-
-def _without_quoted(line: str) -> str:
-    """The line up to its comment, without what stands in quotes."""
-    kept, quote, place = [], "", 0
-    while place < len(line):
-        sign = line[place]
-        if quote:
-            if sign == "\\":
-                place += 1
-            elif sign == quote:
-                quote = ""
-        elif sign in "\"'":
-            quote = sign
-        elif sign == "#" or line.startswith("//", place):
-            break
-        else:
-            kept.append(sign)
-        place += 1
-    return "".join(kept)
-
-
-def _grammar(text: str) -> Grammar:
-    if not text.strip():
-        message = "the grammar is empty; write rules, in GBNF (`root ::= ...`) or in Lark's language."
-        raise InvalidGrammar(message, line=1, column=1)
-    return gbnf(text) if is_gbnf(text) else lark(text)
-
-
-def _choice(text: str) -> Grammar:
-    try:
-        listed = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise OptionError(f"a choice is a JSON list of strings: {error}.") from None
-    if not isinstance(listed, list):
-        raise OptionError(f"a choice is a JSON list of strings, not {type(listed).__name__}.")
-    return choice(listed)
-
-
-def _spelling(options: dict[str, Any]) -> dict[str, str]:
-    """Those of the options that say how documents are written."""
-    return {name: value for name, value in options.items() if name in SPELLINGS}
-
-
-_READERS: dict[str, Callable[..., Grammar]] = {
-    "json": lambda text, **options: json_schema(text, **options),
-    "json_object": lambda _, **options: json_schema('{"type": "object"}', **options),
-    "regex": lambda text, **_: regex(text),
-    "choice": lambda text, **_: _choice(text),
-    "grammar": lambda text, **_: _grammar(text),
-    "structural_tag": lambda text, **options: structural_tag(text, json_options=_spelling(options)),
-}
 
 
 def is_fault(error: BaseException) -> bool:

@@ -23,7 +23,7 @@ from outlines.backends.base import BaseBackend
 from tokenform.engine import Grammar, Vocabulary
 from tokenform.errors import ModelError, OptionError
 from tokenform.frontends import json_schema, regex
-from tokenform.integrations import asked
+from tokenform.frontends.grammar_text import grammar_of_text
 
 NAME = "tokenform"
 
@@ -54,7 +54,7 @@ class Backend(BaseBackend):  # type: ignore[misc]
 
     def get_cfg_logits_processor(self, grammar: str) -> Any:
         """A processor for a grammar, in Lark's language or in GBNF."""
-        return self._processor(self._model, asked.read("grammar", grammar))
+        return self._processor(self._model, grammar_of_text("grammar", grammar))
 
 
 def register() -> None:

@@ -14,10 +14,9 @@ from typing import Any
 
 from tokenform.engine import Grammar, Limits
 from tokenform.errors import OptionError, TokenformError
-from tokenform.frontends import choice, json_schema, regex
-from tokenform.frontends.gbnf import gbnf
+from tokenform.frontends import choice
+from tokenform.frontends.grammar_text import grammar_of_text
 from tokenform.frontends.json_text import read_json
-from tokenform.frontends.lark import lark
 from tokenform.frontends.tools import tools
 
 BODY = 1 << 18
@@ -121,8 +120,8 @@ def read(body: bytes, settings: tuple[str, ...] = ()) -> Asked:
     if data:
         raise OptionError(f"there is no field {next(iter(data))!r} here.")
     kind = _text(constraint, "kind", 20)
-    if kind not in _MAKERS:
-        raise OptionError(f"kind is {kind!r}; choose one of {', '.join(_MAKERS)}.")
+    if kind not in KINDS:
+        raise OptionError(f"kind is {kind!r}; choose one of {', '.join(KINDS)}.")
     source = _text(constraint, "source", SOURCE)
     return Asked(kind, source, _options(kind, constraint.get("options") or {}), text, prompt, rest)
 
@@ -153,15 +152,16 @@ def _options(kind: str, options: Any) -> tuple[tuple[str, str], ...]:
     return tuple(sorted(options.items()))
 
 
+KINDS = ("schema", "regex", "choices", "lark", "gbnf", "tools")
+
+
 @lru_cache(maxsize=KEPT)
 def _grammar(kind: str, source: str, options: tuple[tuple[str, str], ...]) -> Grammar:
-    grammar: Grammar = _MAKERS[kind](source, **dict(options))
-    return grammar
-
-
-def _choices(source: str) -> Grammar:
-    """A text a line."""
-    return choice([line for line in source.split("\n") if line])
+    if kind == "tools":
+        return _tools(source, **dict(options))
+    if kind == "choices":  # a text a line
+        return choice([line for line in source.split("\n") if line])
+    return grammar_of_text("json" if kind == "schema" else kind, source, **dict(options))
 
 
 def _tools(source: str, **options: Any) -> Grammar:
@@ -169,16 +169,6 @@ def _tools(source: str, **options: Any) -> Grammar:
     if not isinstance(listed, list):
         raise OptionError("tools are a JSON array of definitions.")
     return tools(listed, **options)
-
-
-_MAKERS: dict[str, Any] = {
-    "schema": json_schema,
-    "regex": regex,
-    "choices": _choices,
-    "lark": lark,
-    "gbnf": gbnf,
-    "tools": _tools,
-}
 
 
 def told(error: TokenformError) -> dict[str, Any]:
