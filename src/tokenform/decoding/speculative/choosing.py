@@ -101,9 +101,9 @@ class Choosing:
             kept = [n for n in kept if fits(n, remaining - (0 if n == ROOT else tree.depths[n]))]
             if kept:
                 self._paths[option] = kept
-            elif leaves:
-                self._refused[option] = leaves
-        self._races = {option: self._race(option) for option in (*self._paths, *self._refused)}
+            if len(kept) < len(leaves):  # also where another way to begin it fits: it counts for less then
+                self._refused[option] = [n for n in leaves if n not in kept]
+        self._races = {option: self._race(option) for option in {*self._paths, *self._refused}}
 
     @property
     def possible(self) -> bool:
@@ -149,15 +149,29 @@ class Choosing:
                 best, top = option, key
         if best < 0 or bound >= top:
             return None
-        return self._chosen(best, greedy)._replace(refused=self._outdone(top, greedy))
+        chosen = self._chosen(best, greedy)
+        return chosen._replace(refused=self._outdone(best, chosen.leaf, top, greedy))
 
-    def _outdone(self, top: float, greedy: bool) -> bool:
-        """Whether a value without room may have more than what was chosen."""
+    def _outdone(self, best: int, leaf: int, top: float, greedy: bool) -> bool:
+        """Whether what the budget has no room for may have more than what was chosen: another value with all
+        its ways to be written, or another way to write this one."""
         for option, leaves in self._refused.items():
-            bound = _logsum(np.array([self._bound(leaf) for leaf in leaves]))
+            parts = [self._most(option, one) for one in leaves]
+            if option == best:
+                if max(parts) >= self._most(option, leaf):
+                    return True
+                continue
+            parts += [self._most(option, one) for one in self._paths.get(option, ())]
+            bound = _logsum(np.array(parts))
             if (bound if greedy else bound / self._local.temperature + self._races[option]) >= top:
                 return True
         return False
+
+    def _most(self, option: int, leaf: int) -> float:
+        """The log-probability of a value written so, or what it cannot exceed."""
+        if leaf not in self.learnt:
+            return self._bound(leaf)
+        return self._reach[leaf] + _logsum(self._ends(option, leaf)[1])
 
     def wanted(self, most: int, chain: bool) -> list[int]:
         """Nodes to be scored in the next pass, each after the one that it stands below.
@@ -168,16 +182,17 @@ class Choosing:
         tree = self.choices.tree
         hot = 1.0 if self._local.temperature == 0 else self._local.temperature
         race = self._local.temperature != 0
-        order: list[tuple[float, int, int, int]] = []
-        for option, paths in self._paths.items():
-            for leaf in paths:
-                if leaf in self.learnt:
-                    continue
-                bound = self._bound(leaf) / hot + (self._races[option] if race else 0.0)
-                order.append((-bound, 0 if leaf == ROOT else tree.depths[leaf], option, leaf))
+        order: list[tuple[int, float, int, int, int]] = []
+        for refused, listed in enumerate((self._paths, self._refused)):  # the latter tell what a budget cut
+            for option, paths in listed.items():
+                for leaf in paths:
+                    if leaf in self.learnt:
+                        continue
+                    bound = self._bound(leaf) / hot + (self._races[option] if race else 0.0)
+                    order.append((refused, -bound, 0 if leaf == ROOT else tree.depths[leaf], option, leaf))
         order.sort()
         taken: dict[int, None] = {}
-        for _, _, _, leaf in order:
+        for *_, leaf in order:
             path = self._way(leaf)
             new = [node for node in path if node not in taken]
             room = most - len(taken)
@@ -195,14 +210,9 @@ class Choosing:
 
     def _known(self, option: int) -> tuple[float, bool]:
         """What a value's log-probability is, or cannot exceed; and whether it is that."""
-        parts, exact = [], True
-        for leaf in self._paths[option]:
-            if leaf in self.learnt:
-                parts.append(self._reach[leaf] + _logsum(self._ends(option, leaf)[1]))
-            else:
-                parts.append(self._bound(leaf))
-                exact = False
-        return _logsum(np.array(parts)), exact
+        paths = self._paths[option]
+        parts = [self._most(option, leaf) for leaf in paths]
+        return _logsum(np.array(parts)), all(leaf in self.learnt for leaf in paths)
 
     def _bound(self, node: int) -> float:
         while node not in self._reach:

@@ -121,6 +121,8 @@ class Deciding:
             return Told([], [], [], [])
         told = self._told(live, node, choosing, chosen, mapped)
         if told is not None:
+            if told.refused[0] is None and _elsewhere(drawn.refused, choosing.choices):
+                told.refused[0] = drawn.refused
             begun = choosing.position - len(live.request.prompt)
             value = choosing.choices.options[chosen.option]
             live.output.decided.append(Decision(begun, value, choosing.logprobs))
@@ -284,6 +286,11 @@ class Deciding:
         if chosen.refused:
             refused[0] = UNKNOWN
         return Told([*tokens, end], logprobs, refused, known)
+
+
+def _elsewhere(refused: int | None, choices: Choices) -> bool:
+    """Whether the budget refused a token in whose place no value would begin: a space, say."""
+    return refused is not None and (refused == UNKNOWN or not choices.begins(refused))
 
 
 def _picked(rows: torch.Tensor, at: np.ndarray, tokens: np.ndarray) -> np.ndarray:
