@@ -10,7 +10,7 @@ import pytest
 from tests.compose.walks import accepts, walk
 
 import tokenform as tf
-from tokenform.errors import InvalidGrammar, InvalidSchema, OptionError, TokenformError
+from tokenform.errors import InvalidGrammar, InvalidSchema, OptionError, TokenformError, UnsupportedSchema
 
 SCHEMA = {
     "type": "object",
@@ -145,6 +145,73 @@ def test_a_grammar_inside_a_string_takes_the_escapes_of_the_spelling() -> None:
     assert (
         accepts(canonical, '"é/"') and not accepts(canonical, r'"\/"') and not accepts(canonical, r'"\u00e9"')
     )
+
+
+# schema, place, what may stand there besides; the grammar's texts are a, aa, aaa, ...
+MORE_SAID = [
+    ({"type": "object", "propertyNames": {"type": "string"}}, "/propertyNames"),
+    ({"propertyNames": {"$ref": "#/$defs/n"}, "$defs": {"n": {"type": "string"}}}, "/$defs/n"),
+    ({"propertyNames": {"anyOf": [{"type": "string"}, {"const": "q"}]}}, "/propertyNames/anyOf/0"),
+    ({"not": {"type": "string"}}, "/not"),
+    ({"allOf": [{"type": "string"}, {"maxLength": 1}]}, "/allOf/0"),
+    ({"allOf": [{"type": "string"}, {"pattern": "a$"}]}, "/allOf/0"),
+    ({"oneOf": [{"type": "string"}, {"type": "string", "pattern": "^a"}]}, "/oneOf/0"),
+    ({"enum": ["aa", "b", 1], "allOf": [{"type": ["string", "integer"]}]}, "/allOf/0"),
+    ({"type": "array", "items": {"type": "string"}, "uniqueItems": True}, "/items"),
+    ({"if": {"type": "string"}, "then": {"const": "a"}, "else": {"const": "b"}}, "/if"),
+    ({"properties": {"a": {"type": "string"}}, "patternProperties": {"^a": {"maxLength": 1}}},
+     "/properties/a"),
+    ({"allOf": [{"properties": {"a": {"type": "string"}}}, {"properties": {"a": {"enum": ["a", "b"]}}}]},
+     "/allOf/0/properties/a"),
+]  # fmt: skip
+NOT_MORE = [
+    ({"type": "string"}, ""),
+    ({"anyOf": [{"type": "string"}, {"const": "b"}]}, "/anyOf/0"),
+    ({"allOf": [{"type": "string"}, {"type": ["string", "null"]}]}, "/allOf/0"),
+    ({"enum": ["b", 1], "anyOf": [{"type": "string"}, {}]}, "/anyOf/0"),
+    ({"type": "object", "additionalProperties": {"type": "string"}, "properties": {"b": {}}},
+     "/additionalProperties"),
+    ({"anyOf": [{"properties": {"a": {"type": "string"}}}, {"properties": {"a": {"const": "b"}}}]},
+     "/anyOf/0/properties/a"),
+]  # fmt: skip
+DOCUMENTS: list[object] = [
+    "a", "aa", "b", "ab", "", 1, None, {"a": "a"}, {"a": "aa"}, {"a": "b"}, {"aa": 1}, {"b": 1}, {"q": 1},
+    {"b": "ab"},
+    ["a", "aa"], ["a", "a"], ["b"], [1], [],
+]  # fmt: skip
+
+
+def pattern_there(schema: object, pointer: str) -> object:
+    """The schema with the texts of the grammar as a pattern."""
+    made = json.loads(json.dumps(schema))
+    place = made
+    for step in pointer.split("/")[1:]:
+        place = place[int(step) if isinstance(place, list) else step]
+    place["pattern"] = "^a+$"
+    return made
+
+
+@pytest.mark.parametrize(("schema", "pointer"), [*MORE_SAID, *NOT_MORE])
+def test_a_regular_grammar_is_one_wherever_it_stands(schema: dict, pointer: str) -> None:
+    grammar = tf.json_schema(schema, strings_in={pointer: tf.regex("a+")})
+    judge = jsonschema.Draft202012Validator(pattern_there(schema, pointer))
+    for document in DOCUMENTS:
+        assert accepts(grammar, json.dumps(document)) == judge.is_valid(document), document
+
+
+@pytest.mark.parametrize(("schema", "pointer"), NOT_MORE)
+def test_other_grammars_where_they_alone_decide(schema: dict, pointer: str) -> None:
+    grammar = tf.json_schema(schema, strings_in={pointer: tf.lark('start: "a" start?')})
+    judge = jsonschema.Draft202012Validator(pattern_there(schema, pointer))
+    for document in DOCUMENTS:
+        assert accepts(grammar, json.dumps(document)) == judge.is_valid(document), document
+
+
+@pytest.mark.parametrize(("schema", "pointer"), MORE_SAID)
+def test_other_grammars_are_refused_where_more_is_said_of_their_strings(schema: dict, pointer: str) -> None:
+    with pytest.raises(UnsupportedSchema, match="not regular"):
+        grammar = tf.json_schema(schema, strings_in={pointer: tf.lark('start: "a" start?')})
+        accepts(grammar, '{"a":"aa"}')
 
 
 def test_mistakes_in_strings_in() -> None:

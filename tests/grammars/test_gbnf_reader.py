@@ -123,13 +123,6 @@ def test_what_others_write_is_read() -> None:
             assert not automaton.matches(word.encode()), word[:9]
 
 
-@pytest.mark.parametrize("token", ["<[98]>", "<think>", "!<think>"])
-def test_tokens_are_refused_with_a_way_out(token: str) -> None:
-    with pytest.raises(InvalidGrammar, match="special_token") as caught:
-        tf.gbnf(f'root ::= "a" {token}')
-    assert (caught.value.line, caught.value.column) == (1, 14)
-
-
 def test_limits() -> None:
     with pytest.raises(LimitExceeded, match=str(MAX_REPETITION)):
         read_gbnf(f'root ::= "a"{{{MAX_REPETITION + 1}}}')

@@ -72,7 +72,13 @@ impl Source {
             }
             Source::ContextFree(text) => Ok((Built::ContextFree(cfg::machine_of_text(text)?), Vec::new())),
             Source::Gbnf(text, start) => {
-                Ok((Built::ContextFree(cfg::machine(gbnf::read(text, start)?)?), Vec::new()))
+                let structure = gbnf::read(text, start)?;
+                Ok(if structure.declare.is_empty() {
+                    (Built::ContextFree(cfg::machine(structure)?), Vec::new())
+                } else {
+                    let joint = compose::form::with_tokens(structure)?;
+                    (Built::CompositeAutomaton(Box::new(joint)), Vec::new())
+                })
             }
             Source::Composite(text, name) => Ok(match compose::form::read(text, name)? {
                 Composite::Pattern(pattern) => (Built::Pattern(pattern), Vec::new()),

@@ -106,11 +106,11 @@ def special_token(text: str) -> Grammar:
     """One special token, named by its text; a vocabulary without it writes the text out instead.
 
     A token that also ends texts in the vocabulary (`eos`) is taken at the end alone, for whoever writes
-    stops at it; elsewhere its text is written out.
+    stops at it: where the grammar goes on after it, `compile` raises VocabularyError.
     """
     if not isinstance(text, str) or not text:
         raise OptionError("a special token is named by its text, which is a str and not empty.")
-    return from_form({"special": text, "spelled": True}, text)
+    return from_form({"special": text, "spelled": "unknown"}, text)
 
 
 def _texts(name: str, given: str | Iterable[str]) -> list[str]:

@@ -7,7 +7,10 @@ of
   {"schema": text, "options": {...}}       the documents of a JSON Schema; "holes": forms of marked strings
   {"grammar": structure}                   a grammar; its "parts" bind declared terminals to forms
   {"gbnf": text, "start": name}            a grammar in GBNF
-  {"special": text, "spelled": bool}       one special token; without it in a vocabulary its text, or nothing
+  {"special": text, "spelled": how}        one special token; its text in a vocabulary that does not know it
+                                           ("unknown"), there and before more text where it ends texts (true),
+                                           or nowhere (false)
+  {"special": id}, {"other": text or id}   one token by its number; any other tokens
   {"sequence": [form, ...]}, {"choice": [form, ...]}
 and a language L one of
   {"literal": text}, {"words": [text, ...]}, {"regex": pattern, "dialect": name}, {"string": schema text},

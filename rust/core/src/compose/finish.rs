@@ -3,7 +3,7 @@
 //! A way finishes the part that is being read, then follows the shortest plan of each host around it.
 //! Complexity: one plan a host.
 
-use super::{BackId, CompositeAutomaton, OuterGrammar, Part, Run, Thread, END};
+use super::{BackId, CompositeAutomaton, OuterGrammar, Part, Run, Spelled, Thread, END};
 use crate::automaton::byte_automaton::Piece;
 use crate::automaton::byte_automaton::Seen;
 use crate::automaton::{ByteAutomaton, CtxId, Pos};
@@ -123,6 +123,11 @@ impl CompositeAutomaton {
                 let lex = self.lexicon.at(Spelling::Raw, *term);
                 Some(vec![Piece::Bytes(self.shortest_word(lex, LONGEST)?)])
             }
+            Part::Numbered { tokens, .. } if !tokens.is_empty() => Some(vec![Piece::Token(tokens[0])]),
+            Part::Numbered { term, .. } | Part::Other { term, .. } => {
+                let lex = self.lexicon.at(Spelling::Raw, *term);
+                Some(vec![Piece::Bytes(self.shortest_word(lex, LONGEST)?)])
+            }
             Part::Instead { absent: true, .. } => None,
             Part::Instead { term, .. } => {
                 let lex = self.lexicon.at(Spelling::Raw, *term);
@@ -132,8 +137,11 @@ impl CompositeAutomaton {
                 let token = tokens.iter().find(|t| !self.eos.contains(t)).copied()?;
                 Some(vec![Piece::Token(token)])
             }
+            Part::Special { tokens, spelled: Spelled::Unknown, .. } if !tokens.is_empty() => {
+                Some(vec![Piece::Token(tokens[0])])
+            }
             Part::Special { text, spelled, .. } => {
-                spelled.then(|| vec![Piece::Bytes(text.as_bytes().to_vec())])
+                (*spelled != Spelled::Never).then(|| vec![Piece::Bytes(text.as_bytes().to_vec())])
             }
             &Part::Json(machine) => {
                 let text =

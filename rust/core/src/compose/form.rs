@@ -2,7 +2,7 @@
 //!
 //! `{"language": L}`, `{"language": {"until": [L, L]}, "ends": [text, ..]}` (each of these texts ends it as the
 //! special token of that text, too), `{"schema": text, "options": {..}, "holes": [form, ..]}`, `{"grammar": structure}`,
-//! `{"gbnf": text, "start": name}`, `{"special": text, "spelled": bool}`.  A structure is the neutral form of a grammar; its `parts` bind declared
+//! `{"gbnf": text, "start": name}`, `{"special": text, "spelled": how}`, `{"special": id}`, `{"other": text or id}`.  A structure is the neutral form of a grammar; its `parts` bind declared
 //! terminals to forms.  Its lexer is "contextual" (a lexer cuts what lies between the parts) or "dynamic" (every
 //! segmentation counts).
 
@@ -10,7 +10,7 @@ use rustc_hash::FxHashMap;
 use serde::Deserialize;
 use serde_json::{json, Value};
 
-use super::{language, CompositeAutomaton, OuterGrammar, Part, ReturnAddress, END};
+use super::{language, tokens, CompositeAutomaton, OuterGrammar, Part, ReturnAddress, Spelled, END};
 use crate::automaton::byte_automaton::Piece;
 use crate::automaton::pattern::Pattern;
 use crate::cfg::chart::Chart;
@@ -22,6 +22,7 @@ use crate::error::{Error, Kind, Result};
 use crate::gbnf;
 use crate::json::JsonMachine;
 use crate::lexical::{Lexicon, TermId, Terms};
+use crate::schema::holes::{Hole, MOST_HOLES};
 use crate::schema::{Options, Schema};
 use crate::work;
 
@@ -89,6 +90,13 @@ pub fn read(text: &str, name: &str) -> Result<Composite> {
     Ok(Composite::CompositeAutomaton(Box::new(joint)))
 }
 
+/// A grammar in GBNF that names tokens.
+pub fn with_tokens(structure: GrammarSpec) -> Result<CompositeAutomaton> {
+    let mut joint = CompositeAutomaton::empty(Box::default());
+    joint.root = joint.gbnf(structure)?;
+    Ok(joint)
+}
+
 fn check(lexicon: &mut Lexicon, term: TermId, name: &str) -> Result<()> {
     if !work::naming(|| name.into(), || lexicon.terms.live(term)) {
         return Err(Error::new(Kind::UnsatisfiableGrammar, format!("{name} matches no text at all")));
@@ -110,6 +118,7 @@ impl CompositeAutomaton {
             ctxs: Default::default(),
             texts: Default::default(),
             quotes: Default::default(),
+            said: FxHashMap::default(),
             settled: FxHashMap::default(),
             arrived: FxHashMap::default(),
             alone: FxHashMap::default(),
@@ -146,13 +155,20 @@ impl CompositeAutomaton {
             return Ok(self.add(Part::Language(term, closed)));
         }
         if let Some(text) = form["special"].as_str() {
-            let spelled = form["spelled"] != Value::Bool(false);
+            let spelled = match &form["spelled"] {
+                Value::Bool(false) => Spelled::Never,
+                Value::Bool(true) => Spelled::WhereNoToken,
+                _ => Spelled::Unknown,
+            };
             return Ok(self.add(Part::Special {
                 text: text.into(),
                 spelled,
                 tokens: Vec::new(),
                 ends: false,
             }));
+        }
+        if let Some(part) = tokens::read(form) {
+            return Ok(self.add(part));
         }
         if form.get("schema").is_some() {
             return self.schema(form);
@@ -161,7 +177,7 @@ impl CompositeAutomaton {
             Some(structure) => self.host(structure),
             None if form["gbnf"].is_string() => {
                 let text = |key: &str| form[key].as_str().unwrap_or_default();
-                self.host_of(gbnf::read(text("gbnf"), text("start"))?, &Parts::default())
+                self.gbnf(gbnf::read(text("gbnf"), text("start"))?)
             }
             None => Err(invalid(format!("{name} has no known form"))),
         }
@@ -179,34 +195,53 @@ impl CompositeAutomaton {
                 None => hole,
             };
             holes.push(self.part(hole, "the grammar of a string")?);
-            if self.parts[before..].iter().any(|p| matches!(p, Part::Special { .. })) {
+            if self.parts[before..]
+                .iter()
+                .any(|p| matches!(p, Part::Special { .. } | Part::Numbered { .. } | Part::Other { .. }))
+            {
                 return Err(invalid(
                     "a JSON string can't hold special tokens; use a grammar without them there",
                 ));
             }
         }
-        let mut marks = Vec::new();
-        for (i, &part) in (0u32..).zip(&holes) {
+        let (mut grammars, mut given) = (Vec::new(), Vec::new());
+        for part in holes {
+            if let Part::Language(term, _) = self.parts[part as usize] {
+                given.push(Hole::Language(term));
+                continue;
+            }
             let word = self.word_of(part).and_then(|way| match &way[..] {
                 [] => Some(String::new()),
                 [Piece::Bytes(text)] => String::from_utf8(text.clone()).ok(),
                 _ => None,
             });
             let word = word.ok_or_else(|| invalid("no short text of the grammar of a string was found"))?;
-            let mark = super::quoted::FIRST_MARK + i;
-            let terms = &mut self.lexicon.terms;
-            let (mark, word) = (terms.class(&[(mark, mark)]), terms.literal(&word));
-            marks.push(terms.or(&[mark, word]));
+            given.push(Hole::Grammar(word.into()));
+            grammars.push(part);
+        }
+        if grammars.len() > MOST_HOLES {
+            return Err(Error::limit(format!("strings of a schema have at most {MOST_HOLES} grammars")));
         }
         let lexicon = std::mem::take(&mut self.lexicon);
-        let schema = Schema::with_lexicon(text, options, lexicon, &marks)?;
+        let mut schema = Schema::with_lexicon(text, options, lexicon, &given)?;
+        schema.check_holes()?;
         self.report.append(&mut schema.report.clone());
         let mut machine = JsonMachine::new(schema)?;
         self.lexicon = std::mem::take(&mut machine.schema.lexicon);
         self.machines.push(machine);
-        self.holes.push(holes);
+        self.holes.push(grammars);
         let machine = self.machines.len() as u32 - 1;
         Ok(self.add(Part::Json(machine)))
+    }
+
+    /// A grammar in GBNF, whose declared terminals are tokens.
+    fn gbnf(&mut self, structure: GrammarSpec) -> Result<u32> {
+        let mut known = Parts::default();
+        for name in &structure.declare {
+            let part = self.part(&gbnf::part_of(name), name)?;
+            known.known.insert(name.clone(), (part, 1));
+        }
+        self.host_of(structure, &known)
     }
 
     /// A grammar with parts.

@@ -15,17 +15,21 @@
 
 mod finish;
 pub mod form;
+mod inside;
 mod language;
 mod quoted;
 mod step;
 mod structure;
 mod threads;
+mod tokens;
 
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
 use crate::automaton::{CtxId, Piece, Pos};
+use tokens::Named;
+
 use crate::cfg::chart::Chart;
 use crate::cfg::scanned::Scanned;
 use crate::hash::Keyed;
@@ -33,6 +37,7 @@ use crate::held::{self, Interner, Owned};
 use crate::json::JsonMachine;
 use crate::lexical::spell::ByteSet;
 use crate::lexical::{LexId, Lexicon, TermId};
+use crate::schema::holes::Says;
 use crate::vocab::TokenId;
 
 /// The number of an interned [`ReturnAddress`].
@@ -94,14 +99,37 @@ enum Part {
     },
     Json(u32),
     OuterGrammar(u32),
-    /// The text of a special token, and what a vocabulary without it does: spell it, or never write it.
+    /// One token by its number; its text, where it is none that is special.
+    Numbered {
+        id: u32,
+        term: TermId,
+        tokens: Vec<TokenId>,
+        ends: bool,
+    },
+    /// Any tokens but one: a text, or another special token.
+    Other {
+        name: Named,
+        term: TermId,
+        tokens: Vec<TokenId>,
+    },
+    /// The text of a special token.
     Special {
         text: Box<str>,
-        spelled: bool,
+        spelled: Spelled,
         tokens: Vec<TokenId>,
         /// All of them end texts: they can stand at the end alone, elsewhere the vocabulary is one without them.
         ends: bool,
     },
+}
+
+/// Where the text of a special token is spelled out.
+#[derive(Clone, Copy, PartialEq)]
+enum Spelled {
+    Never,
+    /// In a vocabulary that does not know it.
+    Unknown,
+    /// There, and where something follows a token that ends texts.
+    WhereNoToken,
 }
 
 enum OuterGrammar {
@@ -137,6 +165,8 @@ pub struct CompositeAutomaton {
     ctxs: Interner<Ctx>,
     texts: Interner<Box<[u8]>, Keyed>,
     quotes: Interner<quoted::Quoted, Keyed>,
+    /// What a language of strings says of the grammars of a machine.
+    said: FxHashMap<(u32, TermId), Says>,
     /// Threads after parts that end at one place.
     settled: FxHashMap<Box<[BackId]>, Arc<[Thread]>>,
     /// Threads at a place of a host.

@@ -1,7 +1,7 @@
 //! A grammar inside a JSON string: its texts as JSON spells them.
 //!
-//! The schema marks the place by a character that no text holds (a surrogate): where the machine could read it as
-//! the whole string, the string may be a text of the other grammar instead.  The threads of that grammar read
+//! Where the schema's language of a string says that it may be a text of the other grammar (`schema::holes`), that
+//! grammar reads it instead.  The threads of that grammar read
 //! the decoded bytes; an escape is held back until it is complete.
 //!
 //! Invariant: an escape that has begun can be completed to a character that some thread reads.
@@ -12,12 +12,11 @@ use crate::automaton::byte_automaton::Piece;
 use crate::automaton::{ByteAutomaton, CtxId, Pos};
 use crate::lexical::escapes::is_written_escaped;
 use crate::lexical::spell::OutcomeId;
-use crate::lexical::Lexicon;
-use crate::lexical::LONGEST;
+use crate::lexical::term::Term;
+use crate::lexical::{Lexicon, TermId, LONGEST};
+use crate::schema::holes::{self, Holes, Says};
 use crate::schema::options::Strings;
-
-/// The mark of a machine's first hole.
-pub(super) const FIRST_MARK: u32 = 0xD800;
+use crate::work;
 
 /// A string that is being read.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -116,14 +115,19 @@ impl CompositeAutomaton {
         if !self.with_json(machine, |m| m.in_string_value(pos)) {
             return;
         }
-        let Some((spelling, term)) = self.lexicon.term(pos.lex) else { return };
-        for (i, part) in (0u32..).zip(self.holes[machine as usize].clone()) {
-            let rest = self.lexicon.terms.derive(term, FIRST_MARK + i);
-            let lex = self.lexicon.at(spelling, rest);
-            let outcome = self.lexicon.outcome(lex);
-            if lex == Lexicon::DEAD || outcome == Lexicon::NONE {
+        let grammars = self.holes[machine as usize].clone();
+        let Some((_, term)) = self.lexicon.term(pos.lex).filter(|_| !grammars.is_empty()) else { return };
+        let holes = self.with_json(machine, |m| m.schema.holes);
+        let said = self.said_of_holes(machine, term, holes);
+        for (hole, part) in (0u32..).zip(grammars) {
+            let holds = |says: &Says| matches!(says, Says::Texts(holes) if holes.contains(&hole));
+            let held: Vec<u32> =
+                (0u32..).zip(&said).filter(|(_, says)| holds(says)).map(|(i, _)| i).collect();
+            if held.is_empty() {
                 continue;
             }
+            let single = !matches!(self.lexicon.terms.get(term), Term::Tuple(_));
+            let outcome = if single { Lexicon::FIRST } else { self.lexicon.intern_outcome(&held) };
             let threads = self.threads_of(part);
             let quote = Quoted {
                 machine,
@@ -135,6 +139,26 @@ impl CompositeAutomaton {
             };
             self.push_quote(back, quote, out);
         }
+    }
+
+    /// What the languages of a string that begins say of the grammars that it may be of.
+    fn said_of_holes(&mut self, machine: u32, term: TermId, holes: Holes) -> Vec<Says> {
+        let languages = match self.lexicon.terms.get(term) {
+            Term::Tuple(list) => list.to_vec(),
+            _ => vec![term],
+        };
+        let mut said = Vec::with_capacity(languages.len());
+        for language in languages {
+            if !self.said.contains_key(&(machine, language)) {
+                let says = holes::says(&mut self.lexicon.terms, holes, language);
+                self.said.insert((machine, language), says);
+            }
+            said.push(self.said[&(machine, language)].clone());
+        }
+        if said.contains(&Says::Mixed) {
+            work::refuse(holes::refusal());
+        }
+        said
     }
 
     fn push_quote(&mut self, back: BackId, quote: Quoted, out: &mut Vec<Thread>) {

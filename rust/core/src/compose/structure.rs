@@ -8,6 +8,7 @@ use crate::held;
 use crate::lexical::spell::{ByteSet, OutcomeId};
 use crate::lexical::Lexicon;
 use crate::vocab::{TokenId, Vocabulary};
+use crate::work;
 
 impl CompositeAutomaton {
     /// The threads of a position.
@@ -116,7 +117,7 @@ impl ByteAutomaton for CompositeAutomaton {
     fn bytes(&mut self) -> usize {
         let machines: usize = (0..self.machines.len() as u32).map(|m| self.machine_bytes(m)).sum();
         let hosts: usize = (0..self.hosts.len() as u32).map(|h| self.host_bytes(h)).sum();
-        held::bytes!(self: backs, ctxs, texts, quotes, settled, arrived, alone, splits, byte_sets)
+        held::bytes!(self: backs, ctxs, texts, quotes, said, settled, arrived, alone, splits, byte_sets)
             // lists of threads: a few each
             + (self.settled.len() + self.arrived.len() + self.splits.len()) * 128
             + self.lexicon.bytes()
@@ -139,6 +140,12 @@ impl ByteAutomaton for CompositeAutomaton {
             }
         }
         self.eos = vocab.eos().to_vec();
+        if let Err(error) = self.bind_tokens(vocab) {
+            work::refuse(error);
+        }
+        if let Some(error) = self.end_in_the_middle() {
+            work::refuse(error);
+        }
         // what was met before the vocabulary was known may spell a token that is special in it
         self.settled.clear();
         self.arrived.clear();

@@ -11,8 +11,9 @@
 //! Source: `grammars/README.md` and `src/llama-grammar.cpp` of llama.cpp.  Wider in five points: underscores in
 //! names, line breaks anywhere inside a rule, left recursion, a byte order mark, and a backslash before any ASCII
 //! punctuation.  Narrower in two: a rule defined twice and an
-//! empty class are mistakes (llama.cpp takes the last rule, and reads `[]` as the empty text).  Tokens by id
-//! (`<[1000]>`, `<think>`, `!<think>`) are refused with what to do.
+//! empty class are mistakes (llama.cpp takes the last rule, and reads `[]` as the empty text).  Tokens (`<[1000]>`,
+//! `<think>`, `!<think>`) are declared terminals, which a vocabulary gives a meaning ([`part_of`]); what a text of tokens is
+//! hangs on its characters alone, so "any other token" stands in a repetition `*` or `+`.
 //! Rejected: a parser generator (lark read the same syntax at 50 us a word: 113 ms for a rule of 2,000, where
 //! all the rest takes 2); folding classes with a repetition into one terminal here (the engine folds the regular
 //! parts of every grammar).
@@ -22,7 +23,7 @@ mod scan;
 
 use indexmap::{IndexMap, IndexSet};
 
-use serde_json::Value;
+use serde_json::{json, Value};
 
 use crate::cfg::productive;
 use crate::cfg::spec::{Entry, GrammarSpec};
@@ -35,10 +36,24 @@ pub const MAX_REPETITION: u64 = 100_000;
 /// Groups within groups.
 pub const MAX_NESTING: usize = 200;
 
+/// The form of the constraint that a declared terminal stands for.
+pub fn part_of(token: &str) -> Value {
+    let (key, token) = match token.strip_prefix('!') {
+        Some(token) => ("other", token),
+        None => ("special", token),
+    };
+    let id = token.trim_start_matches("<[").trim_end_matches("]>").parse::<u32>();
+    match id {
+        Ok(id) if token.starts_with("<[") => json!({ key: id }),
+        _ => json!({ key: token, "spelled": "unknown" }),
+    }
+}
+
 /// One text, its terminals and flat rules.
 struct Reader<'t> {
     scan: Scan<'t>,
     terminals: IndexMap<&'t str, Entry>,
+    tokens: IndexSet<&'t str>,
     rules: Vec<(String, Vec<String>)>,
     heads: IndexMap<&'t str, usize>,
     uses: IndexMap<&'t str, usize>,
@@ -53,6 +68,7 @@ pub fn read(text: &str, start: &str) -> Result<GrammarSpec> {
     let mut reader = Reader {
         scan: Scan::new(text)?,
         terminals: IndexMap::new(),
+        tokens: IndexSet::new(),
         rules: Vec::new(),
         heads: IndexMap::new(),
         uses: IndexMap::new(),
@@ -97,7 +113,7 @@ impl<'t> Reader<'t> {
         let mut expansions: IndexSet<Vec<String>> = IndexSet::new();
         loop {
             let mut expansion = Vec::new();
-            while let Token::Name | Token::Literal | Token::Class | Token::Any | Token::Open =
+            while let Token::Name | Token::Literal | Token::Class | Token::Any | Token::Token | Token::Open =
                 self.scan.next.token
             {
                 expansion.append(&mut self.item(head, depth)?);
@@ -117,7 +133,17 @@ impl<'t> Reader<'t> {
 
     /// What stands for an atom with its repetitions.
     fn item(&mut self, head: &str, depth: usize) -> Result<Vec<String>> {
+        let at = self.scan.next.at;
         let mut symbols = self.atom(head, depth)?;
+        if let ([one], false) = (&symbols[..], matches!(self.scan.next.token, Token::Repeat(0 | 1, None))) {
+            if one.starts_with('!') && self.scan.next.token != Token::Close {
+                let message = format!(
+                    "{one} stands in a repetition without an end alone: write {one}* or {one}+ (which texts one token \
+                     has is not the same in every vocabulary)"
+                );
+                return Err(self.scan.mistake(message, at));
+            }
+        }
         while let Token::Repeat(least, most) = self.scan.next.token {
             let count = self.scan.advance(Place::Rule { depth, repeatable: true })?;
             if most.is_some_and(|most| most < least) {
@@ -150,11 +176,26 @@ impl<'t> Reader<'t> {
                 return Err(self.scan.unexpected(Place::Rule { depth: depth + 1, repeatable: true }));
             }
             self.scan.advance(Place::Rule { depth, repeatable: true })?;
+            // a group of one token is that token
+            match &self.rules[..] {
+                [.., (origin, body)]
+                    if *origin == name && matches!(&body[..], [one] if one.starts_with('!')) =>
+                {
+                    let body = body.clone();
+                    if self.rules.iter().filter(|rule| rule.0 == name).count() == 1 {
+                        self.rules.pop();
+                        return Ok(body);
+                    }
+                }
+                _ => {}
+            }
             return Ok(vec![name]);
         }
         let piece = self.scan.advance(Place::Rule { depth, repeatable: true })?;
         if piece.token == Token::Name {
             self.uses.entry(piece.text).or_insert(piece.at);
+        } else if piece.token == Token::Token {
+            self.tokens.insert(piece.text);
         } else if !self.terminals.contains_key(piece.text) {
             match self.terminal(piece)? {
                 Some(entry) => self.terminals.insert(piece.text, entry),
@@ -239,7 +280,8 @@ impl<'t> Reader<'t> {
         }
         self.keep_reachable(start);
         let plain = self.rules.iter().map(|(name, body)| (name.as_str(), body.iter().map(String::as_str)));
-        if let Some(name) = productive::endless(plain, self.terminals.keys().copied()) {
+        let symbols = self.terminals.keys().chain(&self.tokens);
+        if let Some(name) = productive::endless(plain, symbols.copied()) {
             let head = name.split('.').next().unwrap_or_default();
             let message = format!(
                 "the rule '{head}' derives nothing: all of its alternatives need a rule that never ends"
@@ -251,7 +293,7 @@ impl<'t> Reader<'t> {
             terminals: self.terminals.into_values().collect(),
             rules: self.rules,
             ignore: Vec::new(),
-            declare: Vec::new(),
+            declare: self.tokens.iter().map(|name| name.to_string()).collect(),
             start: start.into(),
             segmented: true,
             indenter: Value::Null,
@@ -277,6 +319,7 @@ impl<'t> Reader<'t> {
         }
         let kept: Vec<bool> = self.rules.iter().map(|(origin, _)| seen.contains(origin.as_str())).collect();
         self.terminals.retain(|name, _| seen.contains(name));
+        self.tokens.retain(|name| seen.contains(name));
         let mut kept = kept.into_iter();
         self.rules.retain(|_| kept.next() == Some(true));
     }

@@ -10,6 +10,8 @@ pub(super) enum Token {
     Literal,
     Class,
     Any,
+    /// `<[id]>` or `<name>`; `!` before it: any other.
+    Token,
     /// `?`, `*`, `+` or `{m,n}`: at least, at most.
     Repeat(u64, Option<u64>),
     Bar,
@@ -33,7 +35,7 @@ impl Place {
         let Place::Rule { depth, repeatable } = self else {
             return RULE.into();
         };
-        let mut all = vec!["a \"literal\"", "a [class]", "'.'", "a rule name", "'('", "'|'"];
+        let mut all = vec!["a \"literal\"", "a [class]", "'.'", "a <token>", "a rule name", "'('", "'|'"];
         if repeatable {
             all.extend(["'?', '*' or '+'", "'{m,n}'"]);
         }
@@ -79,9 +81,7 @@ impl<'t> Scan<'t> {
                 '"' => "this literal has no closing '\"'".into(),
                 '[' => "this class has no closing ']'".into(),
                 '{' => "a repetition is written {m}, {m,} or {m,n}".into(),
-                '<' | '!' => "tokens (<[id]>, <name>, !<name>) aren't read in GBNF; write the token's text as a \
-                              \"literal\", or put tf.combinators.special_token(\"<name>\") between grammars with '+' and '|'"
-                    .into(),
+                '<' | '!' => "a token is written <[id]> or <name>, any other !<[id]> or !<name>".into(),
                 shown => format!("unexpected character {shown:?}; expected {}", place.expected()),
             };
             return Err(self.mistake(message, self.at));
@@ -165,6 +165,7 @@ fn first(text: &str) -> Option<(Token, usize)> {
         }
         '"' => (Token::Literal, closed(text, b'"')?),
         '[' => (Token::Class, closed(text, b']')?),
+        '<' | '!' => (Token::Token, token(text)?),
         '{' => return count(text),
         '.' => (Token::Any, 1),
         '?' => (Token::Repeat(0, Some(1)), 1),
@@ -175,6 +176,19 @@ fn first(text: &str) -> Option<(Token, usize)> {
         ')' => (Token::Close, 1),
         _ => return None,
     })
+}
+
+/// The length of `<[id]>`, `<name>` or one of them after `!`.
+fn token(text: &str) -> Option<usize> {
+    let inside = text.strip_prefix('!').unwrap_or(text).strip_prefix('<')?;
+    let end = inside.find(['>', ' ', '\t', '\r', '\n'])?;
+    let plain = match inside[..end].strip_prefix('[') {
+        Some(id) => {
+            id.strip_suffix(']').is_some_and(|id| !id.is_empty() && id.bytes().all(|b| b.is_ascii_digit()))
+        }
+        None => end > 0,
+    };
+    (plain && inside[end..].starts_with('>')).then(|| text.len() - inside.len() + end + 1)
 }
 
 /// The length up to the first `end` without a backslash before it.

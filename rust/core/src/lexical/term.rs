@@ -194,7 +194,7 @@ impl Terms {
         self.facts[t.0 as usize].nullable
     }
 
-    pub(super) fn is_boolean(&self, t: TermId) -> bool {
+    pub(crate) fn is_boolean(&self, t: TermId) -> bool {
         self.facts[t.0 as usize].boolean
     }
 

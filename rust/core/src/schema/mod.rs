@@ -26,6 +26,7 @@ mod compiled;
 mod decide;
 pub mod document;
 pub(crate) mod formula;
+pub(crate) mod holes;
 pub mod keywords;
 pub mod left_out;
 pub mod live;
@@ -52,6 +53,7 @@ pub use value::{ExprId, SchemaExpr, ValId, Value};
 
 use crate::error::{Error, Result};
 use crate::lexical::Lexicon;
+use holes::Holes;
 use resolve::Resolver;
 
 /// Formats that stand for languages from outside the schema.
@@ -83,6 +85,8 @@ pub struct Schema {
     pub(crate) key_sets: used::KeySets,
     /// Objects that items were compared with.
     pub(crate) remembered: apart::Remembered,
+    /// Strings that are the texts of a grammar.
+    pub(crate) holes: Holes,
 }
 
 impl Schema {

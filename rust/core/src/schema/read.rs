@@ -5,9 +5,10 @@
 //! Complexity: linear in the schemas that can be reached.
 
 use super::document::{Document, Json, JsonNodeId};
+use super::holes::Hole;
 use super::resolve::Resolver;
 use super::table::{holds, subschemas, Draft, Holds, SOME_PATTERNS, TYPES};
-use super::{value, Arr, ArrId, Obj, ObjId, Options, Schema, SchemaExpr, ValId, Value, MARK};
+use super::{value, Arr, ArrId, Obj, ObjId, Options, Schema, SchemaExpr, ValId, Value};
 use crate::error::{Error, Kind, Result};
 use crate::lexical::number::Decimal;
 use crate::lexical::{Lexicon, TermId, Terms};
@@ -21,12 +22,12 @@ impl Schema {
     }
 
     /// The same, with its languages in an arena that holds those of other constraints already, and where the format
-    /// `tokenform-mark-i` stands for the i-th of some languages.
+    /// `tokenform-mark-i` stands for the strings of the i-th hole.
     pub fn with_lexicon(
         text: &str,
         options: Options,
         lexicon: Box<Lexicon>,
-        marks: &[TermId],
+        holes: &[Hole],
     ) -> Result<Self> {
         let mut doc = Document::default();
         let root = doc.parse(text)?;
@@ -44,11 +45,10 @@ impl Schema {
             scopes: Default::default(),
             key_sets: Default::default(),
             remembered: Default::default(),
+            holes: Default::default(),
         };
         this.patterns.guard = this.without();
-        for (i, &mark) in marks.iter().enumerate() {
-            this.patterns.formats.insert(format!("{MARK}{i}").into(), Some(mark));
-        }
+        this.open_holes(holes);
         this.reserve();
         check(&mut this, root)?;
         Ok(this)

@@ -194,7 +194,7 @@ impl Schema {
             std::mem::swap(&mut self.compiled.of, &mut self.compiled.names);
         }
         self.compiled.names_only = whole;
-        let names = names?;
-        Ok(self.value(names).str)
+        let names = self.value(names?).str;
+        self.without_holes(names).map_err(|e| e.at(&self.doc.pointer(at)))
     }
 }

@@ -30,7 +30,11 @@ pub(super) fn apply(
         ("format", Json::String(name)) => {
             let name = name.clone();
             match schema.format_term(&name) {
-                Some(term) if schema.options.formats || name.starts_with(MARK) => term,
+                Some(hole) if name.starts_with(MARK) => {
+                    parts.strings.push(hole);
+                    return Ok(());
+                }
+                Some(term) if schema.options.formats => term,
                 _ => return Ok(()),
             }
         }
@@ -44,6 +48,7 @@ pub(super) fn apply(
         }
         _ => return Ok(()),
     };
+    let term = schema.lifted(term);
     parts.strings.push(term);
     Ok(())
 }

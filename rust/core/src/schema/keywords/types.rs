@@ -75,13 +75,9 @@ impl Schema {
             }
         }
         let nested = self.value(nested).clone();
-        let v = Value {
-            consts,
-            str: self.lexicon.terms.words(strings),
-            arr: nested.arr,
-            obj: nested.obj,
-            ..Value::none()
-        };
+        let words = self.lexicon.terms.words(strings);
+        let words = self.lifted(words);
+        let v = Value { consts, str: words, arr: nested.arr, obj: nested.obj, ..Value::none() };
         let v = self.with_numbers(v, NumSet::points(numbers));
         Ok(self.value_of(v))
     }
@@ -92,7 +88,10 @@ impl Schema {
         match self.doc.get(at).clone() {
             Json::Null => v.consts = NULL,
             Json::Bool(b) => v.consts = if b { TRUE } else { FALSE },
-            Json::String(s) => v.str = self.lexicon.terms.words(vec![(*s).into()]),
+            Json::String(s) => {
+                let word = self.lexicon.terms.words(vec![(*s).into()]);
+                v.str = self.lifted(word);
+            }
             Json::Number(n) => match Decimal::parse(&n) {
                 Some(d) => v = self.with_numbers(v, NumSet::points(vec![d])),
                 None => {
