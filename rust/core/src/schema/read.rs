@@ -215,7 +215,14 @@ fn check_keyword(
             Json::Bool(_) => Ok(()),
             _ => wrong("true or false in draft 4"),
         },
-        ExclusiveBound if matches!(json, Json::Bool(_)) => wrong("a number (a flag only in draft 4)"),
+        ExclusiveBound if matches!(json, Json::Bool(_)) => {
+            if schema.resolver.is_stated(&schema.doc, node) {
+                return wrong("a number (a flag only in draft 4)");
+            }
+            let place = schema.doc.pointer(value);
+            schema.note(format!("read: {keyword:?} at {place} as a flag, as OpenAPI 3.0 and draft 4 do"));
+            Ok(())
+        }
         ExclusiveBound => check_number(&json, keyword, Number),
         Count => match &json {
             Json::Number(n) if Decimal::parse(n).is_some_and(|d| d.to_count().is_some()) => Ok(()),

@@ -151,6 +151,11 @@ impl Resolver {
         }
         draft
     }
+
+    /// Whether a `$schema` says by which draft a schema is read.
+    pub fn is_stated(&self, doc: &Document, node: JsonNodeId) -> bool {
+        self.base(doc, node).3
+    }
 }
 
 /// The places below a schema where schemas stand, whatever the draft.

@@ -14,6 +14,7 @@ from tokenform.bench.data import DRAFTS
 from tokenform.bench.maskcheck import add_data_arguments, add_option_arguments, chosen_options, select
 from tokenform.bench.suites import (
     differential,
+    exports,
     fuzz_corpus,
     hostile,
     mutations,
@@ -140,6 +141,13 @@ def run_patterns(arguments: argparse.Namespace) -> int:
     return 1 if findings else 0
 
 
+def run_exports(arguments: argparse.Namespace) -> int:
+    findings = exports.run(arguments.count, arguments.seed, arguments.libraries.split(","))
+    text, violations = differential.report(findings, arguments.width)
+    print(text)
+    return 1 if violations else 0
+
+
 def run_corpus(arguments: argparse.Namespace) -> int:
     print(f"{fuzz_corpus.make(arguments.folder)} seeds in {arguments.folder}")
     return 0
@@ -194,6 +202,10 @@ def parser() -> argparse.ArgumentParser:
     sub.add_argument("--count", type=int, default=1000, help="random patterns")
     sub.add_argument("--seed", type=int, default=0)
     sub.add_argument("--data", type=Path, help="a folder of data, whose patterns are judged too")
+    sub = command("exports", run_exports, "schemas as pydantic, FastAPI, DRF and zod export them")
+    sub.add_argument("--count", type=int, default=200, help="schemas")
+    sub.add_argument("--seed", type=int, default=0)
+    sub.add_argument("--libraries", default=",".join(exports.LIBRARIES))
     sub = command("corpus", run_corpus, "seeds for the fuzz targets")
     sub.add_argument("folder", type=Path)
     return top

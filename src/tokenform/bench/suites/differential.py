@@ -16,7 +16,7 @@ import json
 import random
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
@@ -106,13 +106,24 @@ class Differ:
         self._vocabulary = byte_vocabulary()
 
     def compare(
-        self, schema: Any, rng: random.Random, draft: int, count: int = 24, walks: int = 4
+        self,
+        schema: Any,
+        rng: random.Random,
+        draft: int,
+        count: int = 24,
+        walks: int = 4,
+        given: Iterable[Any] = (),
+        judged: Any = None,
     ) -> Findings:
-        """Judge random documents and the ends of random walks."""
+        """Judge given and random documents and the ends of random walks.
+
+        Args:
+            judged: the schema as the validators read it, where that is another.
+        """
         found = Findings(schema)
         maker = SchemaMaker(rng, draft)
-        judges = Judges(schema)
-        tried = documents(maker, schema, count)
+        judges = Judges(schema if judged is None else judged)
+        tried = [*given, *documents(maker, schema, count)]
         automaton = None
         try:
             automaton = self._compile(schema, **LOOSE).compile(self._vocabulary)

@@ -5,16 +5,14 @@ use crate::lexical::number::piece::{Bound, Piece};
 use crate::lexical::number::set::NumSet;
 use crate::lexical::number::Decimal;
 use crate::schema::document::{Json, JsonNodeId};
-use crate::schema::table::Draft;
 use crate::schema::Schema;
 
 pub(super) fn apply(schema: &mut Schema, site: &Site, parts: &mut Parts, keyword: &str, at: JsonNodeId) {
     let Json::Number(text) = schema.doc.get(at) else { return };
     let value = Decimal::parse(text).expect("checked before");
-    // draft 4: a flag beside the bound makes it open
+    // draft 4 and OpenAPI 3.0: a flag beside the bound makes it open
     let flag = |name: &str| {
-        site.draft <= Draft::D4
-            && schema.doc.key(site.node, name).is_some_and(|f| matches!(schema.doc.get(f), Json::Bool(true)))
+        schema.doc.key(site.node, name).is_some_and(|f| matches!(schema.doc.get(f), Json::Bool(true)))
     };
     let set = match keyword {
         "multipleOf" | "divisibleBy" => NumSet::multiples(value),
