@@ -87,6 +87,8 @@ REFUSED = [
     (r"^[]a]$", 5),
     (r"^a++$", 4),
     (r"^a{ 2 }$", 3),
+    (r"^a{2}{3}$", 6),  # a count in Rust, letters in jsonschema-rs
+    (r"^a+{2}$", 4),
     (r"(?x)a b", 3),
     (r"[\w-.]", 2),
     (r"\q", 1),

@@ -3,7 +3,7 @@
     python -m tokenform.bench.suites patterns --count 100000 --seed 1
 
 Purpose: find a pattern that is read otherwise than by its own reader: Python's `re`, Rust's `regex` (as
-pydantic has it), ECMA-262 with `u` (as node has it, where it is installed).
+pydantic has it), ECMA-262 with `u` (as node has it, where it is installed); in "auto" also `jsonschema-rs`.
 Invariant: a verdict is the reader's, or the pattern is refused; what the reader refuses is refused.  In
 "auto" a pattern of ECMA-262 is read as such; of others no verdict differs from the readers that take it, on
 texts on which the dialects' own sets agree (ASCII without line ends).
@@ -29,6 +29,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import jsonschema_rs
 import pydantic_core
 
 from tokenform.bench.maskcheck import byte_vocabulary
@@ -223,6 +224,15 @@ def by_rust(pattern: str, texts: list[str]) -> list[bool] | str | None:
     return [read.isinstance_python(text) for text in texts]
 
 
+def by_validator(pattern: str, texts: list[str]) -> list[bool] | None:
+    """`jsonschema-rs`, where it takes the pattern."""
+    try:
+        read = jsonschema_rs.validator_for({"pattern": pattern})
+    except ValueError:
+        return None
+    return [read.is_valid(text) for text in texts]
+
+
 def by_us(pattern: str, texts: list[str], dialect: Any) -> list[bool] | str | None:
     """Verdicts of a grammar; a message where it is refused as no pattern, None where it is too much."""
     try:
@@ -277,18 +287,21 @@ def judge(pattern: str, texts: list[str], node: Node, read: Counter[str] | None 
         found.append(_compare("auto", pattern, texts, ecma, ours))
     elif isinstance(ours, list):
         found += [
-            _compare("auto", pattern, *_plain(texts, said, ours)) for said in _heard(pattern, python, rust)
+            _compare("auto", pattern, *_plain(texts, said, ours))
+            for said in _heard(pattern, python, rust, by_validator(pattern, texts))
         ]
     return [one for one in found if one is not None]
 
 
-def _heard(pattern: str, python: Any, rust: Any) -> Iterator[list[bool]]:
+def _heard(pattern: str, python: Any, rust: Any, validator: Any) -> Iterator[list[bool]]:
     """Verdicts of those who read a pattern that is none of ECMA-262's, where it has no part that ECMA-262
     reads and they read otherwise."""
     if re.search(r"\[\^?\]", pattern) or r"\B" in pattern:
         return
     if isinstance(python, list):
         yield python
+    if isinstance(validator, list):
+        yield validator
     if isinstance(rust, list) and not re.search(r"\[[^\]]*(\[|&&|--|~~)", pattern):
         yield rust
 

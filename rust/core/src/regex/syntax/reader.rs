@@ -177,6 +177,11 @@ impl Reader {
             }
             Before::Assertion => self.allow(RUST, column, "a quantifier on an assertion", again)?,
             Before::Look => self.allow(PYTHON, column, "a quantifier on a lookaround", again)?,
+            Before::Repeat if self.dialect == Dialect::Auto && self.text.before() == Some('}') => {
+                // `jsonschema-rs` reads letters
+                let way_out = "put what is repeated in a group, `(?:...)`";
+                return Err(differ(self.dialect, column, "a count after a quantifier", way_out));
+            }
             Before::Repeat => self.allow(RUST, column, "a quantifier on a quantifier", again)?,
         }
         let lazy = self.text.eat("?");
