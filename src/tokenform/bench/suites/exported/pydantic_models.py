@@ -217,6 +217,10 @@ def _record(rng: random.Random, depth: int) -> Kind:
     return cls, lambda rng: cls(**{name: one(rng) for name, (_, one) in fields.items()})
 
 
+def _with_tag(model: Any, tag: str, one: Value) -> Value:
+    return lambda rng: model.model_validate({"kind": tag, "v": one(rng)})
+
+
 def _tagged(rng: random.Random, depth: int) -> Kind:
     members: list[Any] = []
     makes: list[Value] = []
@@ -226,7 +230,7 @@ def _tagged(rng: random.Random, depth: int) -> Kind:
         fields: dict[str, Any] = {"kind": (Literal[tag], ...), "v": (tp, ...)}  # type: ignore[valid-type]
         model = pydantic.create_model(f"Tagged{number}", **fields)
         members.append(model)
-        makes.append(lambda rng, m=model, k=tag, one=one: m.model_validate({"kind": k, "v": one(rng)}))
+        makes.append(_with_tag(model, tag, one))
     return Annotated[Union[tuple(members)], Field(discriminator="kind")], lambda rng: rng.choice(makes)(rng)  # noqa: UP007
 
 

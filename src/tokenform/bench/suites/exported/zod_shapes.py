@@ -91,6 +91,10 @@ _NEW_STRINGS: list[tuple[dict[str, Any], list[str]]] = [
 ]  # fmt: skip
 
 
+def _tagged(tag: str, one: Value) -> Value:
+    return lambda rng: {"t": tag, "v": one(rng)}
+
+
 class Zod:
     """The types for one target."""
 
@@ -260,7 +264,7 @@ class Zod:
                 "required": ["t", "v"],
                 "additionalProperties": False,
             }
-            made.append((part, lambda rng, tag=tag, one=one: {"t": tag, "v": one(rng)}))
+            made.append((part, _tagged(tag, one)))
         key = "oneOf" if self.target == "2020-12" and self.rng.random() < 0.5 else "anyOf"
         return {key: [schema for schema, _ in made]}, lambda rng: rng.choice(made)[1](rng)
 
