@@ -56,6 +56,8 @@ def _for_validators(schema: Any) -> Any:
     if not isinstance(schema, dict):
         return schema
     made = {key: _for_validators(value) for key, value in schema.items()}
+    if "draft-07" in str(made.get("$schema")):  # which has no "uuid" and "duration"
+        made["$schema"] = "https://json-schema.org/draft/2019-09/schema"
     if isinstance(made.get("pattern"), str):
         made["pattern"] = re.sub(r"\\[zZ]", "$", made["pattern"]).replace("(?P<", "(?<")
     for bound, flag in _BOUNDS:
