@@ -49,15 +49,18 @@ def run(count: int, seed: int, libraries: Sequence[str] = tuple(LIBRARIES)) -> I
         yield found
 
 
-def _for_validators(schema: Any) -> Any:
-    """The schema as validators of today read it: bounds without flags, ends and names of ECMA-262."""
+def _for_validators(schema: Any, draft_07: bool = False) -> Any:
+    """The schema as validators of today read it: bounds without flags, ends and names of ECMA-262, and
+    draft-07 as 2019-09 without its `unevaluatedProperties`, since draft-07 has no "uuid" and "duration"."""
     if isinstance(schema, list):
-        return [_for_validators(part) for part in schema]
+        return [_for_validators(part, draft_07) for part in schema]
     if not isinstance(schema, dict):
         return schema
-    made = {key: _for_validators(value) for key, value in schema.items()}
-    if "draft-07" in str(made.get("$schema")):  # which has no "uuid" and "duration"
-        made["$schema"] = "https://json-schema.org/draft/2019-09/schema"
+    draft_07 = draft_07 or "draft-07" in str(schema.get("$schema"))
+    made = {key: _for_validators(value, draft_07) for key, value in schema.items()}
+    if draft_07:
+        made.pop("unevaluatedProperties", None)
+        made |= {"$schema": "https://json-schema.org/draft/2019-09/schema"} if "$schema" in made else {}
     if isinstance(made.get("pattern"), str):
         made["pattern"] = re.sub(r"\\[zZ]", "$", made["pattern"]).replace("(?P<", "(?<")
     for bound, flag in _BOUNDS:
