@@ -21,6 +21,7 @@ from tokenform.frontends.declared_keys import closed
 from tokenform.frontends.forms import Form
 from tokenform.frontends.grammar import Grammar, without_captures
 from tokenform.frontends.json_text import read_json
+from tokenform.frontends.string_grammars import check_place
 from tokenform.frontends.unicode import check_text
 
 Schema = Mapping[str, Any] | bool | str
@@ -158,6 +159,7 @@ _BESIDE = {
 def with_marks(text: str, strings_in: Mapping[str, Grammar]) -> tuple[str, list[Form]]:
     """The schema with a mark at each place, and the forms that the marks stand for, in their order."""
     schema = read_json(text, name="the schema", kind=InvalidSchema)
+    plain = read_json(text, name="the schema", kind=InvalidSchema)
     holes: list[Form] = []
     for pointer, grammar in strings_in.items():
         if not isinstance(grammar, Grammar):
@@ -171,7 +173,10 @@ def with_marks(text: str, strings_in: Mapping[str, Grammar]) -> tuple[str, list[
                 keyword=other[0],
             )
         place["format"] = f"tokenform-mark-{len(holes)}"
-        holes.append(forms.lowered(without_captures(grammar, "strings_in")))
+        form = forms.lowered(without_captures(grammar, "strings_in"))
+        if "language" not in form or "ends" in form:
+            check_place(plain, pointer)
+        holes.append(form)
     return schema_text(schema), holes
 
 

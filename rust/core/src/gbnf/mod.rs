@@ -113,7 +113,7 @@ impl<'t> Reader<'t> {
         let mut expansions: IndexSet<Vec<String>> = IndexSet::new();
         loop {
             let mut expansion = Vec::new();
-            while let Token::Name | Token::Literal | Token::Class | Token::Any | Token::Token | Token::Open =
+            while let Token::Name | Token::Literal | Token::Class | Token::Any | Token::Named | Token::Open =
                 self.scan.next.token
             {
                 expansion.append(&mut self.item(head, depth)?);
@@ -194,7 +194,7 @@ impl<'t> Reader<'t> {
         let piece = self.scan.advance(Place::Rule { depth, repeatable: true })?;
         if piece.token == Token::Name {
             self.uses.entry(piece.text).or_insert(piece.at);
-        } else if piece.token == Token::Token {
+        } else if piece.token == Token::Named {
             self.tokens.insert(piece.text);
         } else if !self.terminals.contains_key(piece.text) {
             match self.terminal(piece)? {

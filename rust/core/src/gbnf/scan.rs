@@ -11,7 +11,7 @@ pub(super) enum Token {
     Class,
     Any,
     /// `<[id]>` or `<name>`; `!` before it: any other.
-    Token,
+    Named,
     /// `?`, `*`, `+` or `{m,n}`: at least, at most.
     Repeat(u64, Option<u64>),
     Bar,
@@ -165,7 +165,7 @@ fn first(text: &str) -> Option<(Token, usize)> {
         }
         '"' => (Token::Literal, closed(text, b'"')?),
         '[' => (Token::Class, closed(text, b']')?),
-        '<' | '!' => (Token::Token, token(text)?),
+        '<' | '!' => (Token::Named, token(text)?),
         '{' => return count(text),
         '.' => (Token::Any, 1),
         '?' => (Token::Repeat(0, Some(1)), 1),

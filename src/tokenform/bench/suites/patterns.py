@@ -210,7 +210,7 @@ def by_python(pattern: str, texts: list[str], whole: bool = False) -> list[bool]
             read = re.compile(pattern)
         except re.error as error:
             return None if "look-behind requires" in str(error) else str(error)
-        except (OverflowError, RecursionError) as error:
+        except (ValueError, OverflowError, RecursionError) as error:
             return str(error)
     return [bool((read.fullmatch if whole else read.search)(text)) for text in texts]
 
