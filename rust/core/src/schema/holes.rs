@@ -6,6 +6,8 @@
 //! hole's language is then `m` and whatever follows, and every other language says of `m w` what it says of `w`.
 //! Invariant: a string is read as a hole's text where that alone decides; where more is said of it (`maxLength` beside a
 //! hole, `not`, `uniqueItems`, a property's name) the schema is refused.
+//! Complements and languages that begin with any text hold no marks, so what they say beside a hole is not seen here: the
+//! frontend refuses such places (`string_grammars.py`).
 //! Complexity: a derivative for each mark.
 //! Rejected: marks as texts of their own (`maxLength: 1` held for every text of the hole); asking whether two languages
 //! differ, where their derivatives do (tens of millions of steps for patterns of addresses).
