@@ -33,7 +33,8 @@ def after(automaton: tf.Automaton, text: bytes) -> tf.engine.State:
     [
         literal("a") + tf.combinators.special_token("<|end|>") + literal("b"),
         literal("a") + tf.combinators.special_token("<|end|>") + tf.regex("b+") | literal("c"),
-        (literal("a") + tf.combinators.special_token("<|end|>")) + (tf.regex("b") | tf.combinators.special_token("<|call|>")),
+        (literal("a") + tf.combinators.special_token("<|end|>"))
+        + (tf.regex("b") | tf.combinators.special_token("<|call|>")),
         tf.gbnf('root ::= "a" <|end|> "b"'),
         tf.gbnf('root ::= ("a" <[256]>)* "b"'),
     ],

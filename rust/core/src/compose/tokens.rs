@@ -46,6 +46,10 @@ fn token_of(vocab: &Vocabulary, id: u32) -> Result<TokenId> {
     Ok(TokenId(id))
 }
 
+fn text_of(vocab: &Vocabulary, token: TokenId) -> &[u8] {
+    vocab.token(token).unwrap_or_default()
+}
+
 /// Whether a text may end in a token.
 fn is_end(vocab: &Vocabulary, token: TokenId) -> bool {
     vocab.eos().contains(&token)
@@ -78,7 +82,7 @@ impl CompositeAutomaton {
                 ends: is_end(vocab, token),
             });
         }
-        let text = std::str::from_utf8(vocab.token(token)).ok().filter(|text| !text.is_empty());
+        let text = std::str::from_utf8(text_of(vocab, token)).ok().filter(|text| !text.is_empty());
         let text = text.ok_or_else(|| {
             refused(format!(
                 "the token <[{id}]> is a part of a character: name the character as a \"literal\""
@@ -95,7 +99,7 @@ impl CompositeAutomaton {
                 special if !special.is_empty() => special,
                 _ => (0..vocab.size() as u32)
                     .map(TokenId)
-                    .filter(|&t| vocab.token(t) == text.as_bytes())
+                    .filter(|&t| text_of(vocab, t) == text.as_bytes())
                     .collect(),
             },
         };
@@ -114,7 +118,7 @@ impl CompositeAutomaton {
         let term = self.lexicon.terms.repeat(any, 1, crate::lexical::term::INF);
         let all = (0..vocab.size() as u32).map(TokenId);
         let tokens = all
-            .filter(|&t| vocab.is_special(t) && !vocab.token(t).is_empty())
+            .filter(|&t| vocab.is_special(t) && !text_of(vocab, t).is_empty())
             .filter(|t| !is_end(vocab, *t) && !tokens_named.contains(t))
             .collect();
         Ok(Part::Other { name, term, tokens })
@@ -123,10 +127,10 @@ impl CompositeAutomaton {
 
 /// The character that no other token holds, where the token is that; none where others spell the token's text.
 fn only_here(vocab: &Vocabulary, token: TokenId, named: &[TokenId]) -> Result<Option<u32>> {
-    let bytes = vocab.token(token);
+    let bytes = text_of(vocab, token);
     let others = || {
         let all = (0..vocab.size() as u32).map(TokenId);
-        all.filter(|&t| !vocab.is_special(t) && !named.contains(&t)).map(|t| vocab.token(t))
+        all.filter(|&t| !vocab.is_special(t) && !named.contains(&t)).map(|t| text_of(vocab, t))
     };
     if bytes.iter().all(|b| others().any(|other| other == [*b])) {
         return Ok(None);

@@ -171,7 +171,7 @@ impl Schema {
                     if what == Holds::Reference {
                         stack.extend(self.reference(node, &keyword, value)?);
                     } else if !["not", "if", "contains"].contains(&&*keyword) {
-                        stack.extend(table::subschemas(self, what, value));
+                        stack.extend(table::subschemas(&self.doc, what, value));
                     }
                 }
             }
@@ -189,7 +189,7 @@ impl Schema {
             let Some((value, what)) = self.doc.key(node, keyword).zip(table::holds(keyword, draft)) else {
                 continue;
             };
-            for item in table::subschemas(self, what, value) {
+            for item in table::subschemas(&self.doc, what, value) {
                 let sub = self.node_sub(item);
                 let strings = self.compile(sub)?;
                 let strings = self.value(strings).str;

@@ -23,12 +23,7 @@ impl Schema {
 
     /// The same, with its languages in an arena that holds those of other constraints already, and where the format
     /// `tokenform-mark-i` stands for the strings of the i-th hole.
-    pub fn with_lexicon(
-        text: &str,
-        options: Options,
-        lexicon: Box<Lexicon>,
-        holes: &[Hole],
-    ) -> Result<Self> {
+    pub fn with_lexicon(text: &str, options: Options, lexicon: Box<Lexicon>, holes: &[Hole]) -> Result<Self> {
         let mut doc = Document::default();
         let root = doc.parse(text)?;
         let resolver = Resolver::new(&mut doc, root, &options)?;
