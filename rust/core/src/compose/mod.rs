@@ -28,7 +28,6 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 use crate::automaton::{CtxId, Piece, Pos};
-use tokens::Named;
 
 use crate::cfg::chart::Chart;
 use crate::cfg::scanned::Scanned;
@@ -39,6 +38,13 @@ use crate::lexical::spell::ByteSet;
 use crate::lexical::{LexId, Lexicon, TermId};
 use crate::schema::holes::Says;
 use crate::vocab::TokenId;
+
+/// How a token is named.
+#[derive(Clone, PartialEq)]
+enum Named {
+    Id(u32),
+    Text(Box<str>),
+}
 
 /// The number of an interned [`ReturnAddress`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -14,8 +14,9 @@ use crate::lexical::escapes::is_written_escaped;
 use crate::lexical::spell::OutcomeId;
 use crate::lexical::term::Term;
 use crate::lexical::{Lexicon, TermId, LONGEST};
-use crate::schema::holes::{self, Holes, Says};
+use crate::schema::holes::{self, Says};
 use crate::schema::options::Strings;
+use crate::schema::Holes;
 use crate::work;
 
 /// A string that is being read.

@@ -8,17 +8,10 @@
 
 use serde_json::Value;
 
-use super::{CompositeAutomaton, Part};
+use super::{CompositeAutomaton, Named, Part};
 use crate::error::{Error, Kind, Result};
 use crate::lexical::Terms;
 use crate::vocab::{TokenId, Vocabulary};
-
-/// How a token is named.
-#[derive(Clone, PartialEq)]
-pub(super) enum Named {
-    Id(u32),
-    Text(Box<str>),
-}
 
 /// The part of a form that names a token by its number, or any other token.
 pub(super) fn read(form: &Value) -> Option<Part> {

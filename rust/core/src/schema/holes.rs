@@ -14,7 +14,7 @@
 
 use super::document::{Json, JsonNodeId};
 use super::table::{self, Holds};
-use super::{Schema, MARK};
+use super::{Holes, Schema, MARK};
 use crate::error::{Error, Kind, Result};
 use crate::lexical::{TermId, Terms};
 
@@ -40,20 +40,6 @@ pub(crate) enum Says {
     Texts(Box<[u32]>),
     /// Something of some of their texts.
     Mixed,
-}
-
-/// The holes of a schema.
-#[derive(Clone, Copy)]
-pub struct Holes {
-    pub(crate) count: u32,
-    /// The strings that any schema of strings allows: all, but for texts that may not occur.
-    every: TermId,
-}
-
-impl Default for Holes {
-    fn default() -> Self {
-        Holes { count: 0, every: Terms::ALL }
-    }
 }
 
 fn mark_of(hole: u32) -> u32 {

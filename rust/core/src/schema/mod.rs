@@ -52,8 +52,7 @@ pub use options::Options;
 pub use value::{ExprId, SchemaExpr, ValId, Value};
 
 use crate::error::{Error, Result};
-use crate::lexical::Lexicon;
-use holes::Holes;
+use crate::lexical::{Lexicon, TermId, Terms};
 use resolve::Resolver;
 
 /// Formats that stand for languages from outside the schema.
@@ -87,6 +86,20 @@ pub struct Schema {
     pub(crate) remembered: apart::Remembered,
     /// Strings that are the texts of a grammar.
     pub(crate) holes: Holes,
+}
+
+/// The holes of a schema.
+#[derive(Clone, Copy)]
+pub struct Holes {
+    pub(crate) count: u32,
+    /// The strings that any schema of strings allows: all, but for texts that may not occur.
+    every: TermId,
+}
+
+impl Default for Holes {
+    fn default() -> Self {
+        Holes { count: 0, every: Terms::ALL }
+    }
 }
 
 impl Schema {
