@@ -62,7 +62,7 @@ def replayed(gen: tf.Generator, tasks: Sequence[Task], most: int) -> list[tuple[
         part = tasks[at : at + gen.batch_size]
         written = gen.sample([prompt for prompt, _ in part], [g for _, g in part], max_tokens=most, seed=0)
         for (_, grammar), (result,) in zip(part, written, strict=True):
-            constraint = to_constraint(grammar)
+            constraint = to_constraint(grammar).for_writing  # a predicate has no drafts
             assert result.prompt is not None
             report = replay(
                 result.tokens, drafter, gen.vocabulary.size, constraint.compile(gen.vocabulary),

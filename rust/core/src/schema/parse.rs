@@ -249,6 +249,50 @@ impl Visitor<'_> for Key<'_, '_> {
     }
 }
 
+/// The most values of a schema whose text has so many bytes, in the call under way: a long text's are so many that
+/// memory has no room for what would be made of more.
+pub fn most_values(bytes: usize) -> usize {
+    match bytes > LARGE {
+        true => (work::allowed() / LARGE_VALUE) as usize,
+        false => usize::MAX,
+    }
+}
+
+/// The refusal of a schema of more values than that.
+pub fn too_many_values(most: usize) -> Error {
+    Error::limit(format!(
+        "the schema has more than {most} values (one for {LARGE_VALUE} steps of Limits.work); leave some out, or \
+         raise the limit by set_limits"
+    ))
+}
+
+/// Refuses nesting beyond the limit before anything recursive sees the text.
+fn check_depth(text: &str) -> error::Result<()> {
+    // nearly every text has fewer brackets than that, and counting them is quicker: both differ in one bit, and sums
+    // of a byte each are what the compiler makes one instruction for 32 of
+    let opens = |piece: &[u8]| piece.iter().map(|b| u8::from(b | 0x20 == b'{')).sum::<u8>();
+    if text.as_bytes().chunks(255).map(|piece| usize::from(opens(piece))).sum::<usize>() <= MAX_DEPTH {
+        return Ok(());
+    }
+    let (mut depth, mut string, mut escaped) = (0usize, false, false);
+    for (i, b) in text.bytes().enumerate() {
+        match b {
+            _ if escaped => escaped = false,
+            b'\\' if string => escaped = true,
+            b'"' => string = !string,
+            b'{' | b'[' if !string => depth += 1,
+            b'}' | b']' if !string => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        if depth > MAX_DEPTH {
+            return Err(Error::limit(format!(
+                "the schema is nested more than {MAX_DEPTH} deep (at byte {i}); move inner parts to $defs"
+            )));
+        }
+    }
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -313,48 +357,4 @@ mod tests {
             assert_eq!((error.line, error.column), (Some(line), Some(column)), "{text}");
         }
     }
-}
-
-/// The most values of a schema whose text has so many bytes, in the call under way: a long text's are so many that
-/// memory has no room for what would be made of more.
-pub fn most_values(bytes: usize) -> usize {
-    match bytes > LARGE {
-        true => (work::allowed() / LARGE_VALUE) as usize,
-        false => usize::MAX,
-    }
-}
-
-/// The refusal of a schema of more values than that.
-pub fn too_many_values(most: usize) -> Error {
-    Error::limit(format!(
-        "the schema has more than {most} values (one for {LARGE_VALUE} steps of Limits.work); leave some out, or \
-         raise the limit by set_limits"
-    ))
-}
-
-/// Refuses nesting beyond the limit before anything recursive sees the text.
-fn check_depth(text: &str) -> error::Result<()> {
-    // nearly every text has fewer brackets than that, and counting them is quicker: both differ in one bit, and sums
-    // of a byte each are what the compiler makes one instruction for 32 of
-    let opens = |piece: &[u8]| piece.iter().map(|b| u8::from(b | 0x20 == b'{')).sum::<u8>();
-    if text.as_bytes().chunks(255).map(|piece| usize::from(opens(piece))).sum::<usize>() <= MAX_DEPTH {
-        return Ok(());
-    }
-    let (mut depth, mut string, mut escaped) = (0usize, false, false);
-    for (i, b) in text.bytes().enumerate() {
-        match b {
-            _ if escaped => escaped = false,
-            b'\\' if string => escaped = true,
-            b'"' => string = !string,
-            b'{' | b'[' if !string => depth += 1,
-            b'}' | b']' if !string => depth = depth.saturating_sub(1),
-            _ => {}
-        }
-        if depth > MAX_DEPTH {
-            return Err(Error::limit(format!(
-                "the schema is nested more than {MAX_DEPTH} deep (at byte {i}); move inner parts to $defs"
-            )));
-        }
-    }
-    Ok(())
 }
