@@ -14,19 +14,30 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from tokenform import errors
-from tokenform.engine import Grammar, TokenAutomaton, Vocabulary
+from tokenform.engine import Grammar, Vocabulary
+from tokenform.engine import TokenAutomaton as TokenAutomaton
 from tokenform.errors import TokenformError, warn_outside
 from tokenform.frontends import choice, from_type, json_schema, predicate, regex
 
 __version__ = "0.1.0"
 
-if TYPE_CHECKING:
-    from tokenform import combinators, engine, samplers, tool_formats
-    from tokenform.decoding import Local, Reason, Result, Stats
-    from tokenform.decoding.aligned import AWRS, CARS, MCMC, SMC, ASAp, Beam
-    from tokenform.decoding.debug import debug
-    from tokenform.decoding.likelihood import feasible_mass, logprob
-    from tokenform.decoding.speculative import drafters, targets
+if TYPE_CHECKING:  # `as`: also for programs that are checked strictly
+    from tokenform import combinators as combinators
+    from tokenform import engine, samplers
+    from tokenform import tool_formats as tool_formats
+    from tokenform.decoding import Local, Reason, Result
+    from tokenform.decoding import Stats as Stats
+    from tokenform.decoding.aligned import AWRS as AWRS
+    from tokenform.decoding.aligned import CARS as CARS
+    from tokenform.decoding.aligned import MCMC as MCMC
+    from tokenform.decoding.aligned import SMC as SMC
+    from tokenform.decoding.aligned import ASAp as ASAp
+    from tokenform.decoding.aligned import Beam as Beam
+    from tokenform.decoding.debug import debug as debug
+    from tokenform.decoding.likelihood import feasible_mass as feasible_mass
+    from tokenform.decoding.likelihood import logprob as logprob
+    from tokenform.decoding.speculative import drafters
+    from tokenform.decoding.speculative import targets as targets
     from tokenform.frontends import grammars
     from tokenform.frontends.combinators import substring, until
     from tokenform.frontends.gbnf import gbnf
@@ -34,7 +45,8 @@ if TYPE_CHECKING:
     from tokenform.frontends.tools import parse_tool_calls, tools
     from tokenform.integrations.async_generation import AsyncGenerator, agenerate, astream
     from tokenform.integrations.generation import Generator, generate, sample, stream
-    from tokenform.integrations.program import Program, gen, said, select
+    from tokenform.integrations.program import Program, gen, select
+    from tokenform.integrations.program import said as said
 
 _NAMES = {
     "tokenform.decoding": ("Local", "Reason", "Result", "Stats"),
