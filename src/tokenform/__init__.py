@@ -6,8 +6,6 @@ Invariant: importing this package imports neither torch nor transformers; what n
 is first asked for: compiling and checking grammars stays quick, and the base package does without them.
 """
 
-# ruff: noqa: F401 (type checkers read these; a program finds them by `__getattr__`)
-
 from __future__ import annotations
 
 from importlib import import_module
