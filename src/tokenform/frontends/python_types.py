@@ -17,6 +17,7 @@ from functools import cached_property
 from typing import Any
 
 import pydantic
+import typing_extensions
 
 from tokenform.errors import InvalidType, LimitExceeded, TokenformError
 from tokenform.frontends.grammar import Grammar
@@ -68,6 +69,7 @@ def is_type(value: Any) -> bool:
         or inspect.isfunction(value)
         or inspect.ismethod(value)
         or typing.get_origin(value) is not None
+        or isinstance(value, typing.ForwardRef | typing.NewType | typing_extensions.TypeAliasType)
     )
 
 
