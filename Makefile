@@ -144,7 +144,7 @@ $(VENV)/.ready: $(VENV)/bin/python pyproject.toml $(RUST)
 # here and below: what an extra asks for, beside the package that is there; `-e .` would compile it again
 $(VENV)/.tools: $(VENV)/.ready
 	@echo "== installing the test tools =="
-	@$(BIN)/pip install -q "tokenform[models,test,lint]"
+	@$(BIN)/pip install -q "tokenform[models,gguf,test,lint]"
 	@touch $@
 
 $(VENV)/.docs: $(VENV)/.ready
