@@ -139,6 +139,7 @@ def run(draft: bool, count: int = 2) -> tuple[Speculator, Heard, list[Any], list
     return speculator, heard, outputs, after
 
 
+@pytest.mark.usefixtures("measured_prices")
 @pytest.mark.parametrize("draft", [False, True])
 @pytest.mark.parametrize("lag", [0, 1])
 def test_the_policy_hears_of_each_pass_once_and_nothing_is_waited_for(device, lag, draft):

@@ -15,7 +15,7 @@ from tokenform.bench.replay import replay
 from tokenform.decoding.speculative.drafters import Suffix
 from tokenform.decoding.speculative.policies import Account, Controller, Prices, chances
 from tokenform.decoding.speculative.policies.account import FIRST, LATER, RATE
-from tokenform.decoding.speculative.tree import DraftTree
+from tokenform.decoding.speculative.tree import FORCED, DraftTree
 
 # seconds of a pass by its tokens
 WORLDS: dict[str, Callable[[float], float]] = {
@@ -45,7 +45,8 @@ class Told(Prices):
 
 def knowing(world: str, drafting: float = 0.0) -> Controller:
     controller = Controller()
-    controller.prices, controller.drafting = Told(WORLDS[world]), drafting
+    controller.prices = Told(WORLDS[world])
+    controller.drafted.add(drafting)
     return controller
 
 
@@ -116,7 +117,7 @@ class Text:
             nodes = min(controller.budget(1, account).nodes, chain, length - at - 1)
             drafting = self.drafting if nodes else 1e-5
             guessed = [at + i if i < self.right(at) else -1 for i in range(nodes)]  # token n of the text is n
-            tree = DraftTree.chain(guessed, "test", self.stated)
+            tree = DraftTree.chain(guessed, FORCED, self.stated)
             kept = sum(controller.shape([tree], 1.0, [account])[0])
             controller.observe(1 + kept, self.law(1 + kept), drafting)
             seconds += self.law(1 + kept) + drafting
@@ -210,7 +211,7 @@ def test_in_a_batch_those_who_draft_pay():
         account.step(0.05, 0.0)
         account.wrote([1] * 60)
         assert controller.budget(2, account).nodes > 0
-    long, none = DraftTree.chain([1] * 8, "test", 0.9), DraftTree()
+    long, none = DraftTree.chain([1] * 8, FORCED, 0.9), DraftTree()
     before = [paying.spent, other.spent]
     kept = controller.shape([long, none], 1.0, [paying, other])
     size = 2 * (1 + sum(kept[0]))
@@ -295,7 +296,7 @@ def test_an_account_without_a_clock_stops_nothing():
     controller, account = Controller(), Account()
     for _ in range(50):
         controller.budget(1, account)
-        controller.shape([DraftTree.chain([1], "test", 0.9)], 1.0, [account])
+        controller.shape([DraftTree.chain([1], FORCED, 0.9)], 1.0, [account])
         account.wrote([1])
     assert controller.budget(1, account).nodes > 0 and math.isfinite(account.spent)
 

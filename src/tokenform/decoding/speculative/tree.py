@@ -20,6 +20,8 @@ import numpy as np
 ROOT = -1
 VALUES = "values"
 """Source of nodes that nobody guessed: paths of values that are decided as wholes."""
+FORCED = "forced"
+"""Source of nodes that follow from the constraint."""
 
 
 class DraftTree:

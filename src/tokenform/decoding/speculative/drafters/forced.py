@@ -20,7 +20,7 @@ from typing import Any
 
 from tokenform.errors import LimitExceeded
 
-from ..tree import ROOT, DraftTree
+from ..tree import FORCED, ROOT, DraftTree
 from .base import Budget, Context, Seen, Session, Silent
 from .continuations import Continuations, Plans, Text
 from .following import LAYOUTS, following
@@ -41,7 +41,7 @@ class Forced:
         siblings: most learnt or shorter tokens beside the last token of a span.
     """
 
-    name, drawn = "forced", False
+    name, drawn = FORCED, False
 
     def __init__(self, choices: int = 3, rounds: int = 3, siblings: int = 2) -> None:
         self.choices, self.rounds, self.siblings = choices, rounds, siblings

@@ -5,12 +5,12 @@ taken (its tokens, each at its share of a pass without drafts) and what it took 
 and the drafters' own time), at measured prices.  A draft that the account can't pay for is not scored; what
 the text goes on with still tells what it would have saved, for nothing.
 Invariant: nothing is spent that could leave the text behind plain decoding by more than the allowance, even
-if no guess comes true.  The allowance is `RATE` of what plain decoding takes; and `FIRST` passes where a
-guess is all but sure, else what guesses that were not scored would have saved, up to `LATER` of plain
-decoding.  So a text alone takes at most (1 + `RATE`) times what plain decoding takes, and `FIRST` passes,
-whatever is drafted; the texts of a batch together keep to the sum.
+if no guess comes true.  The allowance is `RATE` of what plain decoding takes; and `FIRST` passes where the
+constraint all but forces the next token, else what guesses that were not scored would have saved, up to
+`LATER` of plain decoding.  So a text alone takes at most (1 + `RATE`) times what plain decoding takes, and
+`FIRST` passes, whatever is drafted; the texts of a batch together keep to the sum.
 Rejected: a stop after so many wrong guesses (wide passes and narrow ones would count alike); `FIRST` passes
-for any first guess (a free text of 21 tokens took 1.08 times as long).
+for any guess, or any likely one (a free text of 21 tokens took 1.08 and 1.04 times as long).
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from collections.abc import Sequence
 
 from ..tree import ROOT, DraftTree
 
-FIRST = 1.5  # passes without drafts that a text may lose: a first guess of a few tokens
+FIRST = 1.25  # passes without drafts that a text may lose: a first guess of a few tokens
 RATE = 0.01  # of what plain decoding would have taken so far
 LATER = 0.015  # of the same, more, where guesses that were not scored would have saved as much
-SURE = 0.9  # probability of a guess from which on it is all but sure
+SURE = 0.84  # probability from which on what the constraint forces is all but sure
 
 
 class Account:
@@ -47,7 +47,7 @@ class Account:
 
         Args:
             share: the text's part of a pass without drafts.
-            sure: whether the likeliest guess is all but sure.
+            sure: whether the constraint all but forces the next token.
         """
         more = FIRST * share if sure else min(self.foretold * share, LATER * self.plain)
         return more + (1 + RATE) * self.plain - self.spent

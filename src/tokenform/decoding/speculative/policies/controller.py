@@ -25,10 +25,10 @@ from typing import NamedTuple
 
 from ..drafters.base import Budget
 from ..drafters.lookahead import INVESTMENT
-from ..tree import DraftTree
+from ..tree import FORCED, ROOT, DraftTree
 from .account import FIRST, SURE, Account
 from .base import best_first, chances
-from .prices import Prices
+from .prices import Prices, Times
 
 _KEEP = 0.98
 _LONGEST = 1.6  # times as long as a step without drafts that one of several sequences may take
@@ -42,11 +42,11 @@ class Controller:
 
     Attributes:
         prices: of passes.
-        drafting: mean seconds of drafting, in a step that drafts.
+        drafted: seconds of drafting, in steps that draft.
     """
 
     def __init__(self, nodes: int = 48) -> None:
-        self.nodes, self.prices, self.drafting = nodes, Prices(), 0.0
+        self.nodes, self.prices, self.drafted = nodes, Prices(), Times()
         self._seconds = self._tokens = 0.0
         self._active, self._asked, self._plainly = 1, False, 0
         self._sizes = [*(2**n - 1 for n in range(1, nodes.bit_length()) if 2**n - 1 < nodes), nodes]
@@ -58,7 +58,7 @@ class Controller:
         if self.prices.known(self._active):
             self._plainly = 0
         if self._asked:
-            self.drafting += (drafting - self.drafting) * (0.1 if self.drafting else 1.0)
+            self.drafted.add(drafting)
             self._asked = False
         self._seconds = self._seconds * _KEEP + self.prices.of(tokens, self._active) + drafting
         self._tokens *= _KEEP
@@ -72,9 +72,9 @@ class Controller:
             return Budget(0)
         plain = self.prices.of(active, active)
         share, most, least = plain / active, 0, math.inf
-        if self.drafting + self.prices.of(active + 1, active) > (1 + FIRST) * plain:
-            self.drafting *= _FORGET  # no text may ask at such a price: a first draft may have been slow
-        room = math.inf if account is None else account.room(share) - self.drafting / active
+        if self.drafted.usual + self.prices.of(active + 1, active) > (1 + FIRST) * plain:
+            self.drafted.fade(_FORGET)  # no text may ask at such a price: a first draft may have been slow
+        room = math.inf if account is None else account.room(share) - self.drafted.usual / active
         for nodes in self._sizes:
             more = self.prices.of(active * (1 + nodes), active) - plain
             own = more / active  # the others of the batch draft too; or none does
@@ -108,13 +108,13 @@ class Controller:
         lines = len(trees)
         padding = padding if lines > 1 else 1.0  # there is nothing to pad
         plain = self.prices.of(lines, lines)
-        drafting = self.drafting if any(map(len, trees)) else 0.0
+        drafting = self.drafted.usual if any(map(len, trees)) else 0.0
         longest = (plain + drafting) * _LONGEST - drafting if lines > 1 else math.inf
         columns = wished = self._columns(best, padding, drafting, longest)
         if accounts and wished.width:
             room = sum(
-                one.room(plain / lines, bool(own) and own[0] >= SURE)
-                for one, own in zip(accounts, best, strict=True)
+                one.room(plain / lines, _sure(tree, own))
+                for one, tree, own in zip(accounts, trees, chance, strict=True)
                 if one.asked
             )
             columns = self._columns(best, padding, drafting, min(longest, plain + room - drafting))
@@ -167,7 +167,7 @@ class Controller:
         lines, asked = len(keep), sum(account.asked for account in accounts)
         plain, more = self.prices.of(lines, lines), self._more(keep, padding)
         for account, own in zip(accounts, keep, strict=True):
-            drafting = self.drafting / asked if account.asked else 0.0
+            drafting = self.drafted.usual / asked if account.asked else 0.0
             account.step(plain / lines, more * sum(own) + drafting)
 
 
@@ -183,6 +183,11 @@ class _Columns(NamedTuple):
     width: int
     tokens: float
     least: float
+
+
+def _sure(tree: DraftTree, chance: Sequence[float]) -> bool:
+    """Whether the constraint all but forces the next token."""
+    return any(chance[node] >= SURE and tree.sources[node] == FORCED for node in tree.children(ROOT))
 
 
 def _kept(tree: DraftTree, chance: Sequence[float], order: Sequence[int], columns: _Columns) -> list[bool]:

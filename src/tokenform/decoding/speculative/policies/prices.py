@@ -8,7 +8,7 @@ beyond them it follows the belief that `_START` tokens of a line cost as much as
 Complexity: O(log width) a pass.
 Source: on SmolLM2-135M with one thread 61 ms at width 1, and 107, 129, 132, 176 at 2, 4, 8, 16.
 Rejected: least squares of a + b x width; means (a busy machine makes some passes many times as long: of the
-last few the median counts, of the first two the least).
+last few the median counts, of the first four the least, for what is done first is often slow).
 """
 
 from __future__ import annotations
@@ -19,23 +19,48 @@ from statistics import fmean, median
 
 _START = 16  # tokens of a line that cost as much as the fixed part of a pass, until measured
 _LAST = 9  # passes of about one width that are looked at
+_FIRST = 5  # of them from which on the median counts
 _FORGET = 512  # passes after which a width that was not run counts as unknown: it may have been a busy moment
+
+
+class Times:
+    """Of what is done again and again: the last few, in seconds."""
+
+    __slots__ = ("_last",)
+
+    def __init__(self) -> None:
+        self._last = deque[float](maxlen=_LAST)
+
+    def __len__(self) -> int:
+        return len(self._last)
+
+    def add(self, seconds: float) -> None:
+        self._last.append(seconds)
+
+    def fade(self, factor: float) -> None:
+        """What was measured counts for less: it may have been a busy moment."""
+        self._last = deque((factor * one for one in self._last), maxlen=_LAST)
+
+    @property
+    def usual(self) -> float:
+        """What it is taken to cost; 0 where it was never done."""
+        if len(self._last) < _FIRST:
+            return min(self._last, default=0.0)
+        return median(self._last)
 
 
 class _Width:
     """Passes of about one width."""
 
-    __slots__ = ("last", "price", "run", "tokens")
+    __slots__ = ("run", "times", "tokens")
 
     def __init__(self) -> None:
-        self.run, self.last = 0, deque[tuple[float, float]](maxlen=_LAST)
+        self.run, self.times, self.tokens = 0, Times(), deque[float](maxlen=_LAST)
 
     def add(self, tokens: float, seconds: float, now: int) -> None:
         self.run = now
-        self.last.append((tokens, seconds))
-        took = [one for _, one in self.last]
-        self.tokens = fmean(one for one, _ in self.last)
-        self.price = min(took) if len(took) < 3 else median(took)
+        self.tokens.append(tokens)
+        self.times.add(seconds)
 
 
 class Prices:
@@ -55,8 +80,8 @@ class Prices:
         self._points = []
         least = math.inf
         for _, one in sorted(self._widths.items(), reverse=True):  # a wider pass can't cost less
-            least = min(least, one.price)
-            self._points.append((one.tokens, least))
+            least = min(least, one.times.usual)
+            self._points.append((fmean(one.tokens), least))
         self._points.reverse()
 
     def __bool__(self) -> bool:
@@ -66,7 +91,7 @@ class Prices:
     def known(self, tokens: float) -> bool:
         """Whether passes of about this width were measured, more than once."""
         width = self._widths.get(_kind(tokens))
-        return width is not None and len(width.last) > 1
+        return width is not None and len(width.times) > 1
 
     def of(self, tokens: float, lines: int = 1) -> float:
         """Seconds of a pass over so many tokens in so many lines; where no pass was measured, of no unit."""
