@@ -75,6 +75,15 @@ def test_what_ecma_refuses_is_read_as_others_do_and_reported(
     assert caught.value.pointer == "/pattern" and caught.value.column is not None
 
 
+@pytest.mark.parametrize(
+    "pattern", ["^(?:(?i)yes)no$", "^(YES|(?i)yes)$", "((?i)yes)[0-9]", "(x(?i)yes)(?-i:no)"]
+)
+def test_flags_in_a_group_that_change_nothing_behind_it_are_read(pattern: str) -> None:
+    texts = ["YES", "yes", "Yesno", "yesNo", "yes1", "YES1", "xYESno", "xyesNO", "XYESno"]
+    assert judges.by_us(pattern, texts, "auto") == judges.by_rust(pattern, texts)
+    assert judges.by_us(pattern, texts, "auto") == judges.by_validator(pattern, texts)
+
+
 def test_modifiers_are_ecmas_own() -> None:
     grammar = tf.json_schema({"type": "string", "pattern": "^(?i:abc)(?-i:d)$"}, pattern_dialect="ecma")
     assert taken(grammar, "ABCd") and not taken(grammar, "abcD") and grammar.report == []
@@ -90,6 +99,8 @@ REFUSED = [
     (r"^a{2}{3}$", 6),  # a count in Rust, letters in jsonschema-rs
     (r"^a+{2}$", 4),
     (r"(?x)a b", 3),
+    (r"((?i)z)x", 2),  # up to the group's end in Rust, further in jsonschema-rs
+    (r"^(a(?s)|b).$", 4),
     (r"[\w-.]", 2),
     (r"\q", 1),
     (r"\h", 1),

@@ -30,6 +30,6 @@ pub const MAX_COUNT: u32 = 1_000_000;
 pub fn parse(pattern: &str, dialect: Dialect, ordered: bool) -> Result<(Node, Vec<Note>), RegexError> {
     match dialect {
         Dialect::Rust => Ok((rust::parse(pattern, ordered)?, Vec::new())),
-        _ => reader::Reader::new(pattern, dialect, ordered)?.read(),
+        _ => reader::Reader::read(pattern, dialect, ordered),
     }
 }

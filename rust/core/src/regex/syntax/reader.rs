@@ -15,8 +15,12 @@ pub(super) struct Reader {
     tree: Tree,
     pub dialect: Dialect,
     flags: Flags,
-    /// The flags outside of each open group.
-    outer: Vec<Flags>,
+    /// The flags outside of each open group; none where those inside go on behind it.
+    outer: Vec<Option<Flags>>,
+    /// Whether flags go on behind a group with a number or a lookaround, as `jsonschema-rs` reads them.
+    flags_go_on: bool,
+    /// Where flags first stand in a group, up to its end.
+    inner_flags: Option<usize>,
     notes: Vec<Note>,
     /// Capturing groups in the whole pattern.
     pub groups: u32,
@@ -43,13 +47,15 @@ enum Before {
 }
 
 impl Reader {
-    pub fn new(pattern: &str, dialect: Dialect, ordered: bool) -> Result<Self, RegexError> {
+    fn new(pattern: &str, dialect: Dialect, ordered: bool) -> Result<Self, RegexError> {
         Ok(Self {
             text: Cursor::new(pattern)?,
             tree: Tree::new(ordered),
             dialect,
             flags: Flags::default(),
             outer: Vec::new(),
+            flags_go_on: false,
+            inner_flags: None,
             notes: Vec::new(),
             groups: if dialect.is_python() { 0 } else { count_groups(pattern) },
             class_differs: false,
@@ -71,7 +77,21 @@ impl Reader {
         allow(self.dialect, readers, &mut self.notes, column, spelled, meaning)
     }
 
-    pub fn read(mut self) -> Result<(Node, Vec<Note>), RegexError> {
+    /// The tree of `pattern`, and what was read otherwise than its dialect says.
+    pub fn read(pattern: &str, dialect: Dialect, ordered: bool) -> Result<(Node, Vec<Note>), RegexError> {
+        let mut reader = Self::new(pattern, dialect, ordered)?;
+        let node = reader.pattern()?;
+        if let Some(column) = reader.inner_flags.filter(|_| dialect == Dialect::Auto) {
+            let mut other = Self { flags_go_on: true, ..Self::new(pattern, dialect, ordered)? };
+            if other.pattern()? != node {
+                let way_out = "put what they are for in a group of its own, `(?i:...)`";
+                return Err(differ(dialect, column, "flags in a group with more behind it", way_out));
+            }
+        }
+        Ok((node, reader.notes))
+    }
+
+    fn pattern(&mut self) -> Result<Node, RegexError> {
         let mut before = Before::Nothing;
         while let Some(c) = self.text.peek() {
             let column = self.text.column();
@@ -96,13 +116,13 @@ impl Reader {
                 }
                 ')' => {
                     let kind = self.tree.close(column)?;
-                    self.flags = self.outer.pop().unwrap_or(self.flags);
+                    self.flags = self.outer.pop().flatten().unwrap_or(self.flags);
                     before = if kind == Kind::Group { Before::Item } else { Before::Look };
                 }
                 other => before = self.item(column, other)?,
             }
         }
-        Ok((self.tree.finish()?, self.notes))
+        self.tree.finish()
     }
 
     /// An assertion, a single character, a class or an escape.
@@ -220,6 +240,7 @@ impl Reader {
         const LOOKS: [(&str, bool, bool); 4] =
             [("?=", false, false), ("?!", false, true), ("?<=", true, false), ("?<!", true, true)];
         let outer = self.flags;
+        let mut own_flags = !self.flags_go_on;
         if self.text.eat("?#") {
             self.comment(column)?;
             return Ok(false);
@@ -238,15 +259,18 @@ impl Reader {
         } else if self.text.looking_at("?>") {
             let message = "an atomic group depends on the order of matching; write `(?:...)`";
             return Err(RegexError::unsupported(column, message));
-        } else if self.text.eat("?:") || self.text.peek() != Some('?') {
+        } else if self.text.peek() != Some('?') {
             self.tree.open(Kind::Group, column)?;
         } else {
+            own_flags = true;
             self.text.next();
-            if !self.flag_group(column)? {
+            if self.text.eat(":") {
+                self.tree.open(Kind::Group, column)?;
+            } else if !self.flag_group(column)? {
                 return Ok(false);
             }
         }
-        self.outer.push(outer);
+        self.outer.push(own_flags.then_some(outer));
         Ok(true)
     }
 
@@ -321,6 +345,9 @@ impl Reader {
         let readers = if self.tree.is_empty() && on { PYTHON.and(RUST) } else { RUST };
         if self.dialect.is_python() && readers == RUST {
             return Err(RegexError::invalid(column, "global flags stand at the start of the pattern"));
+        }
+        if !self.outer.is_empty() {
+            self.inner_flags.get_or_insert(column);
         }
         self.allow(readers, column, spelled, "flags of what follows")
     }

@@ -150,7 +150,7 @@ impl Tree {
         self.top().parts.push(node);
     }
 
-    pub fn finish(mut self) -> Result<Node, RegexError> {
+    pub fn finish(&mut self) -> Result<Node, RegexError> {
         self.flush();
         let frame = self.frames.pop().expect("the root frame");
         if !self.frames.is_empty() {
