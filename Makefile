@@ -105,7 +105,7 @@ HOST = $(shell rustc -vV | sed -n 's/^host: //p')
 
 fuzz: $(VENV)/.ready
 	cd rust/fuzz && RUSTFLAGS="$(FUZZ_FLAGS)" cargo +nightly build --release --target $(HOST) --target-dir target
-	$(BIN)/python -m tokenform.bench.suites corpus rust/fuzz/corpus/seeds
+	$(BIN)/python -m benchmarks.suites corpus rust/fuzz/corpus/seeds
 	for target in $(FUZZ_TARGETS); do \
 		mkdir -p rust/fuzz/corpus/$$target rust/fuzz/artifacts && \
 		(cd rust/fuzz && target/$(HOST)/release/$$target corpus/$$target corpus/seeds/$$target -dict=schema.dict -max_len=4096 \

@@ -4,7 +4,7 @@
     python benchmarks/copying.py --documents 300 --engines tokenform --show 5
 
 Purpose: the price of defaults that bend what models write: a model that holds a document in its own spelling
-takes its first choice wherever it may, and the likeliest allowed token elsewhere (`tokenform.bench.copying`).
+takes its first choice wherever it may, and the likeliest allowed token elsewhere (`suites/copying.py`).
 Invariant: only documents that are valid as they are written are wanted; those whose keys stand in another
 order than declared are counted apart, for every engine: a schema's order is what a model is asked to keep
 where nothing else is said (`order="declared"`), and `order="any"`, a row of its own, takes them as they are.
@@ -19,10 +19,10 @@ from collections import Counter, defaultdict
 from dataclasses import replace
 from pathlib import Path
 
+from suites.copying import STYLES, copier, wanted
+from suites.maskcheck import add_data_arguments, select
 from tokenform.batch.workers import WorkerStartError, run_tasks
-from tokenform.bench.copying import STYLES, copier, wanted
 from tokenform.bench.engines import EngineOptions, missing
-from tokenform.bench.maskcheck import add_data_arguments, select
 from tokenform.bench.tables import save, text_table
 
 RESULTS = Path(__file__).resolve().parent / "results"

@@ -28,8 +28,8 @@ from pathlib import Path
 from typing import Any
 
 import tokenform as tf
+from suites.ngram import NgramModel
 from tokenform.bench.fidelity import ROUNDING, Fidelity, evaluate_fidelity
-from tokenform.bench.ngram import NgramModel
 from tokenform.bench.tables import save
 from tokenform.decoding.aligned.sampler import AlignedSampler
 

@@ -26,8 +26,8 @@ import numpy as np
 import torch
 
 import tokenform as tf
+from suites.replay import replay
 from tokenform.bench.evaluate.tasks import make_tasks
-from tokenform.bench.replay import replay
 from tokenform.decoding.decoder import speller
 from tokenform.decoding.speculative.drafters import Hints, auto
 from tokenform.decoding.speculative.policies import Controller

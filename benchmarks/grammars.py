@@ -4,7 +4,7 @@
 
 Purpose: the line "mean per token at most a third of the better of llguidance and XGrammar on json, sql, c,
 arithmetic" of the library's grammars.
-Invariant: the same grammar in each engine's language (`tokenform.bench.dialects`), the same texts, the same
+Invariant: the same grammar in each engine's language (`benchmarks.suites.dialects`), the same texts, the same
 tokens; each engine meets each grammar in a process of its own. Of several repetitions the fastest first mask
 and the fastest mean are kept. "cold": the texts are walked for the first time (mask + advance, called from
 Python); "again": the same texts once more.
@@ -20,10 +20,10 @@ from typing import Any
 
 import numpy as np
 
+from suites.dialects import dialects
+from suites.grammar_cases import TEXTS
 from tokenform.batch.workers import run_tasks
-from tokenform.bench.dialects import dialects
 from tokenform.bench.engines import EngineOptions
-from tokenform.bench.grammar_cases import TEXTS
 from tokenform.bench.measure import CLOCKS, grammar_measurer
 from tokenform.bench.tables import number, save, text_table
 from tokenform.frontends import grammars

@@ -20,9 +20,9 @@ from typing import Any
 
 import numpy as np
 
+from suites.hard_cases import HardCase, hard_cases
 from tokenform.batch.workers import Outcome, run_tasks
 from tokenform.bench.engines import EngineOptions
-from tokenform.bench.hard_cases import HardCase, hard_cases
 from tokenform.bench.measure import CLOCKS, grammar_measurer
 from tokenform.bench.tables import number, save, text_table
 

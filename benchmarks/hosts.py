@@ -36,10 +36,10 @@ sys.path.append(os.environ.get("TOKENFORM_HOSTS", str(ROOT / ".hosts")))
 os.environ.setdefault("VLLM_LOGGING_LEVEL", "CRITICAL")
 warnings.simplefilter("ignore")
 
+from suites.hosts.texts import random_model  # noqa: E402
+from suites.hosts.verdicts import fate  # noqa: E402
+from suites.hosts.vllm_manager import Engine  # noqa: E402
 from tokenform.bench.data import Case, read_maskbench, sample  # noqa: E402
-from tokenform.bench.hosts.texts import random_model  # noqa: E402
-from tokenform.bench.hosts.verdicts import fate  # noqa: E402
-from tokenform.bench.hosts.vllm_manager import Engine  # noqa: E402
 from tokenform.bench.tables import save, text_table  # noqa: E402
 from tokenform.builtin.loading import WEIGHTS  # noqa: E402
 
@@ -195,7 +195,7 @@ def maskbench_vllm(cases: list[Case], most: int, drafts: int) -> Iterator[Outcom
 
 
 def maskbench_sglang(cases: list[Case], most: int, drafts: int) -> Iterator[Outcome]:
-    from tokenform.bench.hosts import sglang_manager
+    from suites.hosts import sglang_manager
     from tokenform.integrations.sglang.plugin import register
 
     if not register():
@@ -211,7 +211,7 @@ def maskbench_sglang(cases: list[Case], most: int, drafts: int) -> Iterator[Outc
 
 
 def maskbench_transformers(cases: list[Case], most: int, drafts: int) -> Iterator[Outcome]:
-    from tokenform.bench.hosts import transformers_batching
+    from suites.hosts import transformers_batching
     from tokenform.errors import TokenformError
 
     if drafts:

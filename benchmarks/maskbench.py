@@ -24,10 +24,10 @@ from typing import Any
 
 import numpy as np
 
+from suites.maskcheck import add_data_arguments, add_option_arguments, chosen_options, select
 from tokenform.batch.workers import WorkerStartError, run_tasks
 from tokenform.bench.data import Case
 from tokenform.bench.engines import EngineOptions
-from tokenform.bench.maskcheck import add_data_arguments, add_option_arguments, chosen_options, select
 from tokenform.bench.measure import Measured, case_measurer, quantiles
 from tokenform.bench.tables import number, save, text_table
 

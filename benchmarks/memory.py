@@ -21,10 +21,10 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from suites.maskcheck import add_data_arguments, add_option_arguments, chosen_options, select
 from tokenform.bench.data import read_maskbench
 from tokenform.bench.documents import write
 from tokenform.bench.engines import EngineOptions, EngineRefused, load
-from tokenform.bench.maskcheck import add_data_arguments, add_option_arguments, chosen_options, select
 from tokenform.bench.measure import walk
 from tokenform.bench.tables import save
 from tokenform.bench.vocabulary import tekken

@@ -22,9 +22,9 @@ from pathlib import Path
 from typing import Any
 
 import tokenform as tf
+from suites.replay import replay
 from tokenform.bench.data import Case, read_maskbench, sample
 from tokenform.bench.documents import write
-from tokenform.bench.replay import replay
 from tokenform.bench.tables import save, text_table
 from tokenform.bench.vocabulary import BenchVocabulary, tekken
 from tokenform.decoding.speculative.drafters import Forced, Hints, Merge, Suffix, auto

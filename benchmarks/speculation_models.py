@@ -30,8 +30,6 @@ import tokenform as tf
 from tokenform.bench.evaluate.tasks import make_tasks
 from tokenform.bench.tables import save, text_table
 from tokenform.builtin import load, load_draft
-from tokenform.builtin.data import Example, examples
-from tokenform.builtin.evaluate import EVALUATION_SEED
 from tokenform.decoding.speculative.drafters import (
     DraftModel,
     Forced,
@@ -44,6 +42,8 @@ from tokenform.decoding.speculative.drafters import (
 )
 from tokenform.decoding.speculative.policies import Fixed
 from tokenform.integrations.transformers import GrammarLogitsProcessor
+from training.data import Example, examples
+from training.evaluate import EVALUATION_SEED
 
 RESULTS = Path(__file__).resolve().parent / "results"
 MOST = 200

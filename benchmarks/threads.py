@@ -31,7 +31,7 @@ from typing import Any
 import numpy as np
 
 import tokenform as tf
-from tokenform.bench.hostile import hostile_cases
+from suites.hostile_inputs import hostile_cases
 
 LETTERS = string.ascii_lowercase
 HARD = {"type": "string", "pattern": "^(?=(.*a.{9}b){3})(?=(.*c.{11}d){3})(?=(.*e.{10}f){3}).*$"}

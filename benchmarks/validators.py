@@ -20,7 +20,7 @@ import torch
 from transformers import LlamaConfig, LlamaForCausalLM
 
 import tokenform as tf
-from tokenform.bench.validators import TYPES, distance, grammar_of, valid
+from suites.validators import TYPES, distance, grammar_of, valid
 
 
 def opened() -> tf.Generator:

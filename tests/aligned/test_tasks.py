@@ -11,11 +11,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from benchmarks.suites.ngram import NgramModel
 from earley import GrammarAutomaton
 
 import tokenform
 from tokenform.bench.fidelity import evaluate_fidelity
-from tokenform.bench.ngram import NgramModel
 from tokenform.decoding.aligned.asap import ASAp
 from tokenform.decoding.aligned.cars import CARS
 from tokenform.decoding.aligned.masked import Masked

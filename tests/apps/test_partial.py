@@ -10,6 +10,7 @@ from itertools import pairwise
 from typing import Any, Literal
 
 import pytest
+from benchmarks.suites.validators import TYPES
 from pydantic import BaseModel, Field, computed_field
 from typing_extensions import TypedDict
 
@@ -17,7 +18,6 @@ import tokenform as tf
 from tokenform import errors
 from tokenform.bench.data import read_maskbench, shared_file
 from tokenform.bench.documents import respelled, write
-from tokenform.bench.validators import TYPES
 from tokenform.frontends.json_reader import MISSING, JsonReader
 from tokenform.frontends.partial_value import Fields, partial_value
 

@@ -7,11 +7,7 @@ import time
 from typing import Annotated, Any
 
 import pytest
-from pydantic import BaseModel, Field, field_validator
-
-import tokenform as tf
-from tokenform import errors
-from tokenform.bench.validators import (
+from benchmarks.suites.validators import (
     TYPES,
     Distance,
     Divided,
@@ -23,6 +19,10 @@ from tokenform.bench.validators import (
     only,
     valid,
 )
+from pydantic import BaseModel, Field, field_validator
+
+import tokenform as tf
+from tokenform import errors
 
 PROMPT = "A number"
 

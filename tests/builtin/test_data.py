@@ -7,16 +7,16 @@ import random
 import re
 
 import pytest
+from benchmarks.training.data import examples
+from benchmarks.training.evaluate import leaves
+from benchmarks.training.fields import DOMAINS
+from benchmarks.training.pools import Pools, is_held_out
+from benchmarks.training.records import draw_facts, draw_record
+from benchmarks.training.tool_calls import draw_turn
+from benchmarks.training.values import KINDS, MONTHS, NUMBER_WORDS, draw
 from jsonschema import Draft202012Validator
 
-from tokenform.builtin.data import examples
-from tokenform.builtin.evaluate import leaves
-from tokenform.builtin.fields import DOMAINS
-from tokenform.builtin.pools import Pools, is_held_out
 from tokenform.builtin.prompt import EOS
-from tokenform.builtin.records import draw_facts, draw_record
-from tokenform.builtin.tool_calls import draw_turn
-from tokenform.builtin.values import KINDS, MONTHS, NUMBER_WORDS, draw
 
 
 @pytest.mark.parametrize("held_out", [False, True])

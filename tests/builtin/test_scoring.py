@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import pytest
-
-from tokenform.builtin.data import Example
-from tokenform.builtin.evaluate import equal, score
-from tokenform.builtin.records import Record
+from benchmarks.training.data import Example
+from benchmarks.training.evaluate import equal, score
+from benchmarks.training.records import Record
 
 SCHEMA = {
     "type": "object",

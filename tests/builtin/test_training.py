@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 import torch
+from benchmarks.training import train as training
+from benchmarks.training.batching import batches, collate
+from benchmarks.training.data import examples
+from benchmarks.training.vocabulary import train_tokenizer
 
-from tokenform.builtin import train as training
-from tokenform.builtin.batching import batches, collate
-from tokenform.builtin.data import examples
 from tokenform.builtin.prompt import format_prompt
-from tokenform.builtin.vocabulary import train_tokenizer
 
 
 @pytest.fixture(scope="module")

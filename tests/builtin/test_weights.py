@@ -6,9 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from benchmarks.training import evaluate
+from benchmarks.training.data import examples
 
-from tokenform.builtin import evaluate, load, load_draft, loading
-from tokenform.builtin.data import examples
+from tokenform.builtin import load, load_draft, loading
 from tokenform.errors import ModelError
 
 LARGEST = 12_000_000
@@ -38,7 +39,7 @@ def test_one_tokenizer_for_both() -> None:
 
 
 def test_missing_weights_are_a_clear_error(tmp_path: Path) -> None:
-    with pytest.raises(ModelError, match=r"python -m tokenform\.builtin\.train"):
+    with pytest.raises(ModelError, match=r"python -m benchmarks\.training\.train"):
         loading.read(tmp_path)
 
 

@@ -13,10 +13,10 @@ from typing import Any
 
 import jsonschema
 import pytest
+from benchmarks.suites.differential import beyond_floats, finished_walk
+from benchmarks.suites.maskcheck import byte_vocabulary
 
 import tokenform as tf
-from tokenform.bench.maskcheck import byte_vocabulary
-from tokenform.bench.suites.differential import beyond_floats, finished_walk
 from tokenform.errors import UnsatisfiableSchema
 
 VOCABULARY = byte_vocabulary()

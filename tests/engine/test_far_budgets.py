@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import tokenform as tf
-from tokenform.bench.suites.random_schemas import SchemaMaker
+from tokenform.bench.random_schemas import SchemaMaker
 from tokenform.errors import TokenformError
 
 PIECES = [

@@ -11,9 +11,9 @@ import random
 
 import jsonschema
 import pytest
+from benchmarks.suites.walks import random_walk
 
 import tokenform as tf
-from tokenform.bench.suites.walks import random_walk
 
 FORMATS = [
     "date-time",

@@ -13,11 +13,11 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from benchmarks.suites.maskcheck import byte_vocabulary
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tokenform as tf
-from tokenform.bench.maskcheck import byte_vocabulary
 from tokenform.errors import UnsatisfiableSchema
 
 VOCABULARY = byte_vocabulary()

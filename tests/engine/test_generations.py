@@ -348,7 +348,7 @@ def test_a_refused_call_leaves_no_memory_behind() -> None:
     code = """
 from pathlib import Path
 import tokenform as tf
-from tokenform.bench.maskcheck import byte_vocabulary
+from benchmarks.suites.maskcheck import byte_vocabulary
 
 def held():
     return int(Path("/proc/self/statm").read_text().split()[1]) * 4096

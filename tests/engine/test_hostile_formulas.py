@@ -15,10 +15,10 @@ from typing import Any
 
 import jsonschema_rs
 import pytest
+from benchmarks.suites.hostile_inputs.formulas import needs, tower
+from benchmarks.suites.maskcheck import byte_vocabulary
 
 import tokenform as tf
-from tokenform.bench.hostile.formulas import needs, tower
-from tokenform.bench.maskcheck import byte_vocabulary
 from tokenform.errors import LimitExceeded, TokenformError, UnsatisfiableSchema
 
 VOCABULARY = byte_vocabulary()

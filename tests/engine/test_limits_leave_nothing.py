@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tokenform as tf
-from tokenform.bench.suites.random_schemas import SchemaMaker
+from tokenform.bench.random_schemas import SchemaMaker
 from tokenform.engine import Limits, Matcher
 from tokenform.errors import LimitExceeded, TokenformError
 

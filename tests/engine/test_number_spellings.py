@@ -10,11 +10,11 @@ from decimal import Decimal, localcontext
 from typing import Any
 
 import pytest
+from benchmarks.suites.maskcheck import byte_vocabulary
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import tokenform as tf
-from tokenform.bench.maskcheck import byte_vocabulary
 
 VOCABULARY = byte_vocabulary()
 # Digits before and after the point under numbers="natural", as the documentation states them.

@@ -7,11 +7,11 @@ from typing import Any
 
 import jsonschema
 import pytest
+from benchmarks.suites.maskcheck import byte_vocabulary
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tokenform as tf
-from tokenform.bench.maskcheck import byte_vocabulary
 from tokenform.errors import UnsatisfiableSchema
 
 VOCABULARY = byte_vocabulary()

@@ -1,6 +1,6 @@
 """The algebra of schemas by its laws, and the engine against two independent validators.
 
-Schemas are drawn over all keywords by `tokenform.bench.suites.random_schemas`; Hypothesis draws the seeds.  A
+Schemas are drawn over all keywords by `tokenform.bench.random_schemas`; Hypothesis draws the seeds.  A
 document's verdict is that of a grammar with every option at "any".
 """
 
@@ -11,15 +11,15 @@ import random
 from typing import Any
 
 import pytest
+from benchmarks.suites.differential import Differ, run
+from benchmarks.suites.maskcheck import byte_vocabulary
+from benchmarks.suites.walks import LOOSE
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import tokenform as tf
 from tokenform.bench.documents import write
-from tokenform.bench.maskcheck import byte_vocabulary
-from tokenform.bench.suites.differential import Differ, run
-from tokenform.bench.suites.random_schemas import URIS, SchemaMaker, documents
-from tokenform.bench.suites.walks import LOOSE
+from tokenform.bench.random_schemas import URIS, SchemaMaker, documents
 from tokenform.errors import InvalidSchema, LimitExceeded, UnsatisfiableSchema
 
 VOCABULARY = byte_vocabulary()

@@ -8,9 +8,9 @@ from typing import Any
 
 import jsonschema
 import pytest
+from benchmarks.suites.maskcheck import byte_vocabulary
 
 import tokenform as tf
-from tokenform.bench.maskcheck import byte_vocabulary
 
 WORDS = [b'{"', b'":', b"},", b"}]", b'{"a":', b"1}", b"2},{", b'"a":1}']
 VOCABULARY = tf.Vocabulary([*(bytes([b]) for b in range(256)), *WORDS, b"</s>"], eos=[264], special=[264])

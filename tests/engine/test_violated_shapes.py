@@ -9,10 +9,10 @@ from contextlib import contextmanager
 from typing import Any
 
 import pytest
+from benchmarks.suites.hostile_inputs.formulas import needs
+from benchmarks.suites.maskcheck import byte_vocabulary
 
 import tokenform as tf
-from tokenform.bench.hostile.formulas import needs
-from tokenform.bench.maskcheck import byte_vocabulary
 from tokenform.errors import LimitExceeded, TokenRejected, UnsatisfiableSchema
 
 VOCABULARY = byte_vocabulary()

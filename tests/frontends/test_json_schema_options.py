@@ -8,10 +8,10 @@ import typing
 from typing import Any
 
 import pytest
+from benchmarks.suites.maskcheck import byte_vocabulary
 
 import tokenform as tf
 from tokenform import _core
-from tokenform.bench.maskcheck import byte_vocabulary
 from tokenform.errors import OptionError, UnsupportedSchema
 
 VOCABULARY = byte_vocabulary()

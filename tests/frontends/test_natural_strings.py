@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from benchmarks.suites.maskcheck import byte_vocabulary
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import tokenform as tf
-from tokenform.bench.maskcheck import byte_vocabulary
 
 BYTES = byte_vocabulary()
 SHORT = {'"': '\\"', "\\": "\\\\", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t"}

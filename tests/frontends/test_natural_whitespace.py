@@ -13,11 +13,11 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from benchmarks.suites.maskcheck import byte_vocabulary
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tokenform as tf
-from tokenform.bench.maskcheck import byte_vocabulary
 
 BYTES = byte_vocabulary()
 GAPS = ["", " ", "\n", "\n  ", "\n\t", "\r\n", " \n", " \n ", "  ", "\t", "\n\n", "\n ", "\r"]

@@ -9,8 +9,7 @@ import jsonschema
 import numpy as np
 import pytest
 import torch
-
-from tokenform.bench.hosts.texts import random_model
+from benchmarks.suites.hosts.texts import random_model
 
 SIZE = 2080
 SCHEMA = {

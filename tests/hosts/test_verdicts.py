@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 
 import pytest
-
-from tokenform.bench.hosts.texts import Text
-from tokenform.bench.hosts.verdicts import exactly, fate, is_valid
+from benchmarks.suites.hosts.texts import Text
+from benchmarks.suites.hosts.verdicts import exactly, fate, is_valid
 
 
 @pytest.mark.parametrize(

@@ -10,10 +10,10 @@ import weakref
 import jsonschema
 import numpy as np
 import pytest
+from benchmarks.suites.hosts.texts import random_model
+from benchmarks.suites.hosts.vllm_manager import Engine
 
 import tokenform as tf
-from tokenform.bench.hosts.texts import random_model
-from tokenform.bench.hosts.vllm_manager import Engine
 from tokenform.integrations.text import Text
 
 SIZE = 2080  # wider than the tokenizer's 2,048

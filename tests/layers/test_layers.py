@@ -27,8 +27,6 @@ BESIDE = {
 """Parts beside the chain, by the highest layer that they may be counted to: the core is below everything,
 `tool_formats`, `combinators` and `samplers` are public faces of their layers,
 the built-in model is opened by integrations, benchmarks use whatever generation offers."""
-SCRIPTS = {"builtin/evaluate.py"}
-"""Programs that use the package as its users do."""
 TORCH_FROM = LAYERS.index("masking")
 TRANSFORMERS = {"integrations", "builtin", "bench"}
 
@@ -68,10 +66,12 @@ def breaches(path: Path) -> list[str]:
         if parts[0] == "tokenform":
             target = parts[1] if len(parts) > 1 else ""
             public = target not in LAYERS and target not in BESIDE
-            if public and part not in ("cli", "bench") and str(path.relative_to(PACKAGE)) not in SCRIPTS:
+            if public and part not in ("cli", "bench"):
                 wrong.append(f"line {line}: imports the package's public face ({name})")
             elif not public and target != part and rank(target) > rank(part):
                 wrong.append(f"line {line}: {part} imports {target}, which is above it")
+        elif parts[0] == "benchmarks":
+            wrong.append(f"line {line}: {name} isn't installed with the package")
         elif parts[0] == "torch" and part not in BESIDE and rank(part) < TORCH_FROM:
             wrong.append(f"line {line}: torch below masking")
         elif parts[0] == "transformers" and part not in TRANSFORMERS:
@@ -94,9 +94,10 @@ def test_the_check_sees_a_breach(tmp_path, monkeypatch):
     module = tmp_path / "engine" / "bad.py"
     module.parent.mkdir()
     module.write_text(
+        "import benchmarks.suites\n"
         "def f():\n    import torch\n    from ..decoding import loop\n    from tokenform import cli\n"
     )
-    assert len(breaches(module)) == 3
+    assert len(breaches(module)) == 4
 
 
 def test_importing_the_package_imports_neither_torch_nor_transformers():

@@ -12,13 +12,13 @@ from typing import Annotated, Any
 import msgspec
 import pydantic
 import pytest
+from benchmarks.suites import patterns as judges
+from benchmarks.suites.maskcheck import byte_vocabulary
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel, ConfigDict, Field
 
 import tokenform as tf
-from tokenform.bench.maskcheck import byte_vocabulary
-from tokenform.bench.suites import patterns as judges
 from tokenform.errors import InvalidRegex, InvalidSchema, OptionError
 
 VOCABULARY = byte_vocabulary()

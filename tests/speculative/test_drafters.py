@@ -9,9 +9,9 @@ import tracemalloc
 import numpy as np
 import pytest
 import torch
+from benchmarks.suites.replay import replay
 
 import tokenform as tf
-from tokenform.bench.replay import replay
 from tokenform.decoding.speculative.backbone import Backbone
 from tokenform.decoding.speculative.drafters import (
     Budget,

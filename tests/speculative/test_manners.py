@@ -14,9 +14,9 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from benchmarks.suites.replay import replay
 
 import tokenform as tf
-from tokenform.bench.replay import replay
 from tokenform.decoding.speculative.drafters import Forced, Hints, Merge, Names, forced
 from tokenform.decoding.speculative.drafters.continuations import Continuations
 from tokenform.decoding.speculative.drafters.hints import LAYOUTS

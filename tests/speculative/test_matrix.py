@@ -200,8 +200,9 @@ def builtin_texts(kind: str, count: int, tokens: int) -> tuple[Any, list[Any], l
     """The built-in model in float64: its generator's model, prompts, grammars and plain texts."""
     import copy
 
+    from benchmarks.training.data import examples
+
     from tokenform.builtin import load
-    from tokenform.builtin.data import examples
 
     net = copy.deepcopy(load()[0]).double()
     batch = examples(77, count, held_out=True, tools=0.0)

@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 import pytest
+from benchmarks.suites.replay import replay
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tokenform.bench.replay import replay
 from tokenform.decoding.speculative.drafters import Suffix
 from tokenform.decoding.speculative.policies import Account, Controller, Prices, chances
 from tokenform.decoding.speculative.policies.account import FIRST, LATER, RATE

@@ -7,11 +7,11 @@ import random
 from typing import Any
 
 import pytest
+from benchmarks.suites.copying import STYLES, Model, priced, written
 
 import tokenform as tf
-from tokenform.bench.copying import STYLES, Model, priced, written
 from tokenform.bench.engines import Session
-from tokenform.bench.suites.judges import Judges
+from tokenform.bench.judges import Judges
 from tokenform.bench.vocabulary import BenchVocabulary
 
 np = pytest.importorskip("numpy")

@@ -10,7 +10,7 @@ import pytest
 from tokenform.bench.evaluate import tasks
 from tokenform.bench.evaluate.tasks import extraction, words
 from tokenform.bench.evaluate.tasks.grading import Marks, first_object, leaves, mark_document, mark_text, same
-from tokenform.bench.suites.judges import Judges
+from tokenform.bench.judges import Judges
 from tokenform.errors import DataError, OptionError
 
 MADE = ("last_letters", "shuffled_objects", "arithmetic", "extraction", "extraction_aside")

@@ -1,10 +1,9 @@
-"""A sample of `python -m tokenform.bench.suites exports`: what other libraries export is kept."""
+"""A sample of `python -m benchmarks.suites exports`: what other libraries export is kept."""
 
 from __future__ import annotations
 
 import pytest
-
-from tokenform.bench.suites import exports
+from benchmarks.suites import exports
 
 
 @pytest.mark.parametrize("library", exports.LIBRARIES)

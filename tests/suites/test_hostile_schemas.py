@@ -6,9 +6,8 @@ import json
 
 import jsonschema_rs
 import pytest
-
-from tokenform.bench.hard_cases import HardCase, hard_cases
-from tokenform.bench.suites import hostile
+from benchmarks.suites import hostile
+from benchmarks.suites.hard_cases import HardCase, hard_cases
 
 
 @pytest.mark.parametrize("every", [96, pytest.param(1, marks=[pytest.mark.slow, pytest.mark.timeout(7200)])])

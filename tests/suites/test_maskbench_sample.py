@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from benchmarks.suites.maskcheck import OPTIONS, Tally, judge
 
 from tokenform.bench.data import read_maskbench, sample
-from tokenform.bench.maskcheck import OPTIONS, Tally, judge
 
 ANY = dict.fromkeys(OPTIONS, "any")
 

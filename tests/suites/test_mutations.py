@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import pytest
-
-from tokenform.bench.suites.mutations import FRONTENDS, examples
+from benchmarks.suites.mutations import FRONTENDS, examples
 
 
 @pytest.mark.parametrize("frontend", FRONTENDS)

@@ -1,6 +1,6 @@
 """The JSON-Schema-Test-Suite under a ratchet: no group is judged worse than `baseline.json` says.
 
-Better results are recorded by `python -m tokenform.bench.suites official --record`.
+Better results are recorded by `python -m benchmarks.suites official --record`.
 """
 
 from __future__ import annotations
@@ -8,9 +8,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from benchmarks.suites import official
 
 from tokenform.bench.data import Document
-from tokenform.bench.suites import official
 
 BASELINE = Path(__file__).with_name("baseline.json")
 

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from benchmarks.suites import walks
 
 from tokenform.batch.workers import run_tasks
 from tokenform.bench.data import read_maskbench, sample
-from tokenform.bench.suites import walks
 
 pytest.importorskip("mistral_common")
 

@@ -6,9 +6,9 @@ import json
 from pathlib import Path
 
 import pytest
+from benchmarks.suites.writers import FORMS, judge
 
 from tokenform.bench.data import Case, Document, read_maskbench, sample
-from tokenform.bench.suites.writers import FORMS, judge
 
 
 def test_each_form_writes_the_document() -> None:

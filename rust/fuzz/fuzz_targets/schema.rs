@@ -2,7 +2,7 @@
 //!
 //! An input is one byte of options, the schema's text up to a byte 0, and the document, which is walked (see `walk`).
 //! Run by `make fuzz`.  Rejected: structure-aware mutation by a generator of schemas; the differential judge
-//! (`tokenform.bench.suites differential`) draws those, and finds what is wrong rather than what breaks.
+//! (`benchmarks.suites differential`) draws those, and finds what is wrong rather than what breaks.
 
 #![no_main]
 

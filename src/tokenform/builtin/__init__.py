@@ -1,4 +1,4 @@
-"""The built-in small model: its data, its training, its weights.
+"""The built-in small model and its weights; it is trained by `benchmarks/training` of the repository.
 
 Purpose: the first run works offline.  `load()` and `load_draft()` read two Llama-style decoders that
 share one byte-level BPE tokenizer; `format_prompt` writes what they were trained to read.

@@ -29,7 +29,7 @@ def read(folder: Path) -> tuple[Any, Any]:
     if not (folder / "model.safetensors").exists():
         raise ModelError(
             f"the built-in model has no weights in {folder}: reinstall the package, "
-            "or make them with `python -m tokenform.builtin.train`"
+            "or train it in a checkout: `python -m benchmarks.training.train`"
         )
     with extras():
         import torch

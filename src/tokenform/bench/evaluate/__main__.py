@@ -9,13 +9,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NoReturn
 
+from tokenform._core import json_options
 from tokenform.bench.engines import missing
 from tokenform.bench.evaluate.job import Limits, judge, run
 from tokenform.bench.evaluate.plan import GENERATED, PROMPTS, SCOREBOARD, Options, source
 from tokenform.bench.evaluate.report import write_report
 from tokenform.bench.evaluate.store import Store
 from tokenform.bench.evaluate.tasks import make_tasks
-from tokenform.bench.maskcheck import OPTIONS
 from tokenform.errors import DataError, TokenformError
 
 _INTERRUPTED = 130
@@ -31,6 +31,7 @@ BOARD_TASKS = (
 )
 BOARD_TOKENS = 160
 OUT = Path("evaluation")
+WHITESPACE = dict(json_options())["whitespace"]
 
 
 class _Help(argparse.ArgumentDefaultsHelpFormatter):
@@ -93,7 +94,7 @@ def parser() -> argparse.ArgumentParser:
         sub.add_argument("--order", choices=("declared", "any"), default=order, help="of an object's keys")
         sub.add_argument(
             "--whitespace",
-            choices=OPTIONS["whitespace"],
+            choices=WHITESPACE,
             default=default.whitespace,
             help="between a document's tokens",
         )

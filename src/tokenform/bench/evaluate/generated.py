@@ -1,8 +1,8 @@
 """Schemas made here, for a first run without a benchmark's data.
 
-Purpose: `tokenform evaluate` works as installed.  Half of the schemas are forms like those that the built-in
-model was trained for, of the part that its training never saw; half put keywords of JSON Schema together at
-random, few of which a model would meet, so that engines that leave keywords out are seen.
+Purpose: `tokenform evaluate` works as installed.  Half of the schemas are forms, those of the extraction
+tasks; half put keywords of JSON Schema together at random, few of which a model would meet, so that engines
+that leave keywords out are seen.
 Invariant: a seed names the cases; each schema has documents, judged by the package `jsonschema`, at least one
 of them valid.
 Rejected: a benchmark's own schemas within the package: 20 MB, under licences of their own.
@@ -17,9 +17,8 @@ from typing import Any
 import jsonschema
 
 from tokenform.bench.data import Case, Document
-from tokenform.bench.suites.random_schemas import SchemaMaker, changed, documents
-from tokenform.builtin.pools import Pools
-from tokenform.builtin.records import draw_record
+from tokenform.bench.evaluate.tasks.extraction import KINDS, Draw, object_schema
+from tokenform.bench.random_schemas import SchemaMaker, changed, documents
 
 COUNT = 500
 """Cases where no limit is given."""
@@ -29,17 +28,18 @@ _KEPT = 4
 
 def generated_cases(count: int | None, seed: int = 0) -> Iterator[Case]:
     """So many cases (500 for None): `forms` and `keywords` in turns."""
-    pools = Pools(random.Random(f"{seed}/forms"), held_out=True)
     maker = SchemaMaker(random.Random(f"{seed}/keywords"))
     for number in range(COUNT if count is None else count):
-        made = _keywords(maker) if number % 2 else _form(pools, maker)
+        made = _keywords(maker) if number % 2 else _form(number // 2, seed, maker)
         yield Case(f"{'keywords' if number % 2 else 'forms'}---{number:05}", *made)
 
 
-def _form(pools: Pools, maker: SchemaMaker) -> tuple[dict[str, Any], tuple[Document, ...]]:
-    record = draw_record(pools)
-    others = [changed(maker, record.document) for _ in range(_KEPT - 1)]
-    return record.schema, _judged(record.schema, [record.document, *others])
+def _form(number: int, seed: int, maker: SchemaMaker) -> tuple[dict[str, Any], tuple[Document, ...]]:
+    kinds = list(KINDS.values())
+    _, properties, answer = kinds[number % len(kinds)](Draw(random.Random(f"{seed}/forms/{number}"), True))
+    schema = object_schema(properties, closed=number // len(kinds) % 2 == 0)
+    others = [changed(maker, answer) for _ in range(_KEPT - 1)]
+    return schema, _judged(schema, [answer, *others])
 
 
 def _keywords(maker: SchemaMaker) -> tuple[dict[str, Any], tuple[Document, ...]]:

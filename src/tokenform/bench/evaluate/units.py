@@ -27,8 +27,8 @@ from tokenform.bench.evaluate.plan import BOARD, SCOREBOARD, Options
 from tokenform.bench.evaluate.store import StoredCase, Unit, UnitResult, Verdict
 from tokenform.bench.evaluate.tasks import Marks, judge_of
 from tokenform.bench.evaluate.tasks.grading import first_object
+from tokenform.bench.judges import Judges
 from tokenform.bench.measure import measure_case
-from tokenform.bench.suites.judges import Judges
 from tokenform.bench.vocabulary import BenchVocabulary, tekken
 
 if TYPE_CHECKING:  # with torch

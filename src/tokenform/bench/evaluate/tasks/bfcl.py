@@ -25,7 +25,7 @@ from typing import Any
 from tokenform.bench.evaluate.tasks.grading import Marks, documents
 from tokenform.bench.evaluate.tasks.task import Task
 from tokenform.bench.evaluate.tasks.wheels import Wheel
-from tokenform.bench.suites.judges import Judges
+from tokenform.bench.judges import Judges
 
 WHEEL = Wheel("bfcl-eval", "2026.3.23", "3bb6dfa5f0c68ad403c9ec50b00db2bb3b4cc9b38ab1ff33f48fe30d853d3a0a")
 CATEGORIES = ("simple_python", "multiple", "parallel", "parallel_multiple", "live_simple", "live_multiple")

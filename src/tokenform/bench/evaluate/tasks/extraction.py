@@ -55,7 +55,7 @@ class Draw:
         return spoken, f"{year}-{month:02}-{day:02}"
 
 
-def _object(properties: dict[str, Any], closed: bool) -> dict[str, Any]:
+def object_schema(properties: dict[str, Any], closed: bool) -> dict[str, Any]:
     schema: dict[str, Any] = {"type": "object", "properties": properties, "required": list(properties)}
     return {**schema, "additionalProperties": False} if closed else schema
 
@@ -106,7 +106,7 @@ def _order(draw: Draw) -> Made:
             f"We have received an order for {said} from {name}, {_money(total)} in total.",
         )
     )
-    item = _object(
+    item = object_schema(
         {"product": STRING, "quantity": INTEGER, "price": {"type": "number", "description": "of one"}}, True
     )
     properties = {"customer": STRING, "items": {"type": "array", "items": item}, "total": NUMBER}
@@ -281,7 +281,7 @@ def _recipe(draw: Draw) -> Made:
             f"Our {dish} feeds {servings}. It is made of {said}.",
         )
     )
-    item = _object({"name": STRING, "grams": INTEGER}, True)
+    item = object_schema({"name": STRING, "grams": INTEGER}, True)
     properties = {"dish": STRING, "servings": INTEGER, "ingredients": {"type": "array", "items": item}}
     return text, properties, {"dish": dish, "servings": servings, "ingredients": parts}
 
@@ -299,7 +299,7 @@ def _trip(draw: Draw) -> Made:
             f"Booked by {name}: trains {said}.",
         )
     )
-    leg = _object({"from": STRING, "to": STRING, "hours": INTEGER}, True)
+    leg = object_schema({"from": STRING, "to": STRING, "hours": INTEGER}, True)
     return (
         text,
         {"traveller": STRING, "legs": {"type": "array", "items": leg}},
@@ -337,4 +337,6 @@ def make(count: int, seed: int, aside: bool = False) -> Iterator[Task]:
         seen.add(text)
         asked = draw.rng.choice(INSTRUCTIONS).format(text=text, noun=kind)
         closed = number // len(names) % 2 == 0
-        yield Task(f"{family}-{number}-{kind}", family, asked, _object(properties, closed), answer, text)
+        yield Task(
+            f"{family}-{number}-{kind}", family, asked, object_schema(properties, closed), answer, text
+        )
