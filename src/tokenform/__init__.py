@@ -12,7 +12,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from tokenform import errors
-from tokenform.engine import Grammar, Vocabulary
+from tokenform.engine import Canvas, Grammar, Vocabulary
 from tokenform.engine import TokenAutomaton as TokenAutomaton
 from tokenform.errors import TokenformError, warn_outside
 from tokenform.frontends import choice, from_type, json_schema, predicate, regex
@@ -93,6 +93,7 @@ _MOVED = {name: room for room, names in _MOVED_TO.items() for name in names}
 
 __all__ = [
     "AsyncGenerator",
+    "Canvas",
     "Generator",
     "Grammar",
     "Local",

@@ -17,7 +17,7 @@ LAYERS = (
     ("vocab",),
     ("automaton",),
     ("mask", "schema"),
-    ("json", "cfg"),
+    ("json", "cfg", "canvas"),
     ("gbnf",),
     ("compose",),
     ("source",),

@@ -32,7 +32,7 @@
 //! [`automaton`] the contract between what follows and the tokens; [`schema`] JSON Schema as formulas over values;
 //! [`json`] the pushdown part: frames of objects and arrays; [`gbnf`] a language of grammars;
 //! [`cfg`] the pushdown part of context-free grammars; [`compose`] constraints made of others;
-//! [`vocab`] the vocabulary and its trie; [`mask`] the token automaton; [`grammar`] the face of all these, `saved` its
+//! [`vocab`] the vocabulary and its trie; [`mask`] the token automaton; [`canvas`] sequences filled in any order; [`grammar`] the face of all these, `saved` its
 //! form as bytes. [`work`] and [`limits`] say how much a call may do, [`held`] how much memory tables hold, [`cache`]
 //! keeps what was compiled.
 //! Nothing here knows Python.
@@ -55,6 +55,7 @@
 #[doc(hidden)]
 pub mod automaton;
 pub mod cache;
+pub mod canvas;
 #[doc(hidden)]
 pub mod cfg;
 #[doc(hidden)]

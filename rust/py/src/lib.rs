@@ -4,6 +4,7 @@ mod allocator;
 mod arguments;
 mod automaton;
 mod batch;
+mod canvas;
 mod errors;
 mod grammar;
 mod host;
@@ -31,6 +32,7 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_class::<automaton::TokenAutomaton>()?;
     m.add_class::<state::State>()?;
     m.add_class::<matcher::Matcher>()?;
+    m.add_class::<canvas::Canvas>()?;
     m.add_class::<limits::Limits>()?;
     m.add_function(wrap_pyfunction!(limits::set_limits, m)?)?;
     m.add_function(wrap_pyfunction!(limits::limits_again, m)?)?;

@@ -18,12 +18,16 @@ from tokenform._core import (
     set_limits,
 )
 from tokenform.disk_cache import cache_dir
+from tokenform.engine.canvas import Canvas, Filling, Marginals
 from tokenform.engine.vocabulary import Vocabulary
 from tokenform.frontends.grammar import Grammar
 
 __all__ = [
+    "Canvas",
+    "Filling",
     "Grammar",
     "Limits",
+    "Marginals",
     "Matcher",
     "State",
     "TokenAutomaton",

@@ -199,6 +199,11 @@ impl TokenAutomaton {
         self.shard(0).start.clone()
     }
 
+    /// The state after an end-of-text token.
+    pub(super) fn finished(&self) -> State {
+        self.finished.clone()
+    }
+
     /// Whether an end-of-text token was taken.
     pub fn is_finished(&self, s: &State) -> bool {
         *s == self.finished

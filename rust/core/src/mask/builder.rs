@@ -195,7 +195,7 @@ impl Builder {
     }
 
     /// The record of a state that was reached from another.
-    fn record(&mut self, id: StateId, from: &State, via: Via) -> State {
+    pub(super) fn record(&mut self, id: StateId, from: &State, via: Via) -> State {
         let at = id.0 as usize;
         if at >= self.records.len() {
             self.records.resize(at + 1, None);

@@ -90,6 +90,8 @@ pub trait Engine: Send {
     fn class(&mut self, s: StateId) -> DistanceClass;
     /// The tokens of the text that may come, by the class of the state after them; no state is made.
     fn classes_after(&mut self, s: StateId) -> Vec<SuccessorClass>;
+    /// The states that a token of the text leads to, the least of its tokens, and all of them; `None`: more than `most`.
+    fn followers(&mut self, s: StateId, most: usize) -> Option<Vec<(StateId, TokenId, Arc<Mask>)>>;
     /// Lexical terms that were made so far: what a search for a completion costs.
     fn terms(&mut self) -> usize;
 }
@@ -118,6 +120,8 @@ pub struct Core<S> {
     /// Whether characters leave a lexical state as it is.
     pub(super) kept: FxHashMap<LexId, bool>,
     pub(super) lexemes: LexerMaskBuilder,
+    /// Classes are states: see [`Core::class_of`].
+    pub(super) states_apart: bool,
     /// Bytes of the lists and masks in the tables.
     pub(super) listed: usize,
 }
@@ -144,16 +148,21 @@ impl<S: ByteAutomaton> Core<S> {
             insides: FxHashMap::default(),
             kept: FxHashMap::default(),
             lexemes: LexerMaskBuilder::default(),
+            states_apart: false,
             listed: 0,
         }
     }
 
     fn intern(&mut self, pos: Pos, text: &[u8]) -> StateId {
-        let text = match self.texts.get_index_of(text) {
-            Some(i) => i,
-            None => self.texts.insert_full(text.into()).0,
-        };
-        StateId(self.stands.intern(StateKey { pos, text: text as u32 }))
+        let text = self.text_number(text);
+        StateId(self.stands.intern(StateKey { pos, text }))
+    }
+
+    fn text_number(&mut self, text: &[u8]) -> u32 {
+        match self.texts.get_index_of(text) {
+            Some(i) => i as u32,
+            None => self.texts.insert_full(text.into()).0 as u32,
+        }
     }
 
     pub(super) fn stand(&self, s: StateId) -> StateKey {
@@ -216,7 +225,12 @@ impl<S: ByteAutomaton> Core<S> {
         (self.joined(&bases, ids), accepting)
     }
 
+    /// What a position has in common with others that have the same ways to an end; where states are told apart, the
+    /// state itself.
     pub(super) fn class_of(&mut self, pos: Pos, text: &[u8]) -> DistanceClass {
+        if self.states_apart {
+            return (pos, self.text_number(text));
+        }
         let same = Pos { ctx: self.structure.equivalent(pos.ctx), ..pos };
         if text.is_empty() || !self.structure.records(pos.ctx) {
             return (same, 0);
@@ -483,6 +497,19 @@ impl<S: ByteAutomaton> Engine for Core<S> {
             }
         }
         found.successors(&vocab)
+    }
+
+    fn followers(&mut self, s: StateId, most: usize) -> Option<Vec<(StateId, TokenId, Arc<Mask>)>> {
+        self.states_apart = true;
+        let found = self.classes_after(s);
+        self.states_apart = false;
+        if found.len() > most {
+            return None;
+        }
+        let number = |SuccessorClass { class: (pos, text), first, tokens }| {
+            (StateId(self.stands.intern(StateKey { pos, text })), first, tokens)
+        };
+        Some(found.into_iter().map(number).collect())
     }
 
     fn terms(&mut self) -> usize {

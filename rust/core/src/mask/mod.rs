@@ -12,7 +12,7 @@
 //! |---|---|
 //! | tokens inside a lexeme | [`lexmask`], `within`, `exits`, `walk`, `charwalk`, `wordmask`, `loops`, `lengths`; kept in [`store`] |
 //! | tokens over several lexemes of a grammar | `lexemes`, `single`, `textwalk`, `rest`, `tails`, `conflicts`, `crossing` |
-//! | how far the end is; where tokens lead | `completion`, `distance`, `successors`, `inside`, `anytext` |
+//! | how far the end is; where tokens lead | `completion`, `distance`, `successors`, `followers`, `inside`, `anytext` |
 //! | memory, threads | `epoch`, `shards`, [`reclaim`], `races` |
 //!
 //! Circle: `core` asks `collect`, `crossing` and `successors` for masks, and they it for positions.
@@ -34,6 +34,7 @@ mod drawn;
 mod edges;
 mod epoch;
 pub(crate) mod exits;
+mod followers;
 mod inside;
 pub(crate) mod lengths;
 pub(crate) mod lexemes;
@@ -66,6 +67,7 @@ mod wordmask;
 
 pub use automaton::TokenAutomaton;
 pub use drawn::Drawn;
+pub use followers::Follower;
 pub use matcher::Matcher;
 pub use row::Mask;
 pub use state::State;

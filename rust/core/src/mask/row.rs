@@ -130,6 +130,27 @@ impl Mask {
         row.ids()
     }
 
+    /// Shows each token, once, in no order.
+    pub fn each(&self, mut show: impl FnMut(u32)) {
+        let words = |words: &[u32], show: &mut dyn FnMut(u32)| {
+            for (at, &word) in words.iter().enumerate() {
+                let mut bits = word;
+                while bits != 0 {
+                    show((at as u32) << 5 | bits.trailing_zeros());
+                    bits &= bits - 1;
+                }
+            }
+        };
+        match self {
+            Mask::Dense(own) => words(own, &mut show),
+            Mask::Sparse(ids) => ids.iter().for_each(|&id| show(id)),
+            Mask::Based(base, ids) => {
+                words(base, &mut show);
+                ids.iter().for_each(|&id| show(id));
+            }
+        }
+    }
+
     /// Bytes that the mask takes by itself.
     pub fn bytes(&self) -> usize {
         match self {

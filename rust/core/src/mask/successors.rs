@@ -130,7 +130,7 @@ impl<S: ByteAutomaton> Core<S> {
             return false;
         }
         if self.structure.records(pos.ctx) {
-            return self.classes_in_text(stand, found);
+            return !self.states_apart && self.classes_in_text(stand, found);
         }
         let inside = self.inside((pos.lex, Lexicon::DEAD));
         for ((lex, _), group) in &inside.groups {
