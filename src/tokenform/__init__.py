@@ -42,6 +42,7 @@ if TYPE_CHECKING:  # `as`: also for programs that are checked strictly
     from tokenform.frontends.lark import lark
     from tokenform.frontends.tools import parse_tool_calls, tools
     from tokenform.integrations.async_generation import AsyncGenerator, agenerate, astream
+    from tokenform.integrations.diffusion import DiffusionGenerator
     from tokenform.integrations.generation import Generator, generate, sample, stream
     from tokenform.integrations.program import Program, gen, select
     from tokenform.integrations.program import said as said
@@ -56,6 +57,7 @@ _NAMES = {
     "tokenform.frontends.lark": ("lark",),
     "tokenform.frontends.tools": ("parse_tool_calls", "tools"),
     "tokenform.integrations.async_generation": ("AsyncGenerator", "agenerate", "astream"),
+    "tokenform.integrations.diffusion": ("DiffusionGenerator",),
     "tokenform.integrations.generation": ("Generator", "generate", "sample", "stream"),
     "tokenform.integrations.program": ("Program", "gen", "said", "select"),
 }
@@ -94,6 +96,7 @@ _MOVED = {name: room for room, names in _MOVED_TO.items() for name in names}
 __all__ = [
     "AsyncGenerator",
     "Canvas",
+    "DiffusionGenerator",
     "Generator",
     "Grammar",
     "Local",

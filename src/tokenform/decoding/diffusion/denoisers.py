@@ -1,0 +1,69 @@
+"""What predicts the tokens of a canvas: a model of the masked kind, or whatever has the same two methods.
+
+Invariant: a denoiser knows nothing of constraints; rows of logits stand where the positions do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import torch
+
+from tokenform.errors import ModelError
+
+Known = Sequence[int | None]
+"""The tokens of a canvas; None where a position is open."""
+
+
+class Session(Protocol):
+    """The canvases of one prompt."""
+
+    def logits(self, texts: Sequence[int], canvases: Sequence[Known]) -> torch.Tensor:
+        """float [B, L, V] for canvases of one length, one of each text by its number: one pass."""
+
+
+class Denoiser(Protocol):
+    def begin(self, prompt: Sequence[int], seed: int | None) -> Session:
+        """Canvases behind a prompt."""
+
+
+class Masked:
+    """A model in which a mask token stands at open positions (LLaDA, Dream, MDLM).
+
+    Args:
+        model: tokens int64 [B, T] -> logits [B, T, V], or an object that has them as `.logits`; it attends in
+            both directions.
+        mask: the id of the mask token.
+        device: where its tokens go; None: where its parameters are.
+    """
+
+    def __init__(self, model: Any, mask: int, device: Any = None) -> None:
+        self.model, self.mask = model, mask
+        parameters = getattr(model, "parameters", None)
+        first = next(iter(parameters()), None) if callable(parameters) else None
+        self.device = device if device is not None else getattr(first, "device", "cpu")
+
+    def begin(self, prompt: Sequence[int], seed: int | None) -> _MaskedSession:
+        return _MaskedSession(self, list(prompt))
+
+
+class _MaskedSession:
+    def __init__(self, own: Masked, prompt: list[int]) -> None:
+        self._own, self._prompt = own, prompt
+
+    @torch.no_grad()
+    def logits(self, texts: Sequence[int], canvases: Sequence[Known]) -> torch.Tensor:
+        rows = [
+            self._prompt + [self._own.mask if token is None else token for token in canvas]
+            for canvas in canvases
+        ]
+        tokens = torch.tensor(rows, dtype=torch.long, device=self._own.device)
+        found = self._own.model(tokens)
+        logits: torch.Tensor = getattr(found, "logits", found)
+        if logits.ndim != 3 or logits.shape[:2] != tokens.shape:
+            raise ModelError(
+                f"the model gives logits of the shape {tuple(logits.shape)} for tokens of the shape "
+                f"{tuple(tokens.shape)}; a masked diffusion model gives [B, T, V]."
+            )
+        return logits[:, len(self._prompt) :]

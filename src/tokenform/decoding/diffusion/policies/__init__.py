@@ -1,0 +1,22 @@
+"""Which positions of a canvas are committed after a pass: a policy a file."""
+
+from __future__ import annotations
+
+from tokenform.decoding.diffusion.policies.base import Policy, Step
+from tokenform.decoding.diffusion.policies.blocks import Blocks
+from tokenform.decoding.diffusion.policies.confidence import Confidence
+from tokenform.decoding.diffusion.policies.early_answer import EarlyAnswer
+from tokenform.decoding.diffusion.policies.entropy_bound import EntropyBound
+from tokenform.decoding.diffusion.policies.left_to_right import LeftToRight
+from tokenform.decoding.diffusion.policies.threshold import Threshold
+
+__all__ = [
+    "Blocks",
+    "Confidence",
+    "EarlyAnswer",
+    "EntropyBound",
+    "LeftToRight",
+    "Policy",
+    "Step",
+    "Threshold",
+]

@@ -1,0 +1,50 @@
+"""What a policy sees of a pass, and what it answers.
+
+Invariant: a policy chooses positions, never tokens: those of one filling are accepted together, so whatever
+it chooses, the canvas can still be filled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True)
+class Step:
+    """A pass of the model over a canvas.
+
+    Attributes:
+        open: the open positions, ascending.
+        confidence: float64 [len(open)], the probability of the token that would be committed, among those
+            that its position allows.
+        entropy: float64 [len(open)], of the position's distribution over these, in nats.
+        margin: float64 [len(open)], between the probabilities of the two likeliest of these.
+        length: positions of the canvas.
+    """
+
+    open: Sequence[int]
+    confidence: NDArray[np.float64]
+    entropy: NDArray[np.float64]
+    margin: NDArray[np.float64]
+    length: int
+
+    def only(self, places: Sequence[int]) -> Step:
+        """The same with these places of `open` alone."""
+        chosen = list(places)
+        return replace(
+            self,
+            open=[self.open[place] for place in chosen],
+            confidence=self.confidence[chosen],
+            entropy=self.entropy[chosen],
+            margin=self.margin[chosen],
+        )
+
+
+class Policy(Protocol):
+    def choose(self, step: Step) -> Sequence[int]:
+        """Positions of `step.open` to commit; where there is none, the surest is."""

@@ -1,0 +1,31 @@
+"""Block by block from left to right, any order within a block.
+
+Law: the first block with an open position is committed by another policy, which sees that block alone.
+Source: semi-autoregressive decoding of LLaDA (Nie et al., 2025); block diffusion (Arriola et al., 2025).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tokenform.decoding.diffusion.policies.base import Policy, Step
+from tokenform.decoding.diffusion.policies.threshold import Threshold
+from tokenform.errors import OptionError
+
+
+class Blocks:
+    """Args:
+    size: positions of a block.
+    within: the policy inside a block.
+    """
+
+    def __init__(self, size: int = 32, within: Policy | None = None) -> None:
+        if size < 1:
+            raise OptionError(f"size={size} is not possible; give a whole number of at least 1.")
+        self.size, self.within = size, Threshold() if within is None else within
+
+    def choose(self, step: Step) -> Sequence[int]:
+        end = (step.open[0] // self.size + 1) * self.size
+        block = step.only([place for place, at in enumerate(step.open) if at < end])
+        chosen = self.within.choose(block)
+        return chosen or [max(zip(block.confidence, block.open, strict=True), key=lambda pair: pair[0])[1]]

@@ -1,0 +1,29 @@
+"""The surest positions first, so many a pass.
+
+Law: the k open positions whose token is likeliest; ties by position.
+Source: MaskGIT (Chang et al., 2022); LLaDA's low-confidence remasking (Nie et al., 2025).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from tokenform.decoding.diffusion.policies.base import Step
+from tokenform.errors import OptionError
+
+
+class Confidence:
+    """Args:
+    count: positions a pass.
+    """
+
+    def __init__(self, count: int = 1) -> None:
+        if count < 1:
+            raise OptionError(f"count={count} is not possible; give a whole number of at least 1.")
+        self.count = count
+
+    def choose(self, step: Step) -> Sequence[int]:
+        order = np.argsort(-step.confidence, kind="stable")
+        return [step.open[place] for place in order[: self.count]]

@@ -1,0 +1,59 @@
+"""A tiny DiffusionGemma of transformers with random weights, under constraints."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import jsonschema
+import pytest
+
+import tokenform as tf
+from tokenform.decoding.diffusion import Confidence, EntropyBound, LeftToRight, Threshold
+
+modeling = pytest.importorskip("transformers.models.diffusion_gemma.modeling_diffusion_gemma")
+SCHEMA = {"type": "object", "properties": {"ok": {"type": "boolean"}}, "required": ["ok"]}
+
+
+@pytest.fixture(scope="module")
+def model() -> Any:
+    import torch
+    from transformers.models.diffusion_gemma.configuration_diffusion_gemma import (
+        DiffusionGemmaConfig,
+        DiffusionGemmaTextConfig,
+    )
+    from transformers.models.gemma4.configuration_gemma4 import Gemma4VisionConfig
+
+    torch.manual_seed(0)
+    text = DiffusionGemmaTextConfig(
+        vocab_size=260,
+        hidden_size=32,
+        intermediate_size=64,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        num_key_value_heads=1,
+        head_dim=16,
+        global_head_dim=16,
+        num_experts=2,
+        top_k_experts=1,
+        moe_intermediate_size=32,
+        layer_types=["sliding_attention", "full_attention"],
+    )
+    vision = Gemma4VisionConfig(
+        hidden_size=32, intermediate_size=64, num_hidden_layers=1, num_attention_heads=2,
+        num_key_value_heads=2, head_dim=16
+    )  # fmt: skip
+    config = DiffusionGemmaConfig(text_config=text, vision_config=vision, canvas_length=24)
+    return modeling.DiffusionGemmaForBlockDiffusion(config).eval()
+
+
+@pytest.mark.parametrize("policy", [EntropyBound(1.0), Confidence(4), Threshold(0.3), LeftToRight(4)])
+@pytest.mark.parametrize("temperature", [0.0, 1.0])
+def test_every_text_is_valid(model: Any, policy: Any, temperature: float) -> None:
+    tokens = [b"<pad>", b"<eos>", b"<bos>", b"<mask>"] + [bytes([b]) for b in range(256)]
+    vocabulary = tf.Vocabulary(tokens, eos=[1], special=[0, 1, 2, 3])
+    writer = tf.DiffusionGenerator(model, vocabulary, policy=policy, temperature=temperature)
+    assert writer.length == 24
+    for result in writer.generate([2, 70, 80], SCHEMA, n=2, seed=1):
+        jsonschema.validate(json.loads(result.text), SCHEMA)
+        assert result.stats.forwards <= 24
