@@ -24,7 +24,7 @@ class DiffusionGenerator(generator.DiffusionGenerator):
     __doc__ = generator.DiffusionGenerator.__doc__
 
     def __init__(self, model: Any, tokenizer: Any, **options: Any) -> None:
-        config = getattr(model, "config", None)
+        config: Any = getattr(model, "config", None)
         if getattr(config, "model_type", None) == "diffusion_gemma":
             options.setdefault("length", config.canvas_length)
             model = DiffusionGemma(model)
