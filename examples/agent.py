@@ -55,7 +55,7 @@ def add(a: int, b: int) -> dict[str, int]:
 
 
 TOOLS: tuple[Callable[..., Any], ...] = (get_population, add)
-QUESTIONS = ("What was the population of Oslo in 2021?", "What is 1284 plus 377?")
+QUESTIONS = ("What was the population of Oslo in 2021?", "Add 1284 and 377.")
 
 
 def answer(question: str, result: str) -> tf.Grammar:

@@ -315,7 +315,8 @@ def deepseek_v32() -> list[Layout]:
         ),
         at("no_mark", "read", block(call("play", f'<{d}parameter name="song">x</{d}parameter>\n')), x),
         at("json_body", "read", block(call("play", '{"song": "x"}\n')), x),
-        at("blank", "must", block(call("ping", "\n  \n")), PING),
+        at("blank", "must", block(call("ping", "\n")), PING),
+        at("blanks_in_lines", "refuse", block(call("ping", "\n  \n")), PING, readable=True),
         at(
             "order",
             "read",

@@ -22,7 +22,7 @@ from tokenform.frontends.tools.members import dump
 from tokenform.frontends.tools.notation import Notation, Pair
 from tokenform.frontends.tools.order import in_order
 from tokenform.frontends.tools.shape import (
-    BLANK,
+    LINE,
     Choice,
     Json,
     Node,
@@ -46,7 +46,7 @@ class Nested(Notation):
     """Elements of one layout; a place is the name of the member, None an item."""
 
     what = "this format's elements"
-    behind = BLANK
+    behind = LINE
 
     def __init__(
         self, rules: dict[str, Node], order: str, layout: Elements, literal: Callable[[str], Node]
@@ -91,7 +91,7 @@ class Nested(Notation):
 
     def _free_elements(self, place: Node | None) -> list[Node]:
         """Lists and objects of anything."""
-        items, pairs = (Repeat(sequence(self.any(p), BLANK), 0, None) for p in (None, _NAME))
+        items, pairs = (Repeat(sequence(self.any(p), LINE), 0, None) for p in (None, _NAME))
         return [self.element(LIST, items, place), self.element(OBJECT, pairs, place)]
 
     def _json(self, schema: Any) -> Node:
@@ -113,16 +113,16 @@ class Nested(Notation):
         return self.element(TEXT, RawString(schema, self.layout.barred), place)
 
     def number(self, schema: dict[str, Any], place: Node | None) -> Node:
-        return self.element(JSON, sequence(BLANK, self._json(schema), BLANK), place)
+        return self.element(JSON, sequence(LINE, self._json(schema), LINE), place)
 
     def array(self, inside: Node, place: Node | None) -> Node:
-        return self.element(LIST, sequence(BLANK, inside), place)
+        return self.element(LIST, sequence(LINE, inside), place)
 
     def mapping(self, pairs: list[Pair], more: Node | None, owner: str, place: Node | None) -> Node:
-        return self.element(OBJECT, sequence(BLANK, self._row(pairs, more, owner)), place)
+        return self.element(OBJECT, sequence(LINE, self._row(pairs, more, owner)), place)
 
     def _row(self, pairs: list[Pair], more: Node | None, owner: str) -> Node:
-        written = [(sequence(value, BLANK), needed) for _, value, needed in pairs]
+        written = [(sequence(value, LINE), needed) for _, value, needed in pairs]
         return in_order(self.order, written, more, Seq(()))
 
     def others(self, declared: list[str], schema: Any, owner: str, root: Mapping[str, Any]) -> Node | None:
@@ -130,7 +130,7 @@ class Nested(Notation):
             return None
         taken = "|".join(map(re.escape, declared))
         name = Regex(rf"(?!(?:{taken})\Z){_NAME.pattern}") if declared else _NAME
-        return sequence(self.value(schema, owner, root, name), BLANK)
+        return sequence(self.value(schema, owner, root, name), LINE)
 
     def free_mapping(self, values: Any, owner: str, root: Mapping[str, Any], place: Node | None) -> Node:
         if self.layout.kinds is not None:

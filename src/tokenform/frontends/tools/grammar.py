@@ -47,7 +47,6 @@ from tokenform.frontends.tools.shape import (
     BLANK,
     LINE,
     SPACE,
-    WITHIN,
     Choice,
     Free,
     Json,
@@ -295,8 +294,8 @@ class Builder:
 
     def _turned(self, part: JsonCall, after: tuple[Part, ...], tool: Tool) -> Node:
         """A call's object with the arguments before the name."""
-        head = sequence(Text("{"), WITHIN, self._key(part.arguments), self.json(tool), Text(","), WITHIN)
-        made: list[Node] = [head, self._key(part.name), Text(dump(tool.name)), WITHIN, Text("}")]
+        head = sequence(Text("{"), LINE, self._key(part.arguments), self.json(tool), Text(","), LINE)
+        made: list[Node] = [head, self._key(part.name), Text(dump(tool.name)), LINE, Text("}")]
         for index, inner in enumerate(after):
             made += [self._gap((part, *after)[index : index + 2]), self._part(inner, tool)]
         return sequence(*made)
@@ -330,8 +329,8 @@ class Builder:
         """A call's object up to the name."""
         number: Node = Seq(())
         if part.id:
-            number = sequence(self._key(part.id), Text('"'), Regex("[0-9]+"), Text('"'), Text(","), WITHIN)
-        return sequence(Text("{"), WITHIN, number, self._key(part.name))
+            number = sequence(self._key(part.id), Text('"'), Regex("[0-9]+"), Text('"'), Text(","), LINE)
+        return sequence(Text("{"), LINE, number, self._key(part.name))
 
     def _key(self, key: str) -> Node:
         return sequence(Text(dump(key)), Text(":"), SPACE)
@@ -349,12 +348,12 @@ class Builder:
         if isinstance(part, JsonArguments):
             return self.json(tool)
         if isinstance(part, JsonCall):
-            comma = sequence(Text(","), WITHIN)
+            comma = sequence(Text(","), LINE)
             last: Node = Seq(())
             if part.last_id:
                 last = optional(sequence(comma, self._key("id"), Text('"'), Regex(part.last_id), Text('"')))
             arguments = sequence(self._key(part.arguments), self.json(tool))
-            return sequence(Text(dump(tool.name)), comma, arguments, last, WITHIN, Text("}"))
+            return sequence(Text(dump(tool.name)), comma, arguments, last, LINE, Text("}"))
         if tool.strings_in and isinstance(part, (PythonArguments, MarkedArguments, Elements, Tagged)):
             if tool.convert is not None:  # its reader judges the strings
                 self.tagged_notes.append(loosened(owner, "contentSchema"))

@@ -20,7 +20,7 @@ from tokenform.errors import ToolError
 from tokenform.frontends.tools.definitions import Tool
 from tokenform.frontends.tools.read_values import fail
 from tokenform.frontends.tools.shape import (
-    BLANK,
+    LINE,
     Free,
     Node,
     Repeat,
@@ -86,7 +86,7 @@ def _call(tool: Tool, arguments: Node) -> Node:
     space = optional(Text(" "))
     kind = optional(choice([sequence(space, Special("<|constrain|>"), Text("json")), Text(" json")]))
     heads = [sequence(space, recipient, space, channel), sequence(channel, Text(" "), recipient)]
-    return sequence(choice(heads), kind, Special("<|message|>"), BLANK, arguments, BLANK)
+    return sequence(choice(heads), kind, Special("<|message|>"), LINE, arguments, LINE)
 
 
 def read(reader: Reader) -> Generator[None, None, None]:

@@ -22,7 +22,8 @@ from tokenform.frontends.tools.members import Case, member_cases
 from tokenform.frontends.tools.notation import Notation, Pair, root_of, texts
 from tokenform.frontends.tools.order import in_order
 from tokenform.frontends.tools.shape import (
-    BLANK,
+    LINE,
+    SPACE,
     Choice,
     Json,
     Node,
@@ -39,7 +40,7 @@ from tokenform.frontends.tools.shape import (
 # A character as itself, or an escape that Python and JSON both give one character for.
 SINGLE = r"'([^'\\\x00-\x1f\x7f]|\\['\"\\nrt])*'"
 DOUBLE = r'"([^"\\\x00-\x1f\x7f]|\\[' + "'" + r'"\\nrt])*"'
-COMMA, COLON = sequence(Text(","), BLANK), sequence(Text(":"), BLANK)
+COMMA, COLON = sequence(Text(","), LINE), sequence(Text(":"), SPACE)
 _STRING = Choice((Regex(SINGLE), Regex(DOUBLE)))
 _ANY = "python_value"
 _SPELLED: dict[str, str | int | None] = {"\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"}

@@ -54,13 +54,11 @@ class Regex:
     pattern: str
 
 
-# Where a template writes whitespace, models write less or more of it: nothing, some spaces, or a few line
-# feeds and an indentation.  It is bounded, so that no model can go on with it for ever.
-BLANK = Regex(r"[ \t]{0,4}(?:\r?\n[ \t]{0,24}){0,3}")
-# Within a call there are no blank lines; in an object around a call whitespace is as in other JSON: after a
-# bracket and a comma, before the closing bracket; after a colon.
-LINE = Regex(r"[ \t]{0,4}(?:\r?\n[ \t]{0,24})?")
-WITHIN = Regex(r" ?|\r?\n[ \t]{0,24}")
+# Where a template writes whitespace, models write less or more of it: nothing, one space, or line feeds and
+# an indentation.  A model that is refused what it wants runs on in whitespace where it can, so what nobody
+# writes is not there: a second space, a space at a line's end, a blank line within a call.
+BLANK = Regex(r" ?|(?:\r?\n){1,3}[ \t]{0,24}")
+LINE = Regex(r" ?|\r?\n[ \t]{0,24}")
 SPACE = Regex(r" ?")
 
 

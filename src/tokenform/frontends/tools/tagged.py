@@ -25,7 +25,7 @@ from tokenform.frontends.tools.layout import Tagged
 from tokenform.frontends.tools.members import Case, member_cases, of_kind, without_strings
 from tokenform.frontends.tools.order import in_order
 from tokenform.frontends.tools.shape import (
-    BLANK,
+    LINE,
     Json,
     Node,
     RawString,
@@ -92,12 +92,12 @@ def tagged_arguments(
         for member in case.members:
             _check_key(layout, member.key, owner)
             options = value(member.schema, f"{owner}, argument {member.key!r}")
-            written.append((sequence(Text(member.key), options, BLANK), member.required))
+            written.append((sequence(Text(member.key), options, LINE), member.required))
         more: Node | None = None
         if case.others is not False:
             keys = "|".join(map(re.escape, case.names))
             key = Regex((rf"(?!(?:{keys})\Z)" if keys else "") + _KEY)
-            more = sequence(key, value(case.others, f"{owner}, arguments that are not declared"), BLANK)
+            more = sequence(key, value(case.others, f"{owner}, arguments that are not declared"), LINE)
         return in_order(order, written, more, Seq(()), literal(layout.before))
 
     return choice([row(case) for case in member_cases(schema, owner, strict, loosen)])
@@ -179,7 +179,7 @@ def tagged_value(
             options += _typed(layout, schema, kinds, literal, without)
         else:
             middle = literal((layout.json_middle or layout.middle).rstrip("\n"))
-            options.append(sequence(middle, BLANK, value, BLANK, close))
+            options.append(sequence(middle, LINE, value, LINE, close))
     if not options:
         raise ToolError(
             f"{owner}: no value of it can be written in this format; choose a format that writes JSON"
@@ -199,7 +199,7 @@ def _typed(
     for kind in sorted(kinds - {"string"} - ({"integer"} if "number" in kinds else frozenset())):
         value = Json(of_kind(schema, kind), without)
         middle = literal(layout.typed_middle(kind))
-        found.append(sequence(middle, BLANK, value, BLANK, literal(layout.close)))
+        found.append(sequence(middle, LINE, value, LINE, literal(layout.close)))
     return found
 
 
