@@ -27,11 +27,10 @@ from tokenform.errors import BudgetTooSmall, OptionError, TokenformError
 from tokenform.frontends import Condition, any_text
 from tokenform.frontends.tools import Marks, find_marks, marks_of_format, thought
 from tokenform.frontends.tools.templates import variables
-from tokenform.frontends.tools.thoughts import opening
+from tokenform.frontends.tools.thoughts import TAIL, opening
 
 SHARE = 3 / 4
 """Of the tokens that a text may have, how many its thought takes at most where nobody says."""
-_TAIL = 48  # tokens at the end of a prompt that tell where it has left the thought
 _SWITCHES = ("enable_thinking", "thinking", "enable_reasoning", "think")
 _EFFORTS = ("reasoning_effort", "thinking_effort")
 _ASKED = "x"
@@ -166,7 +165,7 @@ class Thoughts:
         marks = self._marks(thinking)
         if marks is None or not thinking.share:
             return ids, None
-        tail = self._text(ids[-_TAIL:])
+        tail = self._text(ids[-TAIL:])
         place = marks.place(tail)
         if place == "closed":
             if thinking.asked:

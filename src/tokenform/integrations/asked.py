@@ -17,13 +17,15 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any, TypeVar
 
 from tokenform.engine import Grammar, TokenAutomaton, Vocabulary
 from tokenform.errors import BudgetTooSmall, EngineError, TokenformError
 from tokenform.frontends.grammar_text import grammar_of_text, spelling_of
 from tokenform.frontends.structural_tag import structural_tag
+from tokenform.frontends.tools import find_marks
+from tokenform.frontends.tools.thoughts import TAIL, after_thought
 
 KEPT = 512
 ENDINGS = 16
@@ -49,11 +51,18 @@ class Asked:
     ) -> None:
         self.vocabulary = Vocabulary.from_tokenizer(tokenizer, size=size, eos=eos)
         self._ahead = ahead
+        self._marks = find_marks(tokenizer)
         self._grammars = _Kept(KEPT)
         self._vocabularies = _Kept(ENDINGS)
 
     def automaton(
-        self, kind: str, text: str, *, stop_token_ids: Iterable[int] | None = None, **options: Any
+        self,
+        kind: str,
+        text: str,
+        *,
+        stop_token_ids: Iterable[int] | None = None,
+        prompt: Sequence[int] | None = None,
+        **options: Any,
     ) -> TokenAutomaton:
         """The automaton of a constraint.
 
@@ -61,12 +70,17 @@ class Asked:
             kind: "json", "json_object", "regex", "choice", "grammar" or "structural_tag".
             text: the constraint as the request's text; of a choice the JSON list.
             stop_token_ids: every id that may end this text; None or none: the model's own.
+            prompt: ids of the prompt; where it has left a thought open, the constraint begins after it.
+                None: the host tells thoughts apart.
             options: those of `json_schema`, for "json" and "json_object".
         Raises:
             TokenformError: what is wrong with it, and where; `EngineError` for a fault of the engine.
         """
         try:
-            automaton = self.grammar(kind, text, **options).for_writing.compile(self.ending(stop_token_ids))
+            grammar = self.grammar(kind, text, **options).for_writing
+            if prompt is not None and kind != "structural_tag":  # whose tags say where thoughts are
+                grammar = after_thought(self._marks, text_of(self.vocabulary, prompt[-TAIL:]), grammar)
+            automaton = grammar.compile(self.ending(stop_token_ids))
             self._prepare(automaton)
             return automaton
         except TokenformError:
@@ -114,6 +128,12 @@ class Asked:
         own = self.vocabulary
         special = {*own.special, *own.eos, *ends}  # an id that ends other texts is no text here either
         return Vocabulary(own.tokens, list(ends), sorted(special))
+
+
+def text_of(vocabulary: Vocabulary, ids: Iterable[int]) -> str:
+    """The text of ids; those beyond the vocabulary have none."""
+    known = (one for one in ids if 0 <= one < vocabulary.size)
+    return b"".join(vocabulary.token(one) for one in known).decode("utf-8", "replace")
 
 
 def is_fault(error: BaseException) -> bool:

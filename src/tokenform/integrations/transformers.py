@@ -26,6 +26,9 @@ from tokenform.engine import State, TokenAutomaton, Vocabulary
 from tokenform.engine.packed import mask_of
 from tokenform.errors import ModelError, OptionError, SamplingError, extras, warn_outside
 from tokenform.frontends import to_grammar
+from tokenform.frontends.tools import find_marks
+from tokenform.frontends.tools.thoughts import TAIL, after_thought
+from tokenform.integrations.asked import text_of
 
 with extras():
     import torch
@@ -74,7 +77,9 @@ class GrammarLogitsProcessor(LogitsProcessor):  # type: ignore[misc]
 
     Args:
         grammar: a grammar, schema or type; or a list with one for each prompt of the batch.
-        tokenizer: the model's tokenizer, or a `Vocabulary` as wide as its logits.
+        tokenizer: the model's tokenizer, or a `Vocabulary` as wide as its logits.  By the tokenizer's chat
+            template a thought is known that a prompt has left open: the grammar begins after it.  A grammar
+            of `tools` is told of it by its `prompt=`.
         model: gives the width of the logits and the ids that end texts; needed beside a tokenizer whose
             vocabulary is narrower than the logits.  Without it, the ids are the tokenizer's and those of the
             configuration files beside it; where there are none, a warning says so.
@@ -94,7 +99,9 @@ class GrammarLogitsProcessor(LogitsProcessor):  # type: ignore[misc]
         several = list(grammar) if isinstance(grammar, list | tuple) else [grammar]
         if not several:
             raise OptionError("no grammar is given; pass one, or one for each prompt.")
-        self._automata = [to_grammar(one).for_writing.compile(self.vocabulary) for one in several]
+        self._marks = None if isinstance(tokenizer, Vocabulary) else find_marks(tokenizer)
+        self._grammars = [to_grammar(one).for_writing for one in several]
+        self._automata = [one.compile(self.vocabulary) for one in self._grammars]
         self._max_tokens = max_tokens
         for automaton in self._automata if max_tokens is not None else ():
             check_room(automaton, max_tokens or 0)
@@ -121,6 +128,7 @@ class GrammarLogitsProcessor(LogitsProcessor):  # type: ignore[misc]
             )
         if not self._go_on(input_ids, share):
             self._prompt = input_ids.shape[1]
+            self._begin(input_ids[:, -TAIL:].tolist(), share)
             self._states = [[self._automata[place // share].start] for place in range(len(input_ids))]
         self._ids = input_ids.clone()
         written = input_ids.shape[1] - self._prompt
@@ -136,6 +144,24 @@ class GrammarLogitsProcessor(LogitsProcessor):  # type: ignore[misc]
                     "one of them, or say in the grammar what it is to keep to."
                 )
         return kept
+
+    def _begin(self, tails: list[list[int]], share: int) -> None:
+        """The automata of these prompts, given their last tokens."""
+        if self._marks is None:
+            return
+        made = []
+        for which, grammar in enumerate(self._grammars):
+            rows = [text_of(self.vocabulary, tail) for tail in tails[which * share : (which + 1) * share]]
+            after = {after_thought(self._marks, tail, grammar): None for tail in rows}
+            if len(after) > 1:
+                raise OptionError(
+                    "some prompts of one grammar have left a thought open, others have not; give a list with "
+                    "one grammar for each prompt."
+                )
+            made.append(next(iter(after)).compile(self.vocabulary))
+        for automaton in made if self._max_tokens is not None and made != self._automata else ():
+            check_room(automaton, self._max_tokens or 0)
+        self._automata = made
 
     def _table_on(self, device: torch.device, rows: int) -> MaskTable:
         if self._table is None or self._table.device != device or self._table.capacity < rows:

@@ -40,6 +40,8 @@ _FINAL = "<|start|>assistant<|channel|>final<|message|>"
 _BEGUN = "<|start|>assistant"
 # What may be one special token; whether it is one, the vocabulary says.
 TOKEN = re.compile(r"<\|[^<>|\s]*\|?>|<[^<>|\s]+\|>|</?[\w:.-]+>|\[/?[A-Z][A-Z_]*\]")
+TAIL = 48
+"""Tokens at the end of a prompt that tell where it has left the thought."""
 _SAID, _THOUGHT = "Zq said", "Zq thought"
 
 
@@ -190,6 +192,18 @@ def thought(marks: Any, *, opened: bool = False) -> Grammar:
     opening = [] if opened else nodes(known.opener)
     root = sequence(*opening, free, *closing, Text(known.ending))
     return _grammar(root, f"thought({known.opener.strip()})")
+
+
+@lru_cache(maxsize=256)
+def after_thought(marks: Marks | None, tail: str, grammar: Grammar) -> Grammar:
+    """A grammar that begins after the thought, where the end of a rendered prompt has left one open.
+
+    A turn of tools is left as it is: `tools(…, prompt=…)` has the thought in it.
+    """
+    if marks is None or grammar.tools or marks.place(tail) != "open":
+        return grammar
+    before = thought(marks, opened=True)
+    return (before + opening(marks.answer) if marks.answer else before) + grammar
 
 
 @lru_cache(maxsize=64)

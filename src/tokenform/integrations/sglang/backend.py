@@ -11,6 +11,7 @@ Source: sglang/srt/constrained/base_grammar_backend.py of 0.5.23.
 
 from __future__ import annotations
 
+import functools
 import logging
 import weakref
 from collections import OrderedDict
@@ -44,14 +45,24 @@ class Grammar(BaseGrammarObject):  # type: ignore[misc]
     Args:
         automaton: its constraint.
         kind: what was asked for, for SGLang's figures.
+        after: the automaton of the same after a prompt.
     """
 
-    def __init__(self, automaton: TokenAutomaton, kind: str) -> None:
+    def __init__(self, automaton: TokenAutomaton, kind: str, after: Callable[..., TokenAutomaton]) -> None:
         super().__init__()
         self._automaton = automaton
         self._kind = kind
+        self._after = after
         self.text = Text(automaton)
         self.grammar_stats = GrammarStats(dispatch_type=kind)
+
+    def begin(self, prompt: Sequence[int]) -> None:
+        """Before the first token, where SGLang does not tell thoughts apart: the constraint begins after the
+        thought that the prompt has left open.
+        """
+        automaton = self._after(prompt=prompt)
+        if automaton is not self._automaton:
+            self._automaton, self.text = automaton, Text(automaton)
 
     def limit(self, left: Callable[[], int]) -> None:
         """Before the first token: the text has at most so many, its end-of-text token included; `left` is
@@ -79,7 +90,7 @@ class Grammar(BaseGrammarObject):  # type: ignore[misc]
 
     def copy(self) -> Grammar:
         """The same constraint for another request, before its first token."""
-        return Grammar(self._automaton, self._kind)
+        return Grammar(self._automaton, self._kind, self._after)
 
     def allocate_vocab_mask(self, vocab_size: int, batch_size: int, device: Any) -> torch.Tensor:
         """Open rows: int32 [batch_size, ceil(V / 32)] on the CPU."""
@@ -204,7 +215,8 @@ class Backend(BaseGrammarBackend):  # type: ignore[misc]
 
     def _grammar(self, kind: str, text: str, **options: Any) -> BaseGrammarObject:
         try:
-            return Grammar(self.asked.automaton(kind, text, **options), kind)
+            after = functools.partial(self.asked.automaton, kind, text, **options)
+            return Grammar(after(), kind, after)
         except TokenformError as error:
             logger.info("a %s was refused: %s", kind, error)
             return InvalidGrammarObject(told(error))
@@ -238,7 +250,11 @@ def limit(request: Any) -> None:
     """
     outer, most = request.grammar, request.sampling_params.max_new_tokens
     inner = getattr(outer, "grammar", outer)  # a model that thinks first has a wrapper around it
-    if not isinstance(inner, Grammar) or most is None:
+    if not isinstance(inner, Grammar):
+        return
+    if inner is outer:
+        inner.begin(request.origin_input_ids)
+    if most is None:
         return
     if inner is outer:
         try:

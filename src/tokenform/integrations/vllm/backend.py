@@ -98,17 +98,26 @@ class Backend(StructuredOutputBackend):  # type: ignore[misc]
         grammar_spec: str,
         stop_token_ids: set[int] | None,
         left: Callable[[], int],
+        prompt: Sequence[int] | None = None,
         **options: Any,
     ) -> Grammar:
-        """The same for a text that ends within the tokens that are left when it begins."""
-        automaton = self._automaton(request_type, grammar_spec, stop_token_ids, **options)
+        """The same for a text that ends within the tokens that are left when it begins.
+
+        prompt: of a request whose thoughts vLLM does not tell apart, see `Asked.automaton`.
+        """
+        automaton = self._automaton(request_type, grammar_spec, stop_token_ids, prompt, **options)
         return Grammar(automaton, self, left)
 
     def _automaton(
-        self, kind: StructuredOutputOptions, text: str, stops: set[int] | None, **options: Any
+        self,
+        kind: StructuredOutputOptions,
+        text: str,
+        stops: set[int] | None,
+        prompt: Sequence[int] | None = None,
+        **options: Any,
     ) -> TokenAutomaton:
         chosen = {**self.options, **options} if kind.name in WITH_DOCUMENTS else {}
-        return self.asked.automaton(kind.name.lower(), text, stop_token_ids=stops, **chosen)
+        return self.asked.automaton(kind.name.lower(), text, stop_token_ids=stops, prompt=prompt, **chosen)
 
     def allocate_token_bitmask(self, max_num_seqs: int) -> torch.Tensor:
         """Rows of open masks: int32 [max_num_seqs, ceil(V / 32)], pinned where there is a GPU."""

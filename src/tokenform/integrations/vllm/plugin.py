@@ -161,8 +161,10 @@ def _created(original: Callable[..., Any]) -> Callable[..., Any]:
         kind, text = request.structured_output_request.structured_output_key
         params = request.sampling_params
         left = _tokens_left(self, request)
+        # without a reasoning parser the thought that the prompt has opened is the text's
+        prompt = request.prompt_token_ids if self.reasoner_cls is None else None
         grammar = self.backend.grammar_within(
-            kind, text, params.all_stop_token_ids, left, **json_options(params.structured_outputs)
+            kind, text, params.all_stop_token_ids, left, prompt, **json_options(params.structured_outputs)
         )
         if not _thinks(self):
             grammar.check(left())  # the prompt may leave less of the context than max_tokens
