@@ -2,7 +2,7 @@
 
     python docs/playground.py docs/_build/html/playground
 
-Needs the module that `make wasm` builds; without it nothing is written, and a line says so.  Grammars in
+Needs the module that `make wasm` builds; without it a page is written that says so.  Grammars in
 Lark's language and tools are read by Python, so the examples' come along as bytes.
 """
 
@@ -56,9 +56,17 @@ def _write(path: Path, value: object) -> None:
     path.write_text(json.dumps(value, ensure_ascii=False), encoding="utf-8")
 
 
+ABSENT = """<!doctype html><html lang="en"><meta charset="utf-8"><title>tokenform playground</title>
+<p>These pages were built without the playground: <code>make wasm</code> before <code>make docs</code> makes it.
+<a href="../guides/playground.html">What it is</a>.</p>
+"""
+
 if __name__ == "__main__":
     built = module()
     if built is None:
+        out = Path(sys.argv[1])
+        out.mkdir(parents=True, exist_ok=True)
+        (out / "index.html").write_text(ABSENT, encoding="utf-8")  # what links here finds why there is none
         print("no playground: tokenform.wasm is not built (make wasm)")
     else:
         write(Path(sys.argv[1]), built)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
@@ -18,9 +19,14 @@ from tokenform.cli import app
 SRC = Path(__file__).parents[2] / "src"
 
 
-def test_the_command_serves_and_ends():
+def test_the_command_serves_and_ends(tmp_path):
     environment = os.environ | {"PYTHONPATH": str(SRC), "TOKENFORM_API_KEYS": "secret-7"}
+    file, template = tmp_path / "keys", tmp_path / "template.jinja"
+    file.write_text("team secret-8\n")
+    template.write_text("{% for one in messages %}{{ one.content }}{% endfor %}")
     command = [sys.executable, "-m", "tokenform", "serve", "--port", "0", "--name", "small"]
+    command += ["--api-key-file", str(file), "--chat-template", str(template), "--log-format", "json"]
+    command += ["--playground"]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment) as process:
         assert process.stderr is not None
         said = []
@@ -37,14 +43,44 @@ def test_the_command_serves_and_ends():
             answer = httpx.post(found[1] + "/v1/completions", json=body, headers=headers, timeout=60)
             assert re.fullmatch("[xy]{3}", answer.json()["choices"][0]["text"])
             assert httpx.post(found[1] + "/v1/completions", json=body).status_code == 401
+            for secret, wanted in (("secret-8", 200), ("secret-9", 401)):
+                assert models(found[1], secret) == wanted
+            before = file.stat()
+            file.write_text("team secret-9\n")  # as long as it was, and with its date: the signal alone tells
+            os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
+            assert models(found[1], "secret-9") == 401
+            process.send_signal(signal.SIGHUP)
+            for secret, wanted in (("secret-9", 200), ("secret-8", 401), ("secret-7", 200)):
+                assert models(found[1], secret) == wanted
+            messages = {"messages": [{"role": "user", "content": "abc"}], "max_tokens": 1}
+            answer = httpx.post(found[1] + "/v1/chat/completions", json=messages, headers=headers, timeout=60)
+            assert answer.json()["usage"]["prompt_tokens"] <= 3  # the template of the file: three characters
         finally:
             process.send_signal(signal.SIGINT)
         said += process.stderr.readlines()
         assert process.wait(60) in (0, -signal.SIGINT)
-    assert "secret-7" not in "".join(said) and "Finished server process" in "".join(said)
+    assert "secret-" not in "".join(said) and "Finished server process" in "".join(said)
+    last = next(number for number, line in enumerate(said) if "Finished server process" in line)
+    lines = [json.loads(line) for line in said[: last + 1]]  # another library may write at the process's end
+    messages = [line["message"] for line in lines if "message" in line]
+    assert any("model small" in one and "float32" in one for one in messages)
+    assert f"playground: {found[1]}/" in messages
+    asked = [line for line in lines if "request" in line]
+    assert [line["status"] for line in asked].count(401) == 4 and asked[0]["endpoint"] == "completions"
 
 
-def test_what_it_can_not_serve_is_said():
+def models(url, secret):
+    return httpx.get(url + "/v1/models", headers={"x-api-key": secret}).status_code
+
+
+def test_what_it_can_not_serve_is_said(tmp_path):
     wrong = CliRunner().invoke(app, ["serve", "./no/such/model"])
     assert wrong.exit_code == 2 and "there is no model" in wrong.output
     assert CliRunner().invoke(app, ["serve", "--port", "99999"]).exit_code == 2
+    for option in ("--api-key-file", "--chat-template"):
+        absent = CliRunner().invoke(app, ["serve", option, "./no/such/file"])
+        assert absent.exit_code == 2 and "can't be read" in absent.output
+    template = tmp_path / "template.jinja"
+    template.write_text("{{ no_such_thing.at.all }}")
+    broken = CliRunner().invoke(app, ["serve", "--chat-template", str(template)])
+    assert broken.exit_code == 2 and "chat template" in broken.output

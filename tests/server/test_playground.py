@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
 import re
+import shlex
+import shutil
+import subprocess
 import threading
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import jsonschema
 import numpy as np
@@ -20,7 +26,7 @@ pytest.importorskip("httpx", reason='pip install "tokenform[serve]"')
 from starlette.applications import Starlette  # noqa: E402
 from starlette.testclient import TestClient  # noqa: E402
 
-from tokenform.server import Engine  # noqa: E402
+from tokenform.server import Engine, create_app  # noqa: E402
 from tokenform.server.playground import asked, endpoints, routes, running, writing  # noqa: E402
 
 PAGE = Path(endpoints.__file__).parent / "page"
@@ -199,6 +205,75 @@ def test_samplers_draw_accepted_texts(client: TestClient, sampler: str) -> None:
     assert all(re.fullmatch(example["source"], draw["text"]) for draw in draws)
     assert sum(draw["weight"] for draw in draws) == pytest.approx(1)
     assert done["exact"] is (sampler == "cars")
+
+
+def copied(state: dict[str, Any], engine: dict[str, Any], tmp_path: Path) -> dict[str, str]:
+    """What the page's last tab shows of a state, by its own script."""
+    for name in ("copy.js", "dom.js", "state.js"):
+        (tmp_path / name).write_bytes((PAGE / name).read_bytes())
+    (tmp_path / "package.json").write_text('{"type": "module"}')
+    asking = json.dumps([state, "http://127.0.0.1:8000", engine])
+    script = f"import {{ copies }} from './copy.js'; console.log(JSON.stringify(copies(...{asking})))"
+    command = ["node", "--input-type=module", "-e", script]
+    written: dict[str, str] = json.loads(subprocess.check_output(command, cwd=tmp_path, timeout=60))
+    return written
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="node is not installed")
+@pytest.mark.parametrize("messages", [False, True])
+def test_what_is_copied_runs(messages: bool, generator: tf.Generator, tmp_path: Path) -> None:
+    engine = Engine(generator, name="parcels")
+    server = create_app(engine, keys=["k"], playground=True)
+    with TestClient(server, base_url="http://127.0.0.1:8000") as app:
+        told = app.get("/playground/config.json").json()
+        assert told["served"] == "parcels" and told["keys"] is True
+        prompt = json.dumps([{"role": "user", "content": "It's paid."}]) if messages else "It's paid."
+        state = {
+            "kind": "regex",
+            "source": "[a-c']{3}",
+            "options": {},
+            "prompt": prompt,
+            "messages": messages,
+        }
+        texts = copied(state, told, tmp_path)
+        words = shlex.split(texts["curl, for tokenform serve"])
+        headers = dict(words[i + 1].split(": ") for i, word in enumerate(words) if word == "-H")
+        assert headers.pop("Authorization") == "Bearer $TOKENFORM_API_KEY"
+        body, path = json.loads(words[words.index("-d") + 1]), urlsplit(words[1]).path
+        assert app.post(path, json=body).status_code == 401
+        answer = app.post(path, json=body, headers={"Authorization": "Bearer k"})
+        assert answer.status_code == 200, answer.text
+        assert re.fullmatch("[a-c']{3}", answer.json()["choices"][0]["message"]["content"])
+    with contextlib.redirect_stdout(io.StringIO()) as said:
+        exec(texts["Python"], {})
+    assert re.fullmatch("[a-c']{3}", said.getvalue().strip())
+
+
+def test_messages_are_a_prompt_and_what_the_model_reads_is_told(
+    client: TestClient, generator: tf.Generator
+) -> None:
+    chat = [{"role": "system", "content": "Be short."}, {"role": "user", "content": "Ada is 36."}]
+    asking = body("regex", "[ab]+", "a", prompt=json.dumps(chat), messages=True)
+    reads = client.post("/playground/api/next", json=asking).json()["reads"]
+    ids = generator.prompt_ids(chat, tf.regex("[ab]+"))
+    assert reads["tokens"] == len(ids) and "Be short." in reads["text"] and "Ada is 36." in reads["text"]
+    assert generator.prompt_ids(json.dumps(chat), tf.regex("[ab]+")) != ids
+    for wrong in ("[", '{"a": 1}', '[{"role": "king", "content": "a"}]', "[3]"):
+        answer = client.post("/playground/api/next", json={**asking, "prompt": wrong})
+        assert answer.status_code == 400 and answer.json()["error"]["message"], wrong
+        alone = client.post("/playground/api/inspect", json={**asking, "prompt": wrong})
+        assert alone.status_code == 200, "the constraint is right"
+
+
+def test_the_comparison_says_what_draws_are_worth(client: TestClient) -> None:
+    small = next(one for one in EXAMPLES if one["name"] == "A small language")
+    told = {
+        one.get("name", one["type"]): one for one in events(client, "compare", of(small, draws=60, seed=1))
+    }
+    exact = told["exact"]
+    cars, awrs = told["cars"], told["awrs"]
+    assert cars["ess"] == pytest.approx(60) and cars["noise"] == pytest.approx(exact["noise"])
+    assert 1 <= awrs["ess"] <= 60 and awrs["noise"] >= exact["noise"] and "ess" not in told["local"]
 
 
 def test_the_comparison_has_the_exact_distribution(client: TestClient) -> None:

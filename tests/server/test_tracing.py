@@ -39,10 +39,12 @@ class Spans:
 def test_a_request_is_a_span(client, monkeypatch: pytest.MonkeyPatch) -> None:
     spans = Spans()
     monkeypatch.setattr(tracing, "trace", spans)
-    assert client.post(CHAT, json=BODY).status_code == 200
+    answer = client.post(CHAT, json=BODY)
+    assert answer.status_code == 200
     assert client.post("/v1/completions", json={"prompt": "a", "guided_regex": "("}).status_code == 400
     status = "http.response.status_code"
-    assert spans.ended == [("chat", {status: 200}), ("completions", {status: 400})]
+    assert [(name, told[status]) for name, told in spans.ended] == [("chat", 200), ("completions", 400)]
+    assert answer.headers["x-request-id"] == spans.ended[0][1]["tokenform.request"]
 
 
 def test_without_it_requests_are_served_alike(client, monkeypatch: pytest.MonkeyPatch) -> None:

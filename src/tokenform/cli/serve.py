@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import logging
 import os
-from typing import Annotated
+import signal
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from tokenform import __version__
 from tokenform.cli.reporting import reported
-from tokenform.errors import OptionError, extras
+from tokenform.errors import OptionError, TokenformError, extras
+
+if TYPE_CHECKING:
+    from tokenform.server import Engine, Key
+    from tokenform.server.keys import KeyFile
+
+logger = logging.getLogger("tokenform.server")
 
 
 def serve(
@@ -23,7 +33,20 @@ def serve(
         list[str] | None,
         typer.Option(help="A key that may ask; repeat it.  Or TOKENFORM_API_KEYS, with commas between them."),
     ] = None,
+    api_key_file: Annotated[
+        Path | None,
+        typer.Option(help="Lines of a name and a key; read again when it changes, and at SIGHUP."),
+    ] = None,
     name: Annotated[str | None, typer.Option(help="What clients call the model.")] = None,
+    device: Annotated[
+        str | None, typer.Option(help="cpu, cuda, cuda:1, ...; default: the GPU, if any.")
+    ] = None,
+    dtype: Annotated[
+        str | None, typer.Option(help="Of the weights: float32, bfloat16, ...; default: the file's.")
+    ] = None,
+    chat_template: Annotated[
+        Path | None, typer.Option(help="A file with a chat template (Jinja), in place of the model's own.")
+    ] = None,
     tool_format: Annotated[
         str | None,
         typer.Option(
@@ -41,30 +64,89 @@ def serve(
     allowed_host: Annotated[
         list[str] | None, typer.Option(help="A name that a server without keys answers to; repeat it.")
     ] = None,
+    playground: Annotated[
+        bool | None, typer.Option(help="Serve the page; default: where no key is asked for.")
+    ] = None,
     log_level: Annotated[str, typer.Option(help="debug, info, warning or error.")] = "info",
+    log_format: Annotated[str, typer.Option(help="text, or json: an object a line.")] = "text",
 ) -> None:
     """Serve a model: /v1/chat/completions, /v1/responses, /v1/messages, /v1/completions."""
     with reported():
         with extras():
             import uvicorn
 
-            from tokenform.server import Engine, Key, create_app
-        if log_level not in ("debug", "info", "warning", "error"):
-            raise OptionError(f"log_level={log_level!r} is not known; choose debug, info, warning or error.")
+            from tokenform.server import Engine, create_app
+            from tokenform.server.logs import write_logs
+        for option, value, known in (
+            ("log_level", log_level, ("debug", "info", "warning", "error")),
+            ("log_format", log_format, ("text", "json")),
+        ):
+            if value not in known:
+                raise OptionError(f"{option}={value!r} is not known; choose {', '.join(known)}.")
         if not 0 <= port <= 65535:
             raise OptionError(f"port={port} is none; ports are from 0 to 65535.")
-        secrets = [one.strip() for one in os.environ.get("TOKENFORM_API_KEYS", "").split(",")]
-        given = [one for one in [*(api_key or ()), *secrets] if one]
-        keys = [
-            Key(secret, f"key-{number}", concurrent=concurrent, tokens=max_tokens)
-            for number, secret in enumerate(given)
-        ] or [Key(concurrent=concurrent, tokens=max_tokens)]
-        engine = Engine(model, name=name, tool_format=tool_format, batch_size=batch_size, waiting=waiting)
-        app = create_app(
-            engine, keys=keys, timeout=timeout, origins=origin or (), hosts=[host, *(allowed_host or ())]
+        keys, file = _keys(api_key or (), api_key_file, {"concurrent": concurrent, "tokens": max_tokens})
+        options = {"device": device, "dtype": dtype, "chat_template": _read(chat_template)}
+        given: dict[str, Any] = {option: value for option, value in options.items() if value is not None}
+        engine = Engine(
+            model, name=name, tool_format=tool_format, batch_size=batch_size, waiting=waiting, **given
         )
+        hosts = [host, *(allowed_host or ())]
+        more: dict[str, Any] = {"playground": playground, "key_file": file, "hosts": hosts}
+        app = create_app(engine, keys=keys, timeout=timeout, origins=origin or (), **more)
     gc.collect()  # what is there by now stays: collections between the tokens need not look through it again,
     gc.freeze()  # which took a quarter of a second each
-    logging.basicConfig(format="%(levelname)s %(name)s %(message)s")
-    logging.getLogger("tokenform").setLevel(log_level.upper())
-    uvicorn.run(app, host=host, port=port, log_level=log_level, timeout_graceful_shutdown=30)
+    write_logs(log_format, log_level)
+    if file is not None and hasattr(signal, "SIGHUP"):
+        signal.signal(signal.SIGHUP, lambda *_: file.forget())
+    # no lines of uvicorn for requests: each has one of its own
+    told: dict[str, Any] = {"log_config": None, "log_level": log_level, "access_log": False}
+    config = uvicorn.Config(app, host=host, port=port, timeout_graceful_shutdown=30, **told)
+    listening = config.bind_socket()
+    _banner(engine, f"http://{_shown(host)}:{listening.getsockname()[1]}", app)
+    server = uvicorn.Server(config)
+    with contextlib.suppress(KeyboardInterrupt):  # a signal to end, which was heeded
+        server.run(sockets=[listening])
+    if not server.started:
+        raise typer.Exit(3)
+
+
+def _keys(given: Any, path: Path | None, limits: dict[str, Any]) -> tuple[list[Key], KeyFile | None]:
+    """The callers: those of the command and the environment, and those of the file."""
+    from tokenform.server import Key
+    from tokenform.server.keys import KeyFile
+
+    environment = [one.strip() for one in os.environ.get("TOKENFORM_API_KEYS", "").split(",")]
+    secrets = [one for one in [*given, *environment] if one]
+    keys = [Key(secret, f"key-{number}", **limits) for number, secret in enumerate(secrets)]
+    if path is not None:
+        return keys, KeyFile(path, lambda secret, name: Key(secret, name, **limits))
+    return keys or [Key(**limits)], None
+
+
+def _read(path: Path | None) -> str | None:
+    if path is None:
+        return None
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise OptionError(f"the chat template {path} can't be read: {error}.") from None
+
+
+def _shown(host: str) -> str:
+    return f"[{host}]" if ":" in host else host
+
+
+def _banner(engine: Engine, url: str, app: Any) -> None:
+    """What is served, and where."""
+    generator, guard = engine.generator, app.state.server.guard
+    placed = [str(getattr(generator.model, name, "")).removeprefix("torch.") for name in ("device", "dtype")]
+    size = f"{generator.vocabulary.size:,} tokens"
+    logger.info(
+        "tokenform %s, model %s: %s", __version__, engine.name, ", ".join([size, *filter(None, placed)])
+    )
+    calls = "not known (--tool-format)" if isinstance(engine.format, TokenformError) else engine.format.name
+    logger.info("calls of tools: %s; keys: %s", calls, "none, anybody may ask" if guard.open else guard.count)
+    logger.info("API: %s/v1; also /docs, /health, /metrics, /version", url)
+    if any(getattr(route, "path", "") == "/playground" for route in app.routes):
+        logger.info("playground: %s/", url)

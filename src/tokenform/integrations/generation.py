@@ -32,7 +32,7 @@ with extras():
     from tokenform.decoding.prompts import Prompt
     from tokenform.decoding.results import Result, T
     from tokenform.decoding.writing import Function, Many
-    from tokenform.integrations.models import open_model
+    from tokenform.integrations.models import open_model, with_template
 
 _PLACING = ("device", "dtype", "device_map", "trust_remote_code", "gguf_file")
 
@@ -46,6 +46,7 @@ class Generator(generator.Generator):
         tokenizer: the tokenizer of a model object, or a `Vocabulary` where prompts are token ids.
         device, dtype, device_map, trust_remote_code, gguf_file: of a model by path or name; see
             `models.open_model`.
+        chat_template: Jinja text that writes chat messages, in place of the tokenizer's own.
         **options: those of `tokenform.decoding.Generator` (sampler, temperature, drafter, transforms,
             mixture, companion, penalties, batch_size, prompt_cache, compile); the companion may be a path or
             hub name too.
@@ -53,11 +54,15 @@ class Generator(generator.Generator):
         ModelError, VocabularyError: the model or its tokenizer can't be used.
     """
 
-    def __init__(self, model: Any = None, tokenizer: Any = None, **options: Any) -> None:
+    def __init__(
+        self, model: Any = None, tokenizer: Any = None, *, chat_template: str | None = None, **options: Any
+    ) -> None:
         if isinstance(model, generator.Generator):
             raise OptionError("this is a Generator already; call its generate, sample or stream.")
         placed = {name: options.pop(name) for name in _PLACING if name in options}
         opened = open_model(model, tokenizer, **placed)
+        if chat_template is not None:
+            opened = with_template(opened, chat_template)
         if opened.format_prompt is not None:
             options.setdefault("format_prompt", opened.format_prompt)
         if isinstance(options.get("companion"), str | os.PathLike):

@@ -7,6 +7,7 @@ a time, whatever thread asks.  One that is opened by name runs on the GPU where 
 
 from __future__ import annotations
 
+import copy
 import json
 import os
 from collections.abc import Mapping
@@ -79,6 +80,27 @@ def open_model(
     if tokenizer is None:
         raise ModelError("a model object needs its tokenizer; pass tokenizer=, or a Vocabulary.")
     return OpenModel(model, tokenizer)
+
+
+def with_template(opened: OpenModel, template: str) -> OpenModel:
+    """The model with another chat template; the tokenizer that others may hold keeps its own.
+
+    Raises:
+        OptionError: the tokenizer takes none, or the template does not write a message.
+    """
+    if not hasattr(opened.tokenizer, "apply_chat_template"):
+        raise OptionError("this tokenizer writes no chat messages; chat_template is for those that do.")
+    tokenizer = copy.copy(opened.tokenizer)
+    tokenizer.chat_template = template
+    try:
+        asked = [{"role": "user", "content": "a"}]
+        written = tokenizer.apply_chat_template(asked, tokenize=False, add_generation_prompt=True)
+    except Exception as error:  # a template is a program and may raise anything
+        reason = (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")
+        raise OptionError(f"the chat template does not write a message of a user: {reason}.") from error
+    if not written:
+        raise OptionError("the chat template writes nothing for a message of a user.")
+    return OpenModel(opened.model, tokenizer)
 
 
 def _builtin_prompt(prompt: Any, grammar: Grammar | Condition) -> str:

@@ -25,7 +25,8 @@ from tokenform.decoding.scheduler import Job, Piece
 from tokenform.errors import extras
 from tokenform.server.engine import Engine
 from tokenform.server.faults import Refused, refused
-from tokenform.server.guard import Key
+from tokenform.server.guard import Key, bearer
+from tokenform.server.record import Record
 from tokenform.server.wanted import Wanted
 
 with extras():
@@ -53,12 +54,6 @@ class Work:
     job: Job
     engine: Engine
     began: int = field(default_factory=lambda: int(time.time()))
-
-    @property
-    def usage(self) -> tuple[int, int]:
-        """Tokens of the prompt, and of the texts."""
-        done = self.job.future.result() if self.job.future.done() else []
-        return self.job.prompt_tokens, sum(len(one.tokens) for one in done)
 
 
 class Endpoint(Protocol):
@@ -124,7 +119,7 @@ async def count(request: Request, endpoint: Count, server: Any) -> Response:
     Raises:
         Refused
     """
-    key = server.guard.key(_key_of(request))
+    key = _caller(request, server)
     with server.guard.using(key):
         body: Any = endpoint.reads.model_validate(await _json(request, server.max_bytes))
         _check_model(body, server.engine)
@@ -139,25 +134,26 @@ async def answer(request: Request, endpoint: Endpoint, server: Any) -> Response:
         Refused: before anything was answered.
     """
     began = time.monotonic()
-    key = server.guard.key(_key_of(request))
+    key, record = _caller(request, server), request.state.record
     using = contextlib.ExitStack()
     using.enter_context(server.guard.using(key))
     try:
         body = endpoint.reads.model_validate(await _json(request, server.max_bytes))
         _check_model(body, server.engine)
-        work, pieces = await _begin(body, endpoint, server.engine, key)
+        work, pieces = await _begin(body, endpoint, server.engine, key, record)
         using.callback(work.job.cancel)
         deadline = began + server.timeout
         if getattr(body, "stream", False):
             first = await _first(pieces, work, deadline, request)
             server.metrics.first.observe(time.monotonic() - began)
-            events = _stream(endpoint, work, _again(first, pieces), deadline, server, began)
+            events = _stream(endpoint, work, _again(first, pieces), deadline, server, record)
             headers = {"Cache-Control": "no-cache", "X-Accel-Buffering": "no"}
             streamed = _Streamed(events, media_type="text/event-stream", headers=headers)
             streamed.using = using.pop_all()
             return streamed
-        results = await _finished(work.job, deadline, request, server)
+        results = await _finished(work.job, deadline, request)
         server.metrics.whole.observe(time.monotonic() - began)
+        record.wrote(work.job.prompt_tokens, results)
         return JSONResponse(endpoint.whole(work, results))
     finally:
         using.close()
@@ -176,10 +172,15 @@ class _Streamed(StreamingResponse):
 
 
 async def _begin(
-    body: Any, endpoint: Endpoint, engine: Engine, key: Key
+    body: Any, endpoint: Endpoint, engine: Engine, key: Key, record: Record
 ) -> tuple[Work, AsyncIterator[Piece]]:
     heard: asyncio.Queue[Piece | None] = asyncio.Queue()
-    wanted, job = await engine.begin(lambda: _checked(endpoint, body, engine, key), key, heard.put_nowait)
+
+    def hear(piece: Piece) -> None:
+        record.tokens += len(piece.tokens)  # so far: what is known of a text that nobody waits for
+        heard.put_nowait(piece)
+
+    wanted, job = await engine.begin(lambda: _checked(endpoint, body, engine, key), key, hear)
     loop = asyncio.get_running_loop()
 
     def over(_: Any) -> None:
@@ -187,7 +188,9 @@ async def _begin(
             loop.call_soon_threadsafe(heard.put_nowait, None)
 
     job.future.add_done_callback(over)
-    return Work(f"{endpoint.prefix}{_name()}", body, wanted, job, engine), _heard(heard, job)
+    work = Work(f"{endpoint.prefix}{_name()}", body, wanted, job, engine)
+    record.answer, record.prompt_tokens = work.id, job.prompt_tokens
+    return work, _heard(heard, job)
 
 
 def _checked(endpoint: Endpoint, body: Any, engine: Engine, key: Key) -> Wanted:
@@ -224,13 +227,12 @@ async def _again(first: Piece, rest: AsyncIterator[Piece]) -> AsyncIterator[Piec
         yield piece
 
 
-async def _finished(job: Job, deadline: float, request: Request, server: Any) -> list[Result]:
+async def _finished(job: Job, deadline: float, request: Request) -> list[Result]:
     try:
         results: list[Result] = await _waited(asyncio.wrap_future(job.future), deadline, request)
         return results
     except asyncio.CancelledError:
         if job.future.cancelled():
-            server.metrics.cancelled.inc()
             raise Refused("the request was cancelled.", status=503, code="cancelled") from None
         raise
 
@@ -274,7 +276,7 @@ async def _stream(
     pieces: AsyncIterator[Piece],
     deadline: float,
     server: Any,
-    began: float,
+    record: Record,
 ) -> AsyncIterator[str]:
     events = endpoint.events(work, pieces)
     try:
@@ -287,15 +289,16 @@ async def _stream(
             except asyncio.TimeoutError:
                 raise _late() from None
             yield written(event)
-        server.metrics.whole.observe(time.monotonic() - began)
+        server.metrics.whole.observe(time.monotonic() - record.began)
+        record.wrote(work.job.prompt_tokens, work.job.result(0))
     except (asyncio.CancelledError, GeneratorExit):
-        server.metrics.cancelled.inc()
+        record.broke("cancelled")
         raise
     except Exception as error:
         fault = refused(error)
         if fault.status >= 500:
             logger.exception("a stream failed", extra={"request": work.id})
-        server.metrics.refusals.labels(fault.code).inc()
+        record.broke(fault.code)
         yield written(endpoint.fault(fault))
 
 
@@ -350,10 +353,10 @@ def _check_model(body: Any, engine: Engine) -> None:
         )
 
 
-def _key_of(request: Request) -> str | None:
-    from tokenform.server.guard import bearer
-
-    return bearer(dict(request.headers))
+def _caller(request: Request, server: Any) -> Key:
+    key: Key = server.guard.key(bearer(dict(request.headers)))
+    request.state.record.key = key.name
+    return key
 
 
 def _name() -> str:

@@ -12,9 +12,13 @@ import hmac
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from tokenform.engine import Limits
 from tokenform.server.faults import Refused
+
+if TYPE_CHECKING:
+    from tokenform.server.keys import KeyFile
 
 
 @dataclass(frozen=True)
@@ -43,12 +47,20 @@ class Guard:
 
     Args:
         keys: callers; none, or one without a secret: anybody may ask, within its limits.
+        file: more of them, which may change; with it nobody asks without a key.
     """
 
-    def __init__(self, keys: Sequence[Key] = ()) -> None:
-        self._keys = [(_digest(key.secret), key) for key in keys or [Key()]]
-        self.open = not any(key.secret for _, key in self._keys)
+    def __init__(self, keys: Sequence[Key] = (), file: KeyFile | None = None) -> None:
+        self._given, self._file = list(keys), file
+        self._keys = self._all()
+        self.open = file is None and not any(key.secret for _, key in self._keys)
         self._using: dict[str, int] = {}
+
+    def _all(self) -> list[tuple[bytes, Key]]:
+        listed = self._given + ([] if self._file is None else self._file.keys)
+        if not listed and self._file is None:
+            listed = [Key()]
+        return [(_digest(key.secret), key) for key in listed]
 
     def key(self, given: str | None) -> Key:
         """The caller whose secret this is.
@@ -58,6 +70,8 @@ class Guard:
         """
         if self.open:
             return self._keys[0][1]
+        if self._file is not None and self._file.changed():
+            self._keys = self._all()
         digest, found = _digest(given or ""), None
         for known, key in self._keys:  # all of them: the time says nothing
             if hmac.compare_digest(known, digest):
@@ -89,6 +103,11 @@ class Guard:
             self._using[key.name] -= 1
             if not self._using[key.name]:
                 del self._using[key.name]
+
+    @property
+    def count(self) -> int:
+        """Keys that may ask now."""
+        return sum(bool(key.secret) for _, key in self._keys)
 
     @property
     def in_use(self) -> int:

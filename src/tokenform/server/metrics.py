@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -9,7 +11,7 @@ from tokenform.decoding.scheduler import Load
 from tokenform.errors import extras
 
 with extras():
-    from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
+    from prometheus_client import CollectorRegistry, Counter, Histogram, ProcessCollector, generate_latest
     from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
@@ -25,16 +27,27 @@ class Metrics:
         self._registry = CollectorRegistry()
         self._load = load
         own: dict[str, Any] = {"registry": self._registry}
-        self.requests = Counter(
+        self._requests = Counter(
             "tokenform_requests", "Requests by endpoint and status.", ["endpoint", "status"], **own
         )
-        self.refusals = Counter("tokenform_refusals", "Refused requests by reason.", ["reason"], **own)
-        self.cancelled = Counter("tokenform_cancelled", "Requests whose client went away.", **own)
+        self._refusals = Counter(
+            "tokenform_refusals", "Requests without a whole answer, by reason.", ["reason"], **own
+        )
+        self._cancelled = Counter("tokenform_cancelled", "Requests whose client went away.", **own)
         self.first = Histogram(
             "tokenform_first_token_seconds", "Request to first text.", buckets=_SECONDS, **own
         )
         self.whole = Histogram("tokenform_request_seconds", "Request to last text.", buckets=_SECONDS, **own)
         self._registry.register(self)  # type: ignore[arg-type]
+        ProcessCollector(registry=self._registry)  # memory, time of the processor, open files; on Linux
+
+    def count(self, endpoint: str, status: int, refusal: str | None) -> None:
+        """A request has ended; `refusal` is why it has no whole answer."""
+        self._requests.labels(endpoint, str(status)).inc()
+        if refusal is not None:
+            self._refusals.labels(refusal).inc()
+            if refusal == "cancelled":
+                self._cancelled.inc()
 
     def collect(self) -> Any:
         """The scheduler's numbers, when Prometheus asks."""
@@ -42,6 +55,8 @@ class Metrics:
         for name, value, help in (
             ("running_texts", load.running, "Texts in the batch."),
             ("waiting_texts", load.waiting, "Texts that wait."),
+            ("threads", threading.active_count(), "Threads of Python."),
+            ("device_memory_bytes", _device_memory(), "Memory of the GPU that torch holds; 0 without one."),
             ("sampler_jobs", load.jobs, "Calls of faithful samplers that run or wait."),
             (
                 "tokens_per_forward",
@@ -65,3 +80,10 @@ class Metrics:
         """All of it, as Prometheus reads it."""
         written: bytes = generate_latest(self._registry)
         return written
+
+
+def _device_memory() -> int:
+    torch: Any = sys.modules.get("torch")
+    if torch is None or not torch.cuda.is_initialized():
+        return 0
+    return sum(torch.cuda.memory_reserved(number) for number in range(torch.cuda.device_count()))

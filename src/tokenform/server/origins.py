@@ -39,6 +39,7 @@ class OwnPages:
         if scope["type"] == "http":
             fault = self._fault(Headers(scope=scope), str(scope.get("scheme", "http")))
             if fault is not None:
+                scope["state"]["record"].broke(fault.code)
                 await JSONResponse(fault.body(), fault.status)(scope, receive, send)
                 return
         await self._app(scope, receive, send)
@@ -46,12 +47,15 @@ class OwnPages:
     def _fault(self, headers: Headers, scheme: str) -> Refused | None:
         host, origin = headers.get("host", ""), headers.get("origin")
         if self._hosts is not None and not self._own(host):
-            message = f"this server without keys does not answer to the name {host!r}; name it with hosts=."
+            message = (
+                f"this server without keys does not answer to the name {host!r}; "
+                "start it with --allowed-host NAME (hosts= in Python), or with keys."
+            )
             return Refused(message, status=403, code="foreign_host")
         if origin is None or origin in self._origins or origin == f"{scheme}://{host}":
             return None
         return Refused(
-            f"pages of {origin!r} may not ask this server; name the site with origins=.",
+            f"pages of {origin!r} may not ask this server; name the site with --origin (origins= in Python).",
             status=403,
             code="foreign_origin",
         )

@@ -18,6 +18,7 @@ from tokenform.frontends import choice
 from tokenform.frontends.grammar_text import grammar_of_text
 from tokenform.frontends.json_text import read_json
 from tokenform.frontends.tools import tools
+from tokenform.server.messages import read_messages
 
 BODY = 1 << 18
 """Most bytes of a body."""
@@ -47,6 +48,7 @@ class Asked:
             text, and the options of `json_schema` or `tools`.
         text: the document so far.
         prompt: what the model reads before it.
+        messages: the prompt is chat messages in JSON.
         settings: the rest, by name: numbers and names of samplers.
     """
 
@@ -55,12 +57,27 @@ class Asked:
     options: tuple[tuple[str, str], ...]
     text: str = ""
     prompt: str = ""
+    messages: bool = False
     settings: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def grammar(self) -> Grammar:
         """The constraint; raises whatever is wrong with it."""
         return _grammar(self.kind, self.source, self.options)
+
+    @property
+    def told(self) -> Any:
+        """The prompt as a generator takes it.
+
+        Raises:
+            OptionError, Refused: it is to be chat messages, and is none.
+        """
+        if not self.messages:
+            return self.prompt
+        listed = read_json(self.prompt, name="the prompt", kind=OptionError)
+        if not isinstance(listed, list):
+            raise OptionError("the prompt is a JSON array of chat messages here.")
+        return read_messages(listed, "")
 
     def respelled(self) -> Grammar | None:
         """A schema's documents in any order and spelling; None for other constraints."""
@@ -102,7 +119,7 @@ def read(body: bytes, settings: tuple[str, ...] = ()) -> Asked:
     """The request of a body.
 
     Args:
-        settings: what it may say beside constraint, text and prompt.
+        settings: what it may say beside constraint, text, prompt and messages.
     Raises:
         OptionError: it says something else, or too much.
     """
@@ -117,13 +134,16 @@ def read(body: bytes, settings: tuple[str, ...] = ()) -> Asked:
         raise OptionError('"constraint" is an object of kind, source and options.')
     rest = {name: data.pop(name) for name in settings if data.get(name) is not None}
     text, prompt = _text(data, "text", TEXT), _text(data, "prompt", PROMPT)
+    messages = data.pop("messages", False)
+    if not isinstance(messages, bool):
+        raise OptionError("'messages' is true or false.")
     if data:
         raise OptionError(f"there is no field {next(iter(data))!r} here.")
     kind = _text(constraint, "kind", 20)
     if kind not in KINDS:
         raise OptionError(f"kind is {kind!r}; choose one of {', '.join(KINDS)}.")
     source = _text(constraint, "source", SOURCE)
-    return Asked(kind, source, _options(kind, constraint.get("options") or {}), text, prompt, rest)
+    return Asked(kind, source, _options(kind, constraint.get("options") or {}), text, prompt, messages, rest)
 
 
 def _text(data: dict[str, Any], name: str, most: int) -> str:

@@ -28,12 +28,16 @@ COMPARED = ("local", "asap", "cars", "awrs", "smc", "mcmc")
 
 
 def compare(asked: Asked, generator: Generator, channel: Channel) -> None:
-    """Sends `exact` (texts and their probabilities), then `sampler` for each, then `done`."""
+    """Sends `exact` (texts and their probabilities), then `sampler` for each, then `done`.
+
+    `ess` is how many equally weighted draws a sampler's are worth, `noise` how far so many exact draws would
+    be from the distribution by chance.
+    """
     draws, seed = asked.count("draws", 200, DRAWS), asked.count("seed", 0, 1 << 53, 0)
     most = asked.count("max_tokens", 16, TOKENS)
     masked = Masked()
     reference = generator.problem(
-        asked.prompt,
+        asked.told,
         asked.grammar,
         sampler=masked,
         model=Watched(generator.language_model(), "exact", channel),
@@ -41,6 +45,9 @@ def compare(asked: Asked, generator: Generator, channel: Channel) -> None:
     )
     exact = enumerate_target(reference, limit=PREFIXES, batch=BATCH)
     target = _by_text(reference, exact.probabilities)
+    by_number: dict[Tokens, float] = {
+        (number,): probability for number, probability in enumerate(target.values())
+    }
     shown = sorted(target, key=lambda text: -target[text])[:SHOWN]
     channel.send(
         "exact",
@@ -49,15 +56,13 @@ def compare(asked: Asked, generator: Generator, channel: Channel) -> None:
             "probabilities": [target[text] for text in shown],
             "count": len(target),
             "log_z": exact.log_z,
-            "noise": sampling_noise({(number,): p for number, p in enumerate(target.values())}, draws),
+            "noise": sampling_noise(by_number, draws),
         },
     )
     for name in COMPARED:
         model = Watched(generator.language_model(), name, channel)
         sampler = masked if name == "local" else SAMPLERS[name]()
-        problem = generator.problem(
-            asked.prompt, asked.grammar, sampler=sampler, model=model, max_tokens=most
-        )
+        problem = generator.problem(asked.told, asked.grammar, sampler=sampler, model=model, max_tokens=most)
         began = time.perf_counter()
         try:
             known = _distribution(name, problem, sampler, draws, seed)
@@ -70,6 +75,8 @@ def compare(asked: Asked, generator: Generator, channel: Channel) -> None:
         )
         bars = [distribution.get(text, 0.0) for text in shown]
         seconds = time.perf_counter() - began
+        if "ess" in known:  # as many exact draws as these are worth would be so far away by chance
+            known["noise"] = sampling_noise(by_number, max(round(known["ess"]), 1))
         channel.send(
             "sampler",
             {
@@ -92,7 +99,8 @@ def _distribution(name: str, problem: Problem, sampler: Any, draws: int, seed: i
     distribution: dict[str, float] = defaultdict(float)
     for draw, weight in zip(sample.draws, sample.weights.tolist(), strict=True):
         distribution[draw.text] += weight
-    return {"distribution": distribution, "how": f"{len(sample.draws)} draws", "exact": sample.exact}
+    how = f"{len(sample.draws)} draws"
+    return {"distribution": distribution, "how": how, "exact": sample.exact, "ess": float(sample.ess)}
 
 
 def _by_text(problem: Problem, distribution: Mapping[Tokens, float]) -> dict[str, float]:

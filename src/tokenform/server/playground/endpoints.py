@@ -16,6 +16,7 @@ import tokenform.server.playground.comparing as comparing
 import tokenform.server.playground.writing as writing
 from tokenform.decoding.generator import Generator
 from tokenform.errors import OptionError, TokenformError
+from tokenform.server.faults import Refused
 from tokenform.server.playground.asked import BODY, Asked, read, told
 from tokenform.server.playground.inspecting import following, inspect, reach
 from tokenform.server.playground.running import Busy, Workers
@@ -44,7 +45,12 @@ def page_files() -> dict[str, bytes]:
 
 
 def routes(
-    generator: Generator, *, path: str = "/playground", hosts: Collection[str] = ()
+    generator: Generator,
+    *,
+    path: str = "/playground",
+    hosts: Collection[str] | None = (),
+    admit: Callable[[Request], None] | None = None,
+    served: str | None = None,
 ) -> list[BaseRoute]:
     """The playground of a model, for the routes of an app.
 
@@ -52,7 +58,10 @@ def routes(
         generator: runs the model, with a tokenizer.
         path: where it is; the page itself is at `path` and a slash.
         hosts: names that the app is asked by, beside localhost and addresses.  Others are refused: a site
-            whose name is made to point here would else be this one to a browser.
+            whose name is made to point here would else be this one to a browser.  None: the app judges
+            hosts and origins itself.
+        admit: raises a `Refused` for a request without a key; the page asks for one then.
+        served: what requests to the app's API call the model.
     """
     workers, pages = Workers(), page_files()
 
@@ -64,7 +73,13 @@ def routes(
 
     async def config(request: Request) -> Response:
         return JSONResponse(
-            {"engine": "server", "model": _name(generator), "vocabulary": generator.vocabulary.size}
+            {
+                "engine": "server",
+                "model": _name(generator),
+                "served": served,
+                "keys": admit is not None,
+                "vocabulary": generator.vocabulary.size,
+            }
         )
 
     async def to_page(request: Request) -> Response:
@@ -75,7 +90,7 @@ def routes(
             async def respond(asked: Asked) -> Response:
                 return JSONResponse(await workers.run(partial(work, asked)))
 
-            return await _answered(request, hosts, settings, respond)
+            return await _answered(request, hosts, admit, settings, respond)
 
         return endpoint
 
@@ -84,7 +99,7 @@ def routes(
             async def respond(asked: Asked) -> Response:
                 return workers.stream(lambda channel: work(asked, generator, channel))
 
-            return await _answered(request, hosts, module.SETTINGS, respond)
+            return await _answered(request, hosts, admit, module.SETTINGS, respond)
 
         return endpoint
 
@@ -105,12 +120,20 @@ def routes(
 
 
 async def _answered(
-    request: Request, hosts: Collection[str], settings: tuple[str, ...], respond: Callable[[Asked], Any]
+    request: Request,
+    hosts: Collection[str] | None,
+    admit: Callable[[Request], None] | None,
+    settings: tuple[str, ...],
+    respond: Callable[[Asked], Any],
 ) -> Response:
     """The answer, or an error as JSON."""
     try:
         _from_the_page(request, hosts)
+        if admit is not None:
+            admit(request)
         response: Response = await respond(read(await _body(request), settings))
+    except Refused as fault:
+        return JSONResponse({"error": {"kind": fault.code, "message": str(fault)}}, fault.status)
     except TokenformError as error:
         return JSONResponse({"error": told(error)}, 400)
     except Busy:
@@ -119,10 +142,12 @@ async def _answered(
     return response
 
 
-def _from_the_page(request: Request, hosts: Collection[str]) -> None:
+def _from_the_page(request: Request, hosts: Collection[str] | None) -> None:
     """Pages of other sites may not ask: they send no JSON unasked, and browsers say where they are from."""
     if request.headers.get("content-type", "").partition(";")[0].strip() != "application/json":
         raise OptionError("send application/json.")
+    if hosts is None:
+        return
     host = request.url.hostname or ""
     if host != "localhost" and host not in hosts and not _is_address(host):
         raise OptionError(f"this is asked as {host!r}, which is not among hosts.")

@@ -109,13 +109,17 @@ def _drawing(asked: Asked, accepted: bytes) -> dict[str, Any]:
 
 
 def following(asked: Asked, generator: Generator) -> dict[str, Any]:
-    """The likeliest next tokens: by the model alone (`free`), and among those that the mask allows."""
+    """The likeliest next tokens: by the model alone (`free`), and among those that the mask allows.
+
+    Beside them `reads`: what the model read before the document, in its own tokens.
+    """
     automaton = asked.grammar.compile(generator.vocabulary, limits=LIMITS)
     state, accepted = reached(automaton, asked.text.encode())
     text = asked.text.encode()[:accepted].decode("utf-8", "ignore")
     tokens = _spelled(generator, text)
     began = time.perf_counter()
-    prefix = (*generator.prompt_ids(asked.prompt, asked.grammar), *tokens)
+    read = generator.prompt_ids(asked.told, asked.grammar)
+    prefix = (*read, *tokens)
     distribution = np.exp(generator.language_model().logprobs([prefix])[0])
     micros = 1e6 * (time.perf_counter() - began)
     allowed = np.zeros(len(distribution), dtype=bool)
@@ -137,7 +141,9 @@ def following(asked: Asked, generator: Generator) -> dict[str, Any]:
         if distribution[token] > 0 and (masked[token] > 0 or not allowed[token])
     ]
     rows.sort(key=lambda row: (-row["masked"], -row["free"]))
-    return {"rows": rows, "mass": mass, "micros": round(micros, 1), "tokens": len(tokens)}
+    words = [generator.vocabulary.token(token) for token in read]
+    reads = {"text": b"".join(words).decode("utf-8", "replace"), "tokens": len(read)}
+    return {"rows": rows, "mass": mass, "micros": round(micros, 1), "tokens": len(tokens), "reads": reads}
 
 
 def _spelled(generator: Generator, text: str) -> list[int]:

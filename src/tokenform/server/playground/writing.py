@@ -63,7 +63,7 @@ def _write_one(asked: Asked, generator: Generator, channel: Channel) -> None:
     )
     steps = trace(
         generator,
-        asked.prompt,
+        asked.told,
         asked.grammar,
         seed=asked.count("seed", 0, 1 << 53, 0),
         max_tokens=asked.count("max_tokens", 200, TOKENS),
@@ -114,7 +114,7 @@ def _draw(name: str, asked: Asked, generator: Generator, channel: Channel) -> No
     )
     model = Watched(generator.language_model(), name, channel)
     problem = generator.problem(
-        asked.prompt,
+        asked.told,
         asked.grammar,
         max_tokens=asked.count("max_tokens", 200, TOKENS),
         sampler=sampler,

@@ -2,7 +2,7 @@
 
 import { byId, el, later, option } from "./dom.js";
 import { decoded, encoded, KINDS, OPTIONS } from "./state.js";
-import { showProblem, showReport, numberLines } from "./constraint.js";
+import { showProblem, showPromptProblem, showReport, numberLines } from "./constraint.js";
 import { showChecked, showNext, showReason, waitForNext } from "./check.js";
 import { reasons } from "./why.js";
 import { writePanel } from "./write.js";
@@ -15,7 +15,8 @@ const page = { engine: null, examples: [], state: null, pending: null };
 // What every request says of the constraint.
 const asked = (more = {}) => {
   const { kind, source, options } = page.state;
-  return { constraint: { kind, source, options }, prompt: page.state.prompt, ...more };
+  const messages = page.state.messages ? { messages: true } : {};
+  return { constraint: { kind, source, options }, prompt: page.state.prompt, ...messages, ...more };
 };
 
 async function start() {
@@ -25,6 +26,7 @@ async function start() {
     ? (await import("./wasm.js")).wasmEngine(config, examples)
     : (await import("./server.js")).serverEngine(config));
   byId("engine").textContent = page.engine.line;
+  byId("key-label").hidden = !config.keys;
   byId("example").append(...examples.map(({ name }, place) => option(String(place), name)), option("", "your own"));
   const kinds = Object.entries(KINDS).map(([kind, label]) => {
     const input = el("input", { type: "radio", name: "kind", value: kind, id: `kind-${kind}`, on: { change: () => changed({ kind, options: {} }) } });
@@ -43,10 +45,11 @@ function fromExample(place) {
 
 // Shows a state from elsewhere: a link, an example.
 function take(state) {
-  page.state = { view: page.state?.view ?? "check", text: "", prompt: "", source: "", ...state };
+  page.state = { view: page.state?.view ?? "check", text: "", prompt: "", source: "", messages: false, ...state };
   byId("source").value = page.state.source;
   byId("prompt").value = page.state.prompt;
   byId("document").value = page.state.text;
+  byId("messages").checked = page.state.messages = page.state.messages === true;
   show();
 }
 
@@ -72,7 +75,7 @@ function show() {
     byId(`tab-${view}`).setAttribute("aria-selected", String(seen));
     byId(`tab-${view}`).tabIndex = seen ? 0 : -1;
   }
-  if (state.view === "copy") copyPanel(byId("panel-copy"), state);
+  if (state.view === "copy") copyPanel(byId("panel-copy"), state, page.engine);
   document.body.dataset.state = "busy";
   inspectLater();
 }
@@ -83,10 +86,12 @@ async function inspect() {
   page.pending?.abort();
   const controller = (page.pending = new AbortController());
   const request = asked({ text: page.state.text });
+  let found = null;
   try {
-    const found = await page.engine.inspect(request, controller.signal);
+    found = await page.engine.inspect(request, controller.signal);
     if (controller.signal.aborted) return;
     showProblem(null, page.state);
+    showPromptProblem(null);
     showReport(found.report);
     showChecked(found, page.state, insert);
     if (found.refused && request.constraint.kind === "schema") {
@@ -102,6 +107,13 @@ async function inspect() {
     }
   } catch (error) {
     if (error.name === "AbortError") return;
+    if (error.kind === "invalid_api_key") byId("key").focus();
+    if (found !== null) { // the constraint is right: it is the prompt that the model can't read
+      showPromptProblem(error);
+      byId("next").replaceChildren();
+      document.body.dataset.state = "ready";
+      return;
+    }
     showProblem(error, page.state);
     showReport([]);
     showChecked(null, page.state, insert);
@@ -158,6 +170,12 @@ function listen() {
   byId("source").addEventListener("input", ({ target }) => changed({ source: target.value }));
   byId("source").addEventListener("scroll", ({ target }) => (byId("lines").scrollTop = target.scrollTop));
   byId("prompt").addEventListener("input", ({ target }) => changed({ prompt: target.value }));
+  byId("messages").addEventListener("change", ({ target }) => changed({ messages: target.checked }));
+  byId("key").value = sessionStorage.getItem("key") ?? "";
+  byId("key").addEventListener("change", ({ target }) => {
+    sessionStorage.setItem("key", target.value.trim());
+    show();
+  });
   byId("document").addEventListener("input", ({ target }) => changed({ text: target.value }));
   byId("example").addEventListener("change", ({ target }) => target.value !== "" && take(fromExample(Number(target.value))));
   addEventListener("hashchange", () => {

@@ -11,6 +11,7 @@ let units = 0;
 export function showChecked(found, state, insert) {
   const { text } = state;
   units = found === null ? 0 : unitsOf(text, found.accepted);
+  byId("following").hidden = found === null;
   colour(text, found);
   byId("verdict").replaceChildren(...verdict(found, state));
   byId("facts").replaceChildren(...(found === null ? [] : facts(found, state, insert)));
@@ -111,7 +112,11 @@ export function waitForNext() {
 }
 
 // With probabilities, of the model alone and under the mask.
-export function showNext({ rows, mass, micros }, insert) {
+export function showNext({ rows, mass, micros, reads }, insert) {
+  const box = byId("reads");
+  box.hidden = false;
+  box.querySelector("summary").textContent = `What the model reads: ${reads.tokens} tokens`;
+  box.querySelector("pre").textContent = reads.text;
   const head = el("tr", {}, ["Token", "Under the mask", "The model alone"].map((name) => el("th", { scope: "col" }, name)));
   const body = rows.filter((row) => row.allowed || row.free >= 0.0005).map((row) => el("tr", { class: row.allowed ? "" : "forbidden" },
     el("th", { scope: "row" }, row.end ? el("span", { class: "token end" }, "the end") : row.allowed ? take(row.text, insert) : el("span", { class: "token" }, visible(row.text))),

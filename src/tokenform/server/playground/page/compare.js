@@ -16,7 +16,7 @@ export function comparePanel(panel, context) {
     output.replaceChildren();
     const settings = { draws: valueOf(panel, "draws"), seed: valueOf(panel, "seed"), max_tokens: valueOf(panel, "max_tokens") };
     await engine().compare(asked(settings), (event) => take(event, columns, output, status), signal);
-    return `Done. "Distance" is total variation to the exact distribution; ${settings.draws} exact draws would show ${columns[0].noise.toFixed(3)} by chance alone.`;
+    return `Done. "Distance" is total variation to the exact distribution; ${settings.draws} exact draws would show ${columns[0].noise.toFixed(3)} by chance alone. Weighted draws are worth fewer equal ones, and so many exact draws would show what stands under "by chance": a distance near it is no bias, one far above it is.`;
   });
   panel.append(
     el("p", { class: "hint" }, "Enumerates every text of the language, so it takes a small one: the example “A small language”, choices, a short pattern."),
@@ -41,6 +41,8 @@ function table(columns) {
   const body = texts.map((text, row) => el("tr", {}, el("th", { scope: "row" }, el("code", {}, visible(text) || "(empty)")),
     shown.map(({ name, bars }) => el("td", {}, bar(bars[row], name === "exact" ? "exact" : "masked", percent(bars[row]))))));
   const foot = [
+    ["Worth, in equal draws", ({ ess }) => (ess === undefined ? "" : ess.toFixed(ess < 10 ? 1 : 0))],
+    ["So many, by chance", ({ name, ess, noise }) => (name !== "exact" && ess !== undefined ? noise.toFixed(3) : "")],
     ["Distance", ({ distance }) => (distance === undefined ? "0" : distance.toFixed(3))],
     ["How known", ({ how }) => how ?? "enumerated"],
     ["Forward passes", ({ forwards }) => String(forwards ?? "")],

@@ -26,6 +26,14 @@ export function showProblem(error, state) {
   box.replaceChildren(...words);
 }
 
+// What is wrong with the prompt, or nothing.
+export function showPromptProblem(error) {
+  const box = byId("prompt-problem");
+  box.hidden = error === null;
+  if (error !== null) box.replaceChildren(el("strong", {}, error.kind ?? "Error"), " ", error.message);
+  byId("prompt").setAttribute("aria-invalid", String(error !== null));
+}
+
 function whereIs(error, { source }) {
   if (error.line) return { line: error.line, label: `line ${error.line}, column ${error.column ?? 1}`, range: lineRange(source, error) };
   if (error.column) return { line: 1, label: `column ${error.column}`, range: [error.column - 1, error.column] };

@@ -12,6 +12,8 @@ export function serverEngine(config) {
   return {
     kinds: null,
     model: config.model,
+    served: config.served,
+    keys: config.keys,
     line: `${config.model}, ${config.vocabulary.toLocaleString("en")} tokens, on this server.`,
     inspect: (asked, signal) => answer("inspect", asked, signal),
     reach: (asked, signal) => answer("reach", asked, signal),

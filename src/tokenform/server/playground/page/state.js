@@ -48,6 +48,7 @@ function checked(given) {
   if (given === null || typeof given !== "object" || !Object.hasOwn(KINDS, given.kind)) return null;
   const state = { kind: given.kind, options: {} };
   for (const name of TEXTS) if (typeof given[name] === "string") state[name] = given[name].slice(0, 65536);
+  if (given.messages === true) state.messages = true;
   for (const name of NUMBERS) if (Number.isFinite(given[name])) state[name] = given[name];
   for (const [name, values] of Object.entries(OPTIONS[given.kind] ?? {})) {
     if (values.includes(given.options?.[name])) state.options[name] = given.options[name];

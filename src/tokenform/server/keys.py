@@ -1,0 +1,82 @@
+"""Keys in a file: one a line, read again when the file has changed.
+
+Purpose: keys are given and taken back while the server runs.
+Invariant: a file that can't be read, or in which a line is wrong, leaves the keys as they were, and the
+log says so once; a file without keys admits nobody.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+from tokenform.errors import OptionError
+from tokenform.server.guard import Key
+
+logger = logging.getLogger("tokenform.server")
+
+
+class KeyFile:
+    """Lines of a name, blanks, and the secret; `#` begins a comment.
+
+    Args:
+        path: of the file.
+        make: a key of its secret and its name, with its limits.
+    Raises:
+        OptionError: it can't be read now.
+
+    Complexity: a look at the file's date for each request.
+    """
+
+    def __init__(self, path: Path, make: Callable[[str, str], Key]) -> None:
+        self._path, self._make = path, make
+        self._seen: tuple[int, ...] | None = self._stamp()
+        self.keys = self._read()
+
+    def changed(self) -> bool:
+        """Whether `keys` are others now than when this was last asked."""
+        stamp = self._stamp()
+        if stamp == self._seen:
+            return False
+        self._seen = stamp
+        try:
+            self.keys = self._read()
+        except OptionError as error:
+            logger.error("%s The keys stay as they were.", error)
+            return False
+        logger.info("%d keys were read.", len(self.keys))
+        return True
+
+    def forget(self) -> None:
+        """The next request reads the file, whatever its date."""
+        self._seen = ()
+
+    def _stamp(self) -> tuple[int, ...] | None:
+        try:
+            found = os.stat(self._path)
+        except OSError:
+            return None
+        return found.st_mtime_ns, found.st_size, found.st_ino
+
+    def _read(self) -> list[Key]:
+        try:
+            text = self._path.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            why = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+            raise OptionError(f"the keys can't be read from {self._path}: {why}.") from None
+        keys: dict[str, Key] = {}
+        for number, line in enumerate(text.splitlines(), 1):
+            words = line.split()
+            if not words or words[0].startswith("#"):
+                continue
+            if len(words) != 2:  # the line itself is a secret: it is not shown
+                raise OptionError(
+                    f"{self._path}, line {number}: a name and a secret are wanted, not {len(words)} words."
+                )
+            name, secret = words
+            if name in keys:
+                raise OptionError(f"{self._path}, line {number}: the name {name!r} stands above already.")
+            keys[name] = self._make(secret, name)
+        return list(keys.values())

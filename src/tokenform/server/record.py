@@ -1,0 +1,133 @@
+"""What is told of each request when it has ended: a line of the log, its counts, its id in the answer.
+
+Purpose: `Recorded` stands before everything else of the app, so that a request that another part refuses is
+told too.
+Invariant: a request is one line and one count, however it ends, and nothing of its texts or keys is in them.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+import secrets
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from tokenform.decoding.results import Result
+from tokenform.server.metrics import Metrics
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+logger = logging.getLogger("tokenform.server")
+HEADER = b"x-request-id"
+_GIVEN = re.compile(r"[\x21-\x7e]{1,128}")
+_QUIET = frozenset({"health", "metrics"})  # asked every few seconds: told at level debug
+
+
+@dataclass
+class Record:
+    """One request.
+
+    Attributes:
+        request: its id: the client's, or one that is made here.
+        endpoint: what it asked for; "other" where there is none.
+        status: of the answer; 499 where nobody waited for one.
+        key: the name of the caller's key.
+        answer: the id of the answer.
+        prompt_tokens, tokens: of the prompt, and of the texts with what was thought before them.
+        reason: how the texts ended ("end", "length"), or the code of the error.
+        forwards, seconds_model, seconds_mask: the work behind the texts.
+    """
+
+    request: str
+    endpoint: str = "other"
+    status: int = 499
+    key: str | None = None
+    answer: str | None = None
+    prompt_tokens: int = 0
+    tokens: int = 0
+    reason: str | None = None
+    forwards: int = 0
+    seconds_model: float = 0.0
+    seconds_mask: float = 0.0
+    failed: bool = False
+    began: float = field(default_factory=time.monotonic)
+
+    def wrote(self, prompt_tokens: int, results: Sequence[Result]) -> None:
+        """The texts are whole."""
+        thoughts = [len(one.thought.tokens) for one in results if one.thought is not None]
+        self.prompt_tokens = prompt_tokens
+        self.tokens = sum(thoughts) + sum(len(one.tokens) for one in results)
+        self.reason = ",".join(sorted({one.reason for one in results}))
+        self.forwards = sum(one.stats.forwards for one in results)
+        self.seconds_model = sum(one.stats.seconds_model for one in results)
+        self.seconds_mask = sum(one.stats.seconds_mask for one in results)
+
+    def broke(self, code: str) -> None:
+        """No answer, or none that is whole."""
+        self.reason, self.failed = code, True
+
+    def told(self) -> dict[str, Any]:
+        """The line; what is not known of a request is left out."""
+        line: dict[str, Any] = {"request": self.request, "endpoint": self.endpoint, "status": self.status}
+        line |= {"key": self.key, "answer": self.answer, "reason": self.reason}
+        line["ms"] = round(1000 * (time.monotonic() - self.began))
+        if self.answer is not None:
+            line |= {"prompt_tokens": self.prompt_tokens, "tokens": self.tokens, "forwards": self.forwards}
+            line["model_ms"] = round(1000 * self.seconds_model, 1)
+            line["mask_ms"] = round(1000 * self.seconds_mask, 1)
+        return {name: value for name, value in line.items() if value is not None}
+
+
+class Recorded:
+    """The first of the app's parts.
+
+    Args:
+        metrics: counts the requests.
+    """
+
+    def __init__(self, app: ASGIApp, metrics: Metrics) -> None:
+        self._app, self._metrics = app, metrics
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        record = Record(_id_of(scope))
+        scope.setdefault("state", {})["record"] = record
+        name = (HEADER, record.request.encode())
+
+        async def sent(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                record.status = message["status"]
+                message = {**message, "headers": [*message.get("headers", ()), name]}
+            await send(message)
+
+        try:
+            await self._app(scope, receive, sent)
+        except Exception:
+            if record.reason is None:  # one that no handler knows
+                record.broke("failed")
+            raise
+        finally:
+            self._end(record)
+
+    def _end(self, record: Record) -> None:
+        if record.answer is not None and record.reason is None:  # a stream that nobody heard the first of
+            record.broke("cancelled")
+        self._metrics.count(record.endpoint, record.status, record.reason if record.failed else None)
+        said = record.told()
+        level = logging.DEBUG if record.endpoint in _QUIET else logging.INFO
+        logger.log(level, "%s", json.dumps(said), extra={"said": said})
+
+
+def _id_of(scope: Scope) -> str:
+    """The client's id, where it is one that may stand in a header and a line; else a new one."""
+    for name, value in scope["headers"]:
+        if name == HEADER and _GIVEN.fullmatch(value.decode("latin-1")):
+            return str(value.decode("latin-1"))
+    return secrets.token_hex(12)
