@@ -1,7 +1,8 @@
 """What models do wrong in calls: each fault breaks one call of a turn and says what is left to read.
 
 READ: one reading remains, the call as it was meant.  ERROR: none remains, or two do: an error, which keeps
-the other calls.  EITHER: one of the two.  Never another call, and no error without a cause.
+the other calls.  EITHER: one of the two.  ANY: what is left may be text, or lose the calls beside it too;
+each fault says why.  Never another call, and no error without a cause.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from dataclasses import dataclass, field
 
 from .writers import WRITERS, Call, Piece, Pieces, Writer, spelled
 
-READ, ERROR, EITHER = "read", "error", "either"
+READ, ERROR, EITHER, ANY = "read", "error", "either", "any"
 
 
 @dataclass
@@ -131,13 +132,16 @@ def no_opener(turn: Turn, rng: random.Random) -> bool:
         return False
     marks = re.findall(r"<[^<>]*>\n?|[^<>]+|<[^<>]*$", turn.call[place].text)
     turn.put(place, turn.call[place].text.replace(rng.choice(marks), "", 1))
-    turn.expect = "any"
+    turn.expect = (
+        ANY  # without its only mark a call is text like any other, to which its neighbours may belong
+    )
     return True
 
 
 def no_section_opener(turn: Turn, rng: random.Random) -> bool:
     turn.at, turn.section[0] = 0, ""
-    turn.expect = "any"
+    # calls that have no marks of their own were given as text, piece by piece, when the section's end is met
+    turn.expect = ANY
     return bool(turn.writer.section[0])
 
 
@@ -151,6 +155,7 @@ def no_closer(turn: Turn, rng: random.Random) -> bool:
         turn.expect = EITHER
     # where the text ends behind an argument, further ones may have been cut
     open_end = turn.last and turn.writer.family in ("tagged", "elements") and not turn.section[1]
+    # what Python or a bare object does not close may go on
     if turn.writer.family == "python" or turn.writer.guess or open_end:
         turn.expect = EITHER
     return True
@@ -159,7 +164,7 @@ def no_closer(turn: Turn, rng: random.Random) -> bool:
 def no_section_closer(turn: Turn, rng: random.Random) -> bool:
     turn.at, turn.section[1] = len(turn.meant) - 1, ""
     if turn.writer.guess:
-        turn.expect = EITHER
+        turn.expect = EITHER  # as above
     return bool(turn.writer.section[1])
 
 
@@ -172,7 +177,7 @@ def only_the_end(turn: Turn, rng: random.Random) -> bool:
         closer = turn.section[1].rstrip("\n")
         turn.expect = EITHER
     if turn.writer.guess:
-        turn.expect = EITHER
+        turn.expect = EITHER  # as above
     turn.cut = rng.randrange(1, len(closer) + 1) if closer else 0
     if turn.writer.family in ("tagged", "elements"):
         more = turn.writer.call(0, "f", {"a": 1})[3].text
@@ -186,7 +191,7 @@ def no_end_of_value(turn: Turn, rng: random.Random) -> bool:
     if place is None:
         return False
     turn.put(place, "\n" if turn.call[place].text.startswith("\n") else "")
-    turn.expect = EITHER
+    turn.expect = EITHER  # a text may hold what comes next; a number, or what the schema forbids, may not
     return True
 
 
@@ -194,7 +199,7 @@ def no_end_of_key(turn: Turn, rng: random.Random) -> bool:
     place = one(turn, rng, "key")
     if place is None:
         return False
-    turn.expect = EITHER
+    turn.expect = EITHER  # the schema's names may tell where it ended
     return any(turn.change(place, end, "") for end in ("</arg_key>", '">', ">", ":"))
 
 
@@ -206,7 +211,7 @@ def no_mark(turn: Turn, rng: random.Random) -> bool:
         return False
     text = turn.call[place].text
     turn.put(place, text.removeprefix(mark) if rng.random() < 0.5 else text.removesuffix(mark))
-    turn.expect = EITHER
+    turn.expect = EITHER  # where another string follows, its marks pair up otherwise
     return text.count(mark) == 2
 
 
@@ -362,7 +367,7 @@ def cut_inside(turn: Turn, rng: random.Random) -> bool:
     place = rng.choice(inside)
     behind = sum(len(piece.text) for piece in turn.call[place + 1 :]) + len(turn.section[1])
     turn.cut = behind + rng.randrange(1, len(turn.call[place].text))
-    turn.expect = "any" if turn.writer.guess else ERROR
+    turn.expect = ANY if turn.writer.guess else ERROR  # a bare object is a call only where it reads as one
     return True
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from tokenform.errors import ToolError
 from tokenform.frontends.tools import ToolCallStream, parse_tool_calls
 
-from .faults import FAULTS, READ, Turn, broken, same
+from .faults import ANY, FAULTS, READ, Turn, broken, same
 from .writers import WRITERS, Call, Writer
 
 CHOICES, THOUGHTS = ("auto", "required"), ("open", "closed", "none")
@@ -164,7 +164,7 @@ def outcome(row: Row) -> tuple[str, str]:
         found = parse_tool_calls(row.output, TOOLS, format=row.format, prompt=row.prompt)
     except ToolError as caught:
         error, found = caught, caught.calls
-    if row.turn.expect == "any" and error is None and not _alike(pairs(found), turn.meant):
+    if row.turn.expect == ANY and error is None and not _alike(pairs(found), turn.meant):
         return "text", ""
     got = pairs(found)
     if error is not None:
@@ -213,7 +213,7 @@ def good(row: Row, became: str) -> bool:
         "error": ("refused",),
         "either": ("read", "refused"),
         # where the text has no other sign of a call, the calls are text, but for a marker that is left over
-        "any": ("read", "refused", "text", "lost"),
+        ANY: ("read", "refused", "text", "lost"),
     }
     guess = row.turn.writer.guess and row.fault != "right"
     return became in allowed[row.turn.expect] or (guess and became == "text" and row.turn.expect != READ)
