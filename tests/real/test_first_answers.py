@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Literal
 
 import pytest
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 
 import tokenform as tf
 
@@ -55,6 +55,14 @@ def test_a_text_is_answered_as_a_chat(smol: tf.Generator) -> None:
     written = [one.value for (one,) in smol.sample(prompts, kinds, max_tokens=100)]
     written[1].time = written[1].time.zfill(5)
     assert written == [person, meeting, person]
+
+
+def test_letters_with_accents_stay(smol: tf.Generator) -> None:
+    class Customer(BaseModel):
+        full_name: str = Field(pattern=r"^[\w\s]+$")
+
+    asked = "Extract the full name as JSON: The customer is José Núñez."
+    assert smol.generate(asked, Customer, max_tokens=40).value == Customer(full_name="José Núñez")
 
 
 def test_what_the_model_read_is_shown(smol: tf.Generator) -> None:
