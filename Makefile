@@ -72,10 +72,11 @@ wasm:
 	cd rust && RUSTFLAGS="-C link-arg=-zstack-size=8388608" cargo build --release -q -p tokenform-capi \
 		--target wasm32-unknown-unknown --config 'profile.release.opt-level="s"' --config profile.release.strip=true
 
-# the documentation as pages in docs/_build/html; a warning is an error
+# the documentation as pages in docs/_build/html; a warning is an error, and so is a link that leads nowhere
 docs: $(VENV)/.docs
 	$(BIN)/sphinx-build -W --keep-going -q -b html docs docs/_build/html
 	@$(BIN)/python docs/playground.py docs/_build/html/playground
+	@$(BIN)/python docs/links.py docs/_build/html
 	@echo "docs/_build/html/index.html"
 
 # the plug-ins for serving engines, inside these engines' own classes (fetches 0.8 GB the first time) ...

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "src"))
 
@@ -43,3 +44,16 @@ autodoc_default_options = {"members": True, "show-inheritance": False}
 napoleon_google_docstring = True
 napoleon_use_rtype = False
 napoleon_custom_sections = [("Raises, when called", "Raises")]
+
+
+def setup(app: Any) -> None:
+    """Shows a function with overloads once, by its own signature: the keywords stand under it."""
+    from sphinx.pycode import ModuleAnalyzer
+
+    analyze = ModuleAnalyzer.analyze
+
+    def without_overloads(self: Any) -> None:
+        analyze(self)
+        self.overloads = {}
+
+    ModuleAnalyzer.analyze = without_overloads

@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 logger = logging.getLogger("tokenform.server")
 HEADER = b"x-request-id"
 _GIVEN = re.compile(r"[\x21-\x7e]{1,128}")
-_QUIET = frozenset({"health", "metrics"})  # asked every few seconds: told at level debug
+# asked every few seconds, or by the dozen when a page is opened: told at level debug
+_QUIET = frozenset({"health", "metrics", "playground"})
 
 
 @dataclass
@@ -97,7 +98,8 @@ class Recorded:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        record = Record(_id_of(scope))
+        page = scope["path"].startswith("/playground")
+        record = Record(_id_of(scope), "playground" if page else "other")
         scope.setdefault("state", {})["record"] = record
         name = (HEADER, record.request.encode())
 
@@ -114,14 +116,14 @@ class Recorded:
                 record.broke("failed")
             raise
         finally:
-            self._end(record)
+            quiet = scope["method"] == "GET" and record.endpoint in _QUIET and record.status < 400
+            self._end(record, logging.DEBUG if quiet else logging.INFO)
 
-    def _end(self, record: Record) -> None:
+    def _end(self, record: Record, level: int) -> None:
         if record.answer is not None and record.reason is None:  # a stream that nobody heard the first of
             record.broke("cancelled")
         self._metrics.count(record.endpoint, record.status, record.reason if record.failed else None)
         said = record.told()
-        level = logging.DEBUG if record.endpoint in _QUIET else logging.INFO
         logger.log(level, "%s", json.dumps(said), extra={"said": said})
 
 
