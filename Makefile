@@ -11,7 +11,7 @@ export OMP_NUM_THREADS ?= 2
 # each takes up to 2 GiB
 export TEST_PROCESSES ?= 2
 
-.PHONY: demo test slow real check docs wheel capi install-capi header semver wasm bench hosts hosts-engine fuzz clean
+.PHONY: demo test slow real check docs wheel sdist reproducible npm capi install-capi header semver wasm bench hosts hosts-engine fuzz clean
 
 demo: $(VENV)/.ready
 	@echo "== a document for a schema, by the built-in model =="
@@ -71,6 +71,24 @@ install-capi: capi
 wasm:
 	cd rust && RUSTFLAGS="-C link-arg=-zstack-size=8388608" cargo build --release -q -p tokenform-capi \
 		--target wasm32-unknown-unknown --config 'profile.release.opt-level="s"' --config profile.release.strip=true
+
+# the package for npm: the module, its script and its types; packed, not published
+npm: wasm
+	cp rust/target/wasm32-unknown-unknown/release/tokenform.wasm rust/wasm/
+	npm pack ./rust/wasm
+
+# the source distribution with its crates, which builds without a network
+sdist:
+	.ci/sdist dist --build
+
+# two builds of the wheel, one hash (each takes minutes); the date is that of the commit
+reproducible: $(VENV)/bin/python
+	$(BIN)/pip install -q "maturin>=1.13,<2"
+	for build in 1 2; do \
+		rm -rf rust/target/reproducible && SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) CARGO_TARGET_DIR=rust/target/reproducible \
+		$(BIN)/maturin build -q --release --locked --out rust/target/reproducible-$$build --interpreter $(BIN)/python || exit 1; \
+	done
+	cd rust/target && sha256sum reproducible-?/*.whl && cmp reproducible-1/*.whl reproducible-2/*.whl
 
 # the documentation as pages in docs/_build/html; a warning is an error, and so is a link that leads nowhere
 docs: $(VENV)/.docs

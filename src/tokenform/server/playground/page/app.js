@@ -107,7 +107,13 @@ async function inspect() {
     }
   } catch (error) {
     if (error.name === "AbortError") return;
-    if (error.kind === "invalid_api_key") byId("key").focus();
+    if (error.kind === "invalid_api_key") { // nothing was asked of the constraint
+      byId("key").focus();
+      showProblem(null, page.state);
+      showChecked(null, page.state, insert, "This server wants a key: type it above.");
+      document.body.dataset.state = "ready";
+      return;
+    }
     if (found !== null) { // the constraint is right: it is the prompt that the model can't read
       showPromptProblem(error);
       byId("next").replaceChildren();

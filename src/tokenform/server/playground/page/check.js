@@ -7,13 +7,13 @@ import { lineOf, unitsOf } from "./places.js";
 
 let units = 0;
 
-// `found`: what the engine says, or null where the constraint is wrong.
-export function showChecked(found, state, insert) {
+// `found`: what the engine says, or null where there is nothing to say; `without` is why.
+export function showChecked(found, state, insert, without = "The constraint is not one yet; see beside it what is wrong.") {
   const { text } = state;
   units = found === null ? 0 : unitsOf(text, found.accepted);
   byId("following").hidden = found === null;
   colour(text, found);
-  byId("verdict").replaceChildren(...verdict(found, state));
+  byId("verdict").replaceChildren(...(found === null ? [el("p", { class: "hint" }, without)] : verdict(found, state)));
   byId("facts").replaceChildren(...(found === null ? [] : facts(found, state, insert)));
   byId("drawing").replaceChildren(...(found === null ? [] : [drawn(found.drawing)]));
   if (found === null) byId("next").replaceChildren();
@@ -33,7 +33,6 @@ function colour(text, found) {
 }
 
 function verdict(found, state) {
-  if (found === null) return [el("p", { class: "hint" }, "The constraint is not one yet; see beside it what is wrong.")];
   const { refused } = found;
   if (refused === null) {
     const words = found.ended ? ["Accepted: ", "a whole document."] : ["So far so good: ", "the document is not complete yet."];
