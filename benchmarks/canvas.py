@@ -191,19 +191,22 @@ def main() -> None:
     parser.add_argument("--count", type=int, default=100, help="schemas")
     parser.add_argument("--holes", default="10,50,90", help="percent, with commas")
     parser.add_argument("--length", type=int, default=256, help="most positions of a canvas")
+    parser.add_argument("--minutes", type=float, default=60.0, help="no document is begun after these")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--save", action="store_true", help="keep the figures in benchmarks/results")
     told = parser.parse_args()
     bench, rng = tekken(), random.Random(told.seed)
     runs = [Run(int(share), told.length) for share in told.holes.split(",")]
     cases = sample(read_maskbench(None), told.count, told.seed)
-    lengths = []
+    lengths, end = [], time.monotonic() + 60 * told.minutes
     kinds: Counter[str] = Counter()
     for kind, automaton, schema, tokens, name in documents(list(cases), bench, told.length):
         lengths.append(len(tokens))
         kinds[kind] += 1
         for run in runs:
             run.document(automaton, tokens, schema, name, rng)
+        if time.monotonic() > end:
+            break
     shape = f"{np.mean(lengths):.0f} positions (at most {max(lengths)})"
     print(f"{len(lengths)} documents of {shape}; {dict(kinds)}")
     print(text_table(HEADER, [run.row() for run in runs]))

@@ -8,6 +8,7 @@ import itertools
 import json
 import math
 import random
+import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -41,8 +42,6 @@ def _pattern(rng: random.Random, depth: int) -> str:
 
 
 def _regex(rng: random.Random) -> tuple[tf.Grammar, Judge, Sequence[bytes]]:
-    import re
-
     pattern = _pattern(rng, 3)
     compiled = re.compile(pattern)
     return tf.regex(pattern), lambda text: compiled.fullmatch(text) is not None, LETTERS
@@ -110,12 +109,24 @@ def _cfg(rng: random.Random) -> tuple[tf.Grammar, Judge, Sequence[bytes]]:
     return tf.lark(text, lexer="dynamic"), judge, LETTERS
 
 
+def _joined(rng: random.Random) -> tuple[tf.Grammar, Judge, Sequence[bytes]]:
+    """A word and a document behind it."""
+    schema, judge, pieces = _schema(rng)
+    word = rng.choice(["a", "ab", "b?"])
+    compiled = re.compile(word)
+
+    def whole(text: str) -> bool:
+        return any(compiled.fullmatch(text[:at]) and judge(text[at:]) for at in range(3))
+
+    return tf.regex(word) + schema, whole, pieces
+
+
 class Case:
     """A constraint with a small vocabulary, and all fillings of a length that it accepts."""
 
     def __init__(self, rng: random.Random) -> None:
         while True:
-            grammar, judge, pieces = rng.choice([_regex, _schema, _cfg])(rng)
+            grammar, judge, pieces = rng.choice([_regex, _schema, _cfg, _joined])(rng)
             tokens = list(rng.sample(pieces, min(len(pieces), rng.randint(4, 8))))
             ends = rng.randint(1, 2)
             eos = list(range(len(tokens), len(tokens) + ends))

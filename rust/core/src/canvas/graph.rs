@@ -14,6 +14,8 @@ use crate::vocab::TokenId;
 
 /// Edges of one state: beyond, every text is a state of its own, and a canvas is not for them.
 const MOST_EDGES: usize = 4096;
+/// A canvas may do the work of so many calls of the automaton: it asks what many of them would.
+const CALLS: u64 = 4;
 /// Bytes that a state takes in the automaton, at least.
 const STATE: usize = 400;
 
@@ -37,6 +39,8 @@ pub struct Graph {
     marks: Vec<u32>,
     mark: u32,
     masks: FxHashSet<usize>,
+    /// States that too many follow.
+    crowded: FxHashSet<u32>,
     bytes: usize,
     spent: u64,
 }
@@ -56,6 +60,7 @@ impl Graph {
             marks: Vec::new(),
             mark: 0,
             masks: FxHashSet::default(),
+            crowded: FxHashSet::default(),
             bytes: 0,
             spent: 0,
         };
@@ -83,11 +88,11 @@ impl Graph {
     /// Counts work of the call under way.
     pub(super) fn spend(&mut self, units: u64) -> Result<()> {
         self.spent += units;
-        let most = self.automaton.limits().work;
+        let most = self.automaton.limits().work.saturating_mul(CALLS);
         match self.spent > most {
             false => Ok(()),
             true => Err(Error::limit(format!(
-                "the canvas needs more than {most} steps of work (Limits.work): too many states can stand before its open \
+                "the canvas needs more than {most} steps of work ({CALLS} times Limits.work): too many states can stand before its open \
                  positions; fill more of them, take a constraint with fewer texts, or raise the limit"
             ))),
         }
@@ -113,12 +118,13 @@ impl Graph {
             return Ok(known);
         }
         let own = self.states[state as usize].clone();
-        let Some(found) = self.automaton.followers(&own, MOST_EDGES)? else {
-            return Err(Error::limit(format!(
-                "more than {MOST_EDGES} states follow one state of the constraint: the text of an open key, or of an item \
-                 that may not come twice, is told apart token by token; fill the positions of such texts, or forbid \
-                 undeclared keys"
-            )));
+        if self.crowded.contains(&state) {
+            return Err(crowded());
+        }
+        let (found, spent) = self.automaton.followers(&own, MOST_EDGES)?;
+        let Some(found) = found else {
+            self.crowded.insert(state);
+            return Err(crowded());
         };
         let mut edges = Vec::with_capacity(found.len());
         for follower in found {
@@ -128,9 +134,9 @@ impl Graph {
             edges.push(Edge { to: self.number(follower.to), tokens: follower.tokens });
         }
         self.bytes += 16 * edges.len();
-        self.spend(1000 + edges.len() as u64)?;
         let edges: Arc<[Edge]> = edges.into();
         self.edges[state as usize] = Some(edges.clone());
+        self.spend(100 + spent + edges.len() as u64)?;
         Ok(edges)
     }
 
@@ -188,4 +194,11 @@ impl Graph {
     pub(super) fn is_marked(&self, state: u32) -> bool {
         self.marks[state as usize] == self.mark
     }
+}
+
+fn crowded() -> Error {
+    Error::limit(format!(
+        "more than {MOST_EDGES} states follow one state of the constraint: the text of an open key, or of an item that may \
+         not come twice, is told apart token by token; fill the positions of such texts, or forbid undeclared keys"
+    ))
 }

@@ -127,65 +127,65 @@ impl Canvas {
         let values = self.values(&mut graph, weights, By::Sum)?;
         let Some(&total) = values.layers[0].first().filter(|&&value| value != NONE) else { return Ok(None) };
         let length = self.cells.len();
-        let mut out = Vec::new();
-        for numbers in numbers.chunks(length.max(1)) {
-            let mut filling = Filling { tokens: Vec::with_capacity(length), weight: 0.0 };
-            let mut state = Graph::START;
-            for at in 0..length {
-                state =
-                    self.draw_one(&mut graph, weights, &values, (at, state), numbers[at], &mut filling)?;
+        let count = numbers.len().checked_div(length).unwrap_or(0);
+        let fresh = || (Graph::START, Filling { tokens: Vec::with_capacity(length), weight: 0.0 });
+        let mut drawn: Vec<(u32, Filling)> = (0..count).map(|_| fresh()).collect();
+        for at in 0..length {
+            let mut place = Place { at, slots: self.slots(at + 1), memo: Memo::new(weights, at, By::Sum) };
+            for (number, (state, filling)) in drawn.iter_mut().enumerate() {
+                let number = numbers[number * length + at];
+                let (token, weight, to) = self.draw_one(&mut graph, &values, &mut place, *state, number)?;
+                filling.tokens.push(token);
+                filling.weight += weight;
+                *state = to;
             }
-            out.push(filling);
         }
-        Ok(Some((out, total)))
+        Ok(Some((drawn.into_iter().map(|one| one.1).collect(), total)))
     }
 
+    /// A token, its weight, and the state after it.
     fn draw_one(
         &self,
         graph: &mut Graph,
-        weights: &Weights<'_>,
         values: &Values,
-        (at, state): (usize, u32),
+        place: &mut Place<'_, '_>,
+        state: u32,
         number: f64,
-        filling: &mut Filling,
-    ) -> Result<u32> {
+    ) -> Result<(u32, f64, u32)> {
+        let at = place.at;
         if let Some(token) = self.cells[at] {
-            filling.tokens.push(token.0);
-            return Ok(graph.after(state, token)?.expect("a live state goes on"));
+            return Ok((token.0, 0.0, graph.after(state, token)?.expect("a live state goes on")));
         }
-        let (row, slots, edges) = (weights.row(at), self.slots(at + 1), graph.edges(state)?);
-        let mut memo = Memo::new(weights, at, By::Sum);
-        let shares: Vec<f64> = edges
-            .iter()
-            .map(|edge| {
-                value_of(values, &slots, at + 1, edge.to).map_or(NONE, |value| value + memo.of(&edge.tokens))
-            })
-            .collect();
+        let edges = graph.edges(state)?;
+        let mut shares = Vec::with_capacity(edges.len());
+        for edge in edges.iter() {
+            let value = value_of(values, &place.slots, at + 1, edge.to);
+            shares.push(value.map_or(NONE, |value| value + place.memo.of(&edge.tokens)));
+        }
+        graph.spend(place.memo.take_cost())?;
         let most = shares.iter().copied().fold(NONE, f64::max);
         let sums: Vec<f64> = shares.iter().map(|share| (share - most).exp()).collect();
         let mut left = number * sums.iter().sum::<f64>();
         // rounding may leave something behind the last
         let last = sums.iter().rposition(|&sum| sum > 0.0).expect("a live state with a value goes on");
-        let place = (0..last).find(|&i| {
+        let chosen = (0..last).find(|&i| {
             let here = left < sums[i];
             left -= if here { 0.0 } else { sums[i] };
             here
         });
-        let place = place.unwrap_or(last);
-        let edge = &edges[place];
-        let within = memo.of(&edge.tokens);
-        let (mut share, mut chosen) = (left / sums[place], None);
-        edge.tokens.each(|token| {
-            let weight = weights.of(row, token);
+        let chosen = chosen.unwrap_or(last);
+        let edge = &edges[chosen];
+        let (weights, within) = (place.memo.weights, place.memo.of(&edge.tokens));
+        let (row, mut share, mut token) = (weights.row(at), left / sums[chosen], None);
+        edge.tokens.each(|id| {
+            let weight = weights.of(row, id);
             if share >= 0.0 && weight > NONE {
-                chosen = Some((token, weight));
+                token = Some((id, weight));
                 share -= (weight - within).exp();
             }
         });
-        let (token, weight) = chosen.expect("an edge with a weight has a token");
-        filling.tokens.push(token);
-        filling.weight += weight;
-        Ok(edge.to)
+        let (token, weight) = token.expect("an edge with a weight has a token");
+        Ok((token, weight, edge.to))
     }
 
     /// The logarithm of Z, and the distribution at each of the positions; `None`: none is accepted, or none has a weight.
@@ -225,6 +225,7 @@ impl Canvas {
                         known.1 = log_add(known.1, way);
                     }
                 }
+                graph.spend(memo.take_cost())?;
             }
             if let Some(place) = place {
                 let own = &mut out[place * weights.width..(place + 1) * weights.width];
@@ -278,13 +279,10 @@ impl Canvas {
                 } else {
                     for edge in graph.edges(state)?.iter() {
                         let Some(&slot) = slots.get(&edge.to) else { continue };
-                        let known = memo.known(&edge.tokens);
-                        if known.is_none() {
-                            graph.spend(weights.width as u64 / 16)?;
-                        }
                         let way = memo.of(&edge.tokens) + layers[at + 1][slot];
                         value = if by == By::Sum { log_add(value, way) } else { value.max(way) };
                     }
+                    graph.spend(memo.take_cost())?;
                 }
                 own.push(value);
             }
@@ -306,30 +304,43 @@ fn log_add(a: f64, b: f64) -> f64 {
     }
 }
 
+/// A position at which fillings are drawn.
+struct Place<'a, 'b> {
+    at: usize,
+    slots: FxHashMap<u32, usize>,
+    memo: Memo<'a, 'b>,
+}
+
 /// What the tokens of a mask weigh at one position.
 struct Memo<'a, 'b> {
     weights: &'a Weights<'b>,
     at: usize,
     by: By,
     known: FxHashMap<*const Mask, f64>,
+    cost: u64,
 }
 
 impl<'a, 'b> Memo<'a, 'b> {
     fn new(weights: &'a Weights<'b>, at: usize, by: By) -> Self {
-        Memo { weights, at, by, known: FxHashMap::default() }
+        Memo { weights, at, by, known: FxHashMap::default(), cost: 0 }
     }
 
-    fn known(&self, tokens: &Arc<Mask>) -> Option<f64> {
-        self.known.get(&Arc::as_ptr(tokens)).copied()
+    /// Steps of work since this was last asked.
+    fn take_cost(&mut self) -> u64 {
+        std::mem::take(&mut self.cost)
     }
 
     fn of(&mut self, tokens: &Arc<Mask>) -> f64 {
-        if let Some(known) = self.known(tokens) {
+        if let Some(&known) = self.known.get(&Arc::as_ptr(tokens)) {
             return known;
         }
         let row = self.weights.row(self.at);
-        let mut most = NONE;
-        tokens.each(|token| most = most.max(self.weights.of(row, token)));
+        let (mut most, mut count) = (NONE, 0);
+        tokens.each(|token| {
+            count += 1;
+            most = most.max(self.weights.of(row, token));
+        });
+        self.cost += 16 + count / 8;
         let value = match self.by {
             By::Largest => most,
             By::Sum if most == NONE => NONE,

@@ -120,8 +120,8 @@ pub struct Core<S> {
     /// Whether characters leave a lexical state as it is.
     pub(super) kept: FxHashMap<LexId, bool>,
     pub(super) lexemes: LexerMaskBuilder,
-    /// Classes are states: see [`Core::class_of`].
-    pub(super) states_apart: bool,
+    /// Classes are states: see [`Core::class_of`]; more than so many are not sought.
+    pub(super) states_apart: Option<usize>,
     /// Bytes of the lists and masks in the tables.
     pub(super) listed: usize,
 }
@@ -148,7 +148,7 @@ impl<S: ByteAutomaton> Core<S> {
             insides: FxHashMap::default(),
             kept: FxHashMap::default(),
             lexemes: LexerMaskBuilder::default(),
-            states_apart: false,
+            states_apart: None,
             listed: 0,
         }
     }
@@ -228,7 +228,7 @@ impl<S: ByteAutomaton> Core<S> {
     /// What a position has in common with others that have the same ways to an end; where states are told apart, the
     /// state itself.
     pub(super) fn class_of(&mut self, pos: Pos, text: &[u8]) -> DistanceClass {
-        if self.states_apart {
+        if self.states_apart.is_some() {
             return (pos, self.text_number(text));
         }
         let same = Pos { ctx: self.structure.equivalent(pos.ctx), ..pos };
@@ -500,9 +500,9 @@ impl<S: ByteAutomaton> Engine for Core<S> {
     }
 
     fn followers(&mut self, s: StateId, most: usize) -> Option<Vec<(StateId, TokenId, Arc<Mask>)>> {
-        self.states_apart = true;
+        self.states_apart = Some(most);
         let found = self.classes_after(s);
-        self.states_apart = false;
+        self.states_apart = None;
         if found.len() > most {
             return None;
         }

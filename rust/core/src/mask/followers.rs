@@ -14,6 +14,7 @@ use super::row::Mask;
 use super::state::{State, Via};
 use crate::error::Result;
 use crate::vocab::TokenId;
+use crate::work;
 
 /// A state, and the tokens that lead to it.
 #[derive(Clone)]
@@ -25,22 +26,24 @@ pub struct Follower {
 }
 
 impl TokenAutomaton {
-    /// The states that a token leads to, each with its tokens; `None`: there are more than `most`.
-    pub fn followers(&self, s: &State, most: usize) -> Result<Option<Vec<Follower>>> {
+    /// The states that a token leads to, each with its tokens (`None`: there are more than `most`), and the work that it took
+    /// to find them.
+    pub fn followers(&self, s: &State, most: usize) -> Result<(Option<Vec<Follower>>, u64)> {
         self.check_state(s)?;
         let ends: Vec<u32> = self.vocabulary().eos().iter().map(|t| t.0).collect();
         let accepting = self.accepting(s)?;
-        let mut out = match self.is_finished(s) {
-            true => Vec::new(),
-            false => match self.with(Some(s), |builder| builder.followers(s, most, accepting))? {
-                Some(out) => out,
-                None => return Ok(None),
-            },
+        let (found, spent) = match self.is_finished(s) {
+            true => (Some(Vec::new()), 0),
+            false => self.with(Some(s), |builder| {
+                let found = builder.followers(s, most, accepting)?;
+                Ok((found, work::spent()))
+            })?,
         };
+        let Some(mut out) = found else { return Ok((None, spent)) };
         if accepting {
             out.push(Follower { to: self.finished(), tokens: Arc::new(Mask::Sparse(ends.into())) });
         }
-        Ok(Some(out))
+        Ok((Some(out), spent))
     }
 }
 

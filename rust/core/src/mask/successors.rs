@@ -130,7 +130,7 @@ impl<S: ByteAutomaton> Core<S> {
             return false;
         }
         if self.structure.records(pos.ctx) {
-            return !self.states_apart && self.classes_in_text(stand, found);
+            return self.states_apart.is_none() && self.classes_in_text(stand, found);
         }
         let inside = self.inside((pos.lex, Lexicon::DEAD));
         for ((lex, _), group) in &inside.groups {
@@ -329,6 +329,9 @@ impl<S: ByteAutomaton> Core<S> {
         text: &mut Vec<u8>,
         found: &mut Found,
     ) {
+        if self.states_apart.is_some_and(|most| found.lists.len() > most) {
+            return;
+        }
         let (bytes, nodes) = trie.children(node);
         work::spend(bytes.len() as u64);
         let before = text.clone();
