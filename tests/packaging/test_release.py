@@ -23,7 +23,7 @@ pytestmark = pytest.mark.skipif(not RELEASE.is_file(), reason="the tests run out
 
 
 def jobs(matrix: dict[str, Any]) -> list[dict[str, str]]:
-    """The jobs of a matrix, as GitHub makes them: an entry of `include` joins those that it contradicts nowhere."""
+    """The jobs of a matrix, as GitHub makes them: `include` joins those that it contradicts nowhere."""
     axes = {name: values for name, values in matrix.items() if name != "include"}
     made = [dict(zip(axes, values, strict=True)) for values in product(*axes.values())]
     plain = [dict(one) for one in made]
