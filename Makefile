@@ -11,7 +11,7 @@ export OMP_NUM_THREADS ?= 2
 # each takes up to 2 GiB
 export TEST_PROCESSES ?= 2
 
-.PHONY: demo test slow real check docs wheel sdist reproducible npm capi install-capi header semver wasm bench hosts hosts-engine fuzz clean
+.PHONY: demo test slow real check docs wheel sdist reproducible npm capi install-capi header semver wasm regression bench hosts hosts-engine fuzz clean
 
 demo: $(VENV)/.ready
 	@echo "== a document for a schema, by the built-in model =="
@@ -108,6 +108,10 @@ hosts-engine: hosts
 	$(BIN)/python tests/hosts/install.py --engine .hosts-vllm
 	$(BIN)/python tests/hosts/install.py --clients .hosts-clients
 	$(BIN)/pytest -m slow tests/hosts
+
+# verdicts, masks and counted work of the development schemas, against those that are kept
+regression: $(VENV)/.ready
+	$(BIN)/python benchmarks/regression.py
 
 bench: $(VENV)/.tools
 	$(BIN)/pip install -q "tokenform[models,peers,plots]"
