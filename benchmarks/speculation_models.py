@@ -48,7 +48,8 @@ from training.evaluate import EVALUATION_SEED
 RESULTS = Path(__file__).resolve().parent / "results"
 MOST = 200
 
-Writer = Callable[[Any, int], list[int]]
+Writer = Callable[[Any, int], tuple[list[int], tf.Stats | None]]
+"""(prompt, most tokens) -> the text's tokens, and the work behind it where that is known."""
 QUESTIONS = (
     "Hello! Who are you?",
     "Why does the moon have phases? Explain it to a child.",
@@ -69,6 +70,7 @@ class Row:
     cpu: float = 0.0
     each: list[float] = field(default_factory=list)
     texts: list[list[int]] = field(default_factory=list)
+    stats: list[tf.Stats] = field(default_factory=list)
     failed: str = ""
 
 
@@ -92,7 +94,7 @@ def run(rows: dict[str, Row], prompts: Sequence[Any], most: int, passes: Passes)
                 continue
             before, began, cpu = passes.count, time.perf_counter(), time.process_time()
             try:
-                text = row.write(prompt, most)
+                text, stats = row.write(prompt, most)
             except Exception as error:
                 row.failed = f"{type(error).__name__}: {error}".splitlines()[0][:90]
                 continue
@@ -103,16 +105,22 @@ def run(rows: dict[str, Row], prompts: Sequence[Any], most: int, passes: Passes)
                 row.forwards += passes.count - before
                 row.tokens += len(text)
                 row.texts.append(text)
+                row.stats += [] if stats is None else [stats]
 
 
-def generator_row(drafter: Any, constrained: bool, temperature: float = 0.0, policy: Any = None) -> Row:
+def generator_row(
+    drafter: Any, constrained: bool, temperature: float = 0.0, policy: Any = None, verifier: Any = None
+) -> Row:
     """This library's generator on the built-in model."""
-    generator = tf.Generator(drafter=drafter, sampler=tf.Local(temperature=temperature), policy=policy)
+    generator = tf.Generator(
+        drafter=drafter, sampler=tf.Local(temperature=temperature), policy=policy, verifier=verifier
+    )
 
-    def write(example: Example, most: int) -> list[int]:
+    def write(example: Example, most: int) -> tuple[list[int], tf.Stats]:
         grammar = grammar_of(example) if constrained else None
         prompt = generator.tokenizer.encode(example.prompt, add_special_tokens=False)
-        return list(generator.sample(prompt, grammar, max_tokens=most, seed=0)[0].tokens)
+        (result,) = generator.sample(prompt, grammar, max_tokens=most, seed=0)
+        return list(result.tokens), result.stats
 
     return Row(write)
 
@@ -120,9 +128,10 @@ def generator_row(drafter: Any, constrained: bool, temperature: float = 0.0, pol
 def chat_row(generator: tf.Generator) -> Row:
     """A generator that is asked as a newcomer asks it: a string, and a schema or None."""
 
-    def write(task: tuple[str, Any], most: int) -> list[int]:
+    def write(task: tuple[str, Any], most: int) -> tuple[list[int], tf.Stats]:
         grammar = None if task[1] is None else tf.json_schema(task[1])
-        return list(generator.sample(task[0], grammar, max_tokens=most, seed=0)[0].tokens)
+        (result,) = generator.sample(task[0], grammar, max_tokens=most, seed=0)
+        return list(result.tokens), result.stats
 
     return Row(write)
 
@@ -131,7 +140,7 @@ def transformers_row(model: Any, tokenizer: Any, constrained: bool, **options: A
     """The `generate` of transformers with the same model."""
     vocabulary = tf.Generator().vocabulary
 
-    def write(example: Example, most: int) -> list[int]:
+    def write(example: Example, most: int) -> tuple[list[int], None]:
         ids = torch.tensor([tokenizer.encode(example.prompt, add_special_tokens=False)])
         extra = dict(options)
         if constrained:
@@ -147,7 +156,7 @@ def transformers_row(model: Any, tokenizer: Any, constrained: bool, **options: A
                 **extra,
             )
         text = output[0, ids.shape[1] :].tolist()
-        return [token for token in text if token not in vocabulary.eos]
+        return [token for token in text if token not in vocabulary.eos], None
 
     return Row(write)
 

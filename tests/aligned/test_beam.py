@@ -54,6 +54,26 @@ def test_a_wide_beam_is_exact_and_a_narrow_one_is_a_valid_guess(automaton, seed)
         assert best.logprob <= wide[0].logprob + 1e-12
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_a_potential_ranks_texts_by_measure_and_score(automaton, seed):
+    """Texts with many ones are wanted; the target is enumerated."""
+
+    def ones(text):
+        return 1.5 * text.count("1") - 7.5
+
+    score = tf.samplers.Score(complete=ones, prefix=ones, log_bound=0.0)
+    wide, first = Beam(200, patience=10.0, potential=score), Beam(None, best_first=True, potential=score)
+    problem = wide.bind(TableModel(seed), automaton)
+    want = ranked(enumerate_target(problem))  # its measure has the potential
+    assert want != ranked(enumerate_target(Beam().bind(TableModel(seed), automaton)))
+    assert [d.tokens for d in wide.sample(problem, 5).draws] == want[:5]
+    assert [d.tokens for d in first.sample(problem, 5).draws] == want[:5]
+    never = Beam(8, potential=tf.samplers.Score(complete=lambda text: -np.inf if text[0] == "1" else 0.0))
+    assert never.sample(never.bind(TableModel(seed), automaton), 1).draws[0].text == "00000"
+    with pytest.raises(OptionError, match="log_bound"):
+        Beam(None, best_first=True, potential=tf.samplers.Score(complete=ones))
+
+
 def test_width_one_is_greedy(automaton):
     problem = Beam().bind(TableModel(3), automaton)
     prefix, tokens = problem.root(), []

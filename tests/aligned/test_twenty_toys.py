@@ -89,8 +89,9 @@ class Toy:
         distribution, ratios = Counter(), []
         for population in sampler._runs(problem, list(range(runs)), self.seed):
             ratios.append(math.exp(population.log_z - self.exact.log_z))
-            for prefix, weight in zip(population.prefixes, normalised(population.log_weights), strict=True):
-                distribution[prefix.tokens] += weight / runs
+            texts, _, weights = population.texts
+            for tokens, weight in zip(texts, normalised(weights), strict=True):
+                distribution[tokens] += weight / runs
         return distribution, np.array(ratios)
 
 

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from tests.compose.walks import accepts, walk
 
 import tokenform as tf
+from tokenform.decoding.aligned.conditions import compiled as aligned_compiled
 from tokenform.errors import InvalidGrammar, UnsatisfiableGrammar
 
 TEXTS = ["".join(t) for n in range(5) for t in itertools.product("ab1", repeat=n)]
@@ -109,10 +110,35 @@ def test_values_and_errors() -> None:
     assert MIXED["json between texts"].parse('x={"a": 1};') == 'x={"a": 1};'
     assert json.loads(walk(OBJECT | OBJECT, 1)) is not None
     with pytest.raises(InvalidGrammar, match="regular"):
-        _ = INTEGER & tf.regex("1*")
+        _ = INTEGER & tf.json_schema({"type": "number"})
     with pytest.raises(InvalidGrammar, match="regular"):
         _ = ~LETTERS
     with pytest.raises(TypeError):
         _ = INTEGER + 1  # type: ignore[operator]
     assert accepts(tf.json_schema({"type": "integer"}) + "e" + tf.json_schema({}, numbers="any"), "1e10e0")
     assert accepts("a" | INTEGER, "a") and accepts("a" + INTEGER, "a12")
+
+
+def test_a_grammar_and_a_language_meet_in_samplers_that_draw_whole_texts() -> None:
+    """Sums without a label in them: the texts of both, by brute force."""
+    pytest.importorskip("torch")
+    sums = tf.lark('start: term ("+" term)?\nterm: "x" | "(" start ")"')
+    language = ~tf.combinators.contains("x+x")
+    both, turned = sums & language, language & sums
+    assert (turned.grammar, turned.languages) == (both.grammar, both.languages) == (sums, (language,))
+    vocabulary = tf.Vocabulary([b"x", b"+", b"(", b")", b"<eos>"], eos=[4])
+    constraint = aligned_compiled(both, vocabulary)
+    found, live = set(), [(constraint.start, "")]
+    for _ in range(8):
+        step = []
+        for state, text in live:
+            if constraint.accepts([state])[0]:
+                found.add(text)
+            for token in constraint.candidates([state])[0].tolist():
+                step.append((constraint.advance(state, token), text + "x+()"[token]))
+        live = step
+    plain = sums.compile(vocabulary)
+    texts = {"".join(t) for n in range(8) for t in itertools.product("x+()", repeat=n)}
+    assert found == {text for text in texts if plain.matches(text) and "x+x" not in text} and len(found) > 5
+    with_test = both & tf.predicate(complete=lambda text: len(text) > 3)
+    assert with_test.languages == both.languages and len(with_test.tests) == 1

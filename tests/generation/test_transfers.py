@@ -148,7 +148,7 @@ def test_one_transfer_a_step_with_everything_else(watched, tokenizer, kind):
         "transforms": {"transforms": [lambda tokens, logits: logits * 0.9]},
         "mixture": {"mixture": tf.targets.Anchored(0.3)},
         "lookups": {
-            "drafter": tf.drafters.Merge(tf.drafters.NGram(), tf.drafters.Input(), tf.drafters.Names())
+            "drafter": tf.drafters.Merge(tf.drafters.NGram(), tf.drafters.Suffix(), tf.drafters.Names())
         },
         "draft model": {"drafter": DraftModel(small_llama(len(tokenizer) + 5, seed=3))},
     }[kind]
@@ -203,7 +203,6 @@ LOOKED_UP = {
     "names": lambda second: tf.drafters.Names(),
     "ngram": lambda second: tf.drafters.NGram(),
     "suffix": lambda second: tf.drafters.Suffix(),
-    "input": lambda second: tf.drafters.Input(),
     "recycling": lambda second: tf.drafters.Recycling(),
     "lookahead": lambda second: tf.drafters.Lookahead(),
     "layers": lambda second: tf.drafters.LayerSkip([0], tokens=2),

@@ -203,15 +203,20 @@ def test_recycling_proposes_the_last_best_successors():
     assert session.propose(there, Budget(8)).tokens == [7, 8]
 
 
-def test_input_follows_the_prompt_over_an_edit():
+def test_the_old_name_of_suffix_warns_and_goes_on_over_an_edit():
     prompt = list(range(10, 40))
     there = context(list(prompt))
-    session = Input().session(there)
-    assert session.propose(there, Budget(4)).tokens == prompt[:4]
+    with pytest.warns(DeprecationWarning, match="Suffix"):
+        session = Input().session(there)
     for token in [10, 11, 12, 50, 14, 15]:
         there.tokens.append(token)
         session.observe(there, Seen([token], DraftTree(), torch.zeros(1, VOCABULARY)))
-    assert session.propose(there, Budget(3)).tokens == [16, 17, 18]
+    assert session.propose(there, Budget(3)).tokens == [16, 17, 18]  # over the edit
+
+
+def test_the_pair_that_load_draft_gives_is_a_draft_model():
+    net = model("llama")
+    assert DraftModel((net, None)).backbone(None).model is net
 
 
 def test_lookahead_learns_n_grams_of_its_own_window():
@@ -278,9 +283,21 @@ def test_searched_skip_set_is_the_least_harmful_layer():
     with torch.no_grad():
         for p in (net.model.layers[1].self_attn.o_proj.weight, net.model.layers[1].mlp.down_proj.weight):
             p.zero_()
+    layers = list(net.model.layers)
     assert search_skip_set(Backbone(net), list(range(1, 20)), share=0.34) == [1]
+    assert list(net.model.layers) == layers
     with pytest.raises(DrafterError):
-        search_skip_set(Backbone(net), [1], share=0.3)
+        search_skip_set(Backbone(net), [1], share=1.5)
+
+
+def test_layers_are_left_out_by_what_the_first_prompt_says():
+    """One layer of three does nothing: without it the drafts are the model's own."""
+    net = model("llama", seed=3, layers=3)
+    with torch.no_grad():
+        for p in (net.model.layers[1].self_attn.o_proj.weight, net.model.layers[1].mlp.down_proj.weight):
+            p.zero_()
+    output = decode(Backbone(net), [Request([1, 2, 3], GREEDY, max_tokens=20)], LayerSkip())[0]
+    assert output.report.accepted == output.report.drafted > 0
 
 
 def test_vocabularies_are_mapped_by_bytes():
@@ -309,7 +326,6 @@ EVERY = {
     "suffix": Suffix,
     "forced": lambda: Forced(),
     "recycling": Recycling,
-    "input": Input,
     "lookahead": Lookahead,
     "layers": lambda: LayerSkip(tokens=3),
     "model": lambda: DraftModel(model("llama", seed=1, layers=1), tokens=4),
@@ -320,7 +336,7 @@ EVERY = {
         model("gpt2", seed=1, layers=1), tokens=3, vocabulary=other_vocabulary(True)
     ),
     "auto": lambda: auto(),
-    "all": lambda: Merge(Forced(), Suffix(), Input(), Recycling(), Lookahead(), LayerSkip(tokens=2)),
+    "all": lambda: Merge(Forced(), Suffix(), Recycling(), Lookahead(), LayerSkip(tokens=2)),
 }
 
 

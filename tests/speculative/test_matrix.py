@@ -26,7 +26,6 @@ from tokenform.decoding.speculative.drafters import (
     DraftModel,
     Forced,
     Hints,
-    Input,
     LayerSkip,
     Lookahead,
     Merge,
@@ -96,14 +95,13 @@ LOOKED_UP = {
     "ngram": NGram,
     "suffix": Suffix,
     "recycling": Recycling,
-    "input": Input,
     "lookahead": Lookahead,
     "layers": lambda: LayerSkip(tokens=3),
     "model": lambda: DraftModel(small(), tokens=4),
     "shared": lambda: DraftModel(small("gpt2"), tokens=3, vocabulary=other_vocabulary(False)),
     "retokenised": lambda: DraftModel(small("gpt2"), tokens=3, vocabulary=other_vocabulary(True)),
     "auto": auto,
-    "all": lambda: Merge(Forced(), Names(), Suffix(), Input(), Recycling(), DraftModel(small(), tokens=2)),
+    "all": lambda: Merge(Forced(), Names(), Suffix(), Recycling(), DraftModel(small(), tokens=2)),
 }
 PAIRS = [(name, rule) for name in LOOKED_UP for rule in (SampleAndMatch, GreedyTree)]
 PAIRS += [("drawn", rule) for rule in RULES]

@@ -426,7 +426,7 @@ class Generator(Writing):
         """
         if isinstance(grammar, Condition):
             raise OptionError(
-                "Local needs the mask of every step, which a predicate does not have; "
+                "Local needs the mask of every step, which a predicate, or a grammar & a language, has not; "
                 "take sampler=tf.SMC() or tf.AWRS() (many draws), or tf.CARS() (exact ones)."
             )
         automaton = (grammar := grammar.for_writing).compile(self.vocabulary, limits=limits)

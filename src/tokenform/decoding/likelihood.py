@@ -103,7 +103,7 @@ def logprob(
         raise OptionError(f"{len(prompts)} prompts can't be paired with {len(listed)} texts.")
     constraint = to_constraint(grammar)
     if isinstance(constraint, Condition):
-        raise OptionError("a predicate has no masks; give a grammar, schema or type.")
+        raise OptionError("a predicate, or a grammar & a language, has no masks; give a grammar or type.")
     automaton = None if grammar is None else constraint.compile(reader.vocabulary)
     before = [reader.prompt(one, constraint) for one in prompts]
     tokens = [reader.tokens(one, end) for one in listed]

@@ -111,7 +111,7 @@ def kind_of(grammar: Any) -> str:
     if isinstance(grammar, list | tuple):
         return "list"
     if isinstance(grammar, Condition):
-        return "predicate"
+        return "predicate" if grammar.tests else "grammar"
     if isinstance(grammar, Grammar):
         if grammar.shapes is not None:
             return "type"

@@ -36,15 +36,18 @@ class Test:
 
 @dataclass(frozen=True)
 class Condition:
-    """Texts that pass every test and, where there is one, are accepted by the grammar.
+    """Texts that pass every test and are accepted by the grammar, where there is one, and by the languages.
 
     Attributes:
-        tests: at least one.
+        tests: of Python.
         grammar: gives exact masks, so that tests are asked only about tokens that it lets through; or None.
+        languages: regular ones beside a grammar that is not regular.  Their masks meet, which may end in a
+            place from which nothing is accepted by both.
     """
 
     tests: tuple[Test, ...]
     grammar: Grammar | None = None
+    languages: tuple[Grammar, ...] = ()
 
     @property
     def schema(self) -> Any:
@@ -62,11 +65,14 @@ class Condition:
 
     def __and__(self, other: Any) -> Condition:
         if isinstance(other, Grammar):
-            return Condition(self.tests, other if self.grammar is None else self.grammar & other)
+            joined = other if self.grammar is None else self.grammar & other
+            if isinstance(joined, Condition):
+                return Condition(self.tests, joined.grammar, (*self.languages, *joined.languages))
+            return Condition(self.tests, joined, self.languages)
         if not isinstance(other, Condition):
             return NotImplemented
-        joined = self if other.grammar is None else self & other.grammar
-        return Condition((*self.tests, *other.tests), joined.grammar)
+        both = self if other.grammar is None else self & other.grammar
+        return Condition((*both.tests, *other.tests), both.grammar, (*both.languages, *other.languages))
 
     __rand__ = __and__
 

@@ -253,9 +253,18 @@ class Grammar:
     def __radd__(self, other: Grammar | str) -> Grammar:
         return _joined("+", other, self)
 
-    def __and__(self, other: Grammar) -> Grammar:
+    def __and__(self, other: Grammar) -> Any:
+        """Texts of both: a `Grammar` of two regular languages; of a regular one and another grammar a
+        `Condition`, for samplers that can do without whole masks (`tf.CARS`, `tf.SMC`, ...)."""
         if not isinstance(other, Grammar):
             return NotImplemented
+        regular = ["language" in part.form for part in (self, other)]
+        if regular[0] != regular[1]:
+            from tokenform.frontends.condition import Condition
+
+            grammar, language = (other, self) if regular[0] else (self, other)
+            without_captures(language, "an operand of &")
+            return Condition((), grammar, (language,))
         both = [{"language": _language(part, "&")} for part in (self, other)]
         return _checked(
             {"language": forms.joined("and", both)}, f"({self.source}) & ({other.source})", self, other

@@ -23,7 +23,7 @@ from tokenform.server.wanted import Wanted
 
 _DRAFTERS: dict[str, Callable[[], Any]] = {
     "forced": drafters.Forced,
-    "input": drafters.Input,
+    "input": lambda: drafters.Suffix(remember=False),
     "lookahead": drafters.Lookahead,
     "names": drafters.Names,
     "ngram": drafters.NGram,

@@ -13,7 +13,8 @@
                Vilar 2018)
 
 Score: log f(x) / ((5 + T)/6)^length_penalty, T tokens, EOS included (Wu et al. 2016); 0 is the plain
-log-probability.
+log-probability.  A potential adds log Φ: of an unfinished text its `prefix` score, which `complete` replaces
+at the end (Khalifa et al. 2023, steps that a discriminator scores).
 Invariants: every result is accepted by the constraint and its logprob is the model's own; ties go to the
 prefix that was found first; deterministic, no seed.
 Complexity: one row a live prefix a step.  Rejected: pruning by a fixed threshold of score, which depends on
@@ -35,6 +36,7 @@ from tokenform.decoding.aligned.results import Sample
 from tokenform.decoding.aligned.sampler import AlignedSampler, Common
 from tokenform.errors import OptionError, SamplingError
 
+JUDGED = 4  # times the share of places: next tokens of a prefix that a potential is asked about
 FRONTIER = 16  # prefixes that best-first search extends in one batch
 
 
@@ -56,7 +58,6 @@ class Beam(AlignedSampler):
             batch_size, fast_forward, canonical); see `AlignedSampler`.
     """
 
-    takes_potential = False
     empty = True  # whether the empty text is an answer
 
     def __init__(
@@ -83,6 +84,8 @@ class Beam(AlignedSampler):
             raise OptionError("patience must be above 0, diversity and length_penalty at least 0")
         if best_first and (groups > 1 or include):
             raise OptionError("best-first search takes no groups and no include; leave one of them out")
+        if best_first and self.potential is not None and self.potential.log_bound is None:
+            raise OptionError("best-first search needs a potential's upper bound; give one by log_bound=")
         self.width, self.best_first, self.groups = width, best_first, groups
         self.diversity, self.patience, self.length_penalty = diversity, patience, length_penalty
         self.phrases, self.max_width = Phrases(include), max_width
@@ -113,7 +116,8 @@ class Beam(AlignedSampler):
 
     def score(self, hypothesis: Hypothesis) -> float:
         """What hypotheses are ranked by."""
-        return float(hypothesis.logf / ((5 + max(hypothesis.length, 1)) / 6) ** self.length_penalty)
+        penalty = ((5 + max(hypothesis.length, 1)) / 6) ** self.length_penalty
+        return float(hypothesis.logf / penalty) + hypothesis.score
 
     # ---- side by side ----------------------------------------------------------------------------
 
@@ -129,7 +133,7 @@ class Beam(AlignedSampler):
                 fresh = [
                     c for h in beam for c in self._successors(problem, h, next(distributions), share, taken)
                 ]
-                kept = self._allocate(fresh, share)
+                kept = self._allocate(_judged(problem, fresh), share)
                 for _, last in kept:
                     taken[last] = taken.get(last, 0) + 1
                 finished[g] += [h for h, _ in kept if h.done]
@@ -146,8 +150,10 @@ class Beam(AlignedSampler):
             return False
         if len(finished) >= self.patience * share:
             return True
+        if self.length_penalty or self.potential is not None:  # an open prefix may still rise
+            return False
         worst = sorted((self.score(h) for h in finished), reverse=True)[needed - 1]
-        return self.length_penalty == 0 and all(self.score(h) <= worst for h in live)
+        return all(self.score(h) <= worst for h in live)
 
     def _successors(
         self,
@@ -165,7 +171,8 @@ class Beam(AlignedSampler):
         )
         ranks = distribution.logf - fines
         # EOS and phrase tokens may be refused or pushed out, so a few more than the share are looked at
-        best = np.argsort(-ranks, kind="stable")[: share + 1]
+        looked_at = share if problem.potential is None else share * JUDGED
+        best = np.argsort(-ranks, kind="stable")[: looked_at + 1]
         chosen = dict.fromkeys(best.tolist())
         if self.phrases.phrases:
             chosen.update(dict.fromkeys(self._advancing(problem, hypothesis, distribution)))
@@ -224,10 +231,13 @@ class Beam(AlignedSampler):
         """An upper bound of the score of every text that continues the hypothesis; its score if it is
         finished.
         """
-        if hypothesis.done or not self.length_penalty:
+        if hypothesis.done:
             return self.score(hypothesis)
+        above = 0.0 if problem.potential is None else problem.potential.log_bound or 0.0
+        if not self.length_penalty:
+            return hypothesis.logf + above
         assert problem.max_tokens is not None
-        return float(hypothesis.logf / ((5 + problem.max_tokens + 1) / 6) ** self.length_penalty)
+        return float(hypothesis.logf / ((5 + problem.max_tokens + 1) / 6) ** self.length_penalty) + above
 
     def _by_score(self, problem: Problem, n: int) -> list[Hypothesis]:
         """Opens the prefix of highest bound first, so finished texts come off the queue in their final order.
@@ -264,3 +274,19 @@ class Beam(AlignedSampler):
             ):
                 queue.open(hypothesis, distribution)
         return found
+
+
+def _judged(
+    problem: Problem, candidates: list[tuple[float, Hypothesis, int]]
+) -> list[tuple[float, Hypothesis, int]]:
+    """The candidates with log Φ, provisional where a text goes on; those that it rules out are left out."""
+    if problem.potential is None:
+        return candidates
+    out = []
+    for done, judge in ((False, problem.potential.prefix), (True, problem.potential.complete)):
+        some = [candidate for candidate in candidates if candidate[1].done is done]
+        scores = judge([problem.bytes_of(h.prefix.tokens) for _, h, _ in some])
+        for (rank, hypothesis, token), score in zip(some, scores.tolist(), strict=True):
+            if score > -math.inf:
+                out.append((rank + score, hypothesis._replace(score=score), token))
+    return out

@@ -27,6 +27,7 @@ class Hypothesis(NamedTuple):
     logf: float
     progress: Progress
     done: bool = False
+    score: float = 0.0  # log Φ: provisional before the end
 
     @property
     def length(self) -> int:
@@ -57,10 +58,9 @@ class Queue:
         # children fall in f, but a finished one is scored by its own length: it goes in by itself
         end = np.flatnonzero(distribution.ids == self.problem.eos)
         if len(end) and (self.empty or hypothesis.prefix.tokens):
-            self._push(
-                Hypothesis(hypothesis.prefix, hypothesis.logf + float(distribution.logf[end[0]]), (), True),
-                iter(()),
-            )
+            score = float(self.problem.log_potential([hypothesis.prefix.tokens])[0])
+            logf = hypothesis.logf + float(distribution.logf[end[0]])
+            self._push(Hypothesis(hypothesis.prefix, logf, (), True, score), iter(()))
         order = [
             i
             for i in np.argsort(-distribution.logf, kind="stable").tolist()

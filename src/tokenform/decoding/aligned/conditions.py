@@ -41,8 +41,8 @@ def compiled(
         )
         for test in constraint.tests
     ]
-    if constraint.grammar is not None:
-        factors.append(_of_grammar(constraint.grammar, vocabulary, validators))
+    grammars = [] if constraint.grammar is None else [constraint.grammar]
+    factors += [_of_grammar(one, vocabulary, validators) for one in (*grammars, *constraint.languages)]
     return factors[0] if len(factors) == 1 else Product(*factors)
 
 

@@ -33,6 +33,7 @@ from tokenform.decoding.aligned.rejection_step import run_steps, spaced
 from tokenform.decoding.aligned.trie import Trie
 from tokenform.decoding.keyed_random import Purpose, cumulated, invert, stream
 
+NO_END = (-math.inf, -math.inf)
 Make = Callable[[Float, np.random.Generator], Rejection]
 
 
@@ -72,29 +73,47 @@ class Step(Protocol):
         """Whether several tokens are possible."""
         ...
 
+    def end(self, prefix: Prefix) -> tuple[float, float]:
+        """What an end that is told multiplies a weight by, and its log measure; else `NO_END`."""
+        ...
+
     def moves(self, prefixes: Sequence[Prefix], places: Sequence[Address], seed: int) -> list[Move]:
         """A move for each prefix, each one of those that the step was made for."""
         ...
 
 
 def offers(
-    problem: Problem, prefixes: Sequence[Prefix], twist: Trie | None, weights: str, make: Make
+    problem: Problem, prefixes: Sequence[Prefix], twist: Trie | None, weights: str, make: Make, split: bool
 ) -> Step:
     """The step of particles at these prefixes.
 
     Args:
         weights: "mask", "rejection" (even where the constraint has exact masks) or "auto".
         make: a rejection step; see `rejection_step.estimator`.
+        split: ends are told (`Step.end`) and not drawn; by rejection only those of less than half of the mass
+            (where nearly all is the end's, the tests for the rest would be many).
     """
-    if weights == "mask" or (weights == "auto" and problem.constraint.exact):
-        return _MaskStep(_tables(problem, prefixes, twist, masked=True))
-    tables = _tables(problem, prefixes, twist, masked=False, everything=weights == "rejection")
-    return _RejectionStep(problem, tables, make)
+    masked = weights == "mask" or (weights == "auto" and problem.constraint.exact)
+    tables = _tables(problem, prefixes, twist, masked=masked, everything=weights == "rejection")
+    ends: dict[Tokens, tuple[float, float]] = {}
+    for prefix in dict.fromkeys(prefixes) if split else ():
+        table = tables[prefix.tokens]
+        place = np.flatnonzero(table.ids == problem.eos)
+        if len(place) and (
+            masked or (table.logf[place[0]] < math.log(0.5) and problem.check([prefix], [problem.eos])[0])
+        ):
+            ends[prefix.tokens] = (
+                float(table.weights[place[0]]) - table.log_theta,
+                float(table.logf[place[0]]),
+            )
+            rest = [np.delete(column, place) for column in table[:3]]
+            tables[prefix.tokens] = Table(*rest, table.log_theta)
+    return _MaskStep(tables, ends) if masked else _RejectionStep(problem, tables, ends, make)
 
 
 class _MaskStep:
-    def __init__(self, tables: dict[Tokens, Table]) -> None:
-        self._tables = tables
+    def __init__(self, tables: dict[Tokens, Table], ends: dict[Tokens, tuple[float, float]]) -> None:
+        self._tables, self._ends = tables, ends
         self._sums = {tokens: _cumulated(table.weights) for tokens, table in tables.items()}
 
     def log_weights(self, prefixes: Sequence[Prefix]) -> list[float]:
@@ -102,6 +121,9 @@ class _MaskStep:
 
     def is_open(self, prefix: Prefix) -> bool:
         return len(self._tables[prefix.tokens].ids) > 1
+
+    def end(self, prefix: Prefix) -> tuple[float, float]:
+        return self._ends.get(prefix.tokens, NO_END)
 
     def moves(self, prefixes: Sequence[Prefix], places: Sequence[Address], seed: int) -> list[Move]:
         out = []
@@ -117,14 +139,23 @@ class _MaskStep:
 
 
 class _RejectionStep:
-    def __init__(self, problem: Problem, tables: dict[Tokens, Table], make: Make) -> None:
-        self._problem, self._tables, self._make = problem, tables, make
+    def __init__(
+        self,
+        problem: Problem,
+        tables: dict[Tokens, Table],
+        ends: dict[Tokens, tuple[float, float]],
+        make: Make,
+    ) -> None:
+        self._problem, self._tables, self._ends, self._make = problem, tables, ends, make
 
     def log_weights(self, prefixes: Sequence[Prefix]) -> None:
         return None
 
     def is_open(self, prefix: Prefix) -> bool:
         return True
+
+    def end(self, prefix: Prefix) -> tuple[float, float]:
+        return self._ends.get(prefix.tokens, NO_END)
 
     def moves(self, prefixes: Sequence[Prefix], places: Sequence[Address], seed: int) -> list[Move]:
         groups: dict[tuple[int, Tokens], list[int]] = {}

@@ -19,9 +19,9 @@ Method = Literal["multinomial", "stratified", "systematic", "residual"]
 METHODS = ("multinomial", "stratified", "systematic", "residual")
 
 
-def resample(weights: Float, method: Method, generator: np.random.Generator) -> Ids:
-    """Ancestors for normalised weights, float64 `[N]`."""
-    count = len(weights)
+def resample(weights: Float, method: Method, generator: np.random.Generator, count: int | None = None) -> Ids:
+    """`count` ancestors (None: N) for normalised weights, float64 `[N]`."""
+    count = len(weights) if count is None else count
     if method == "multinomial":
         return invert(np.cumsum(weights), np.sort(generator.random(count)))
     if method == "stratified":
@@ -30,7 +30,7 @@ def resample(weights: Float, method: Method, generator: np.random.Generator) -> 
         return invert(np.cumsum(weights), (np.arange(count) + generator.random()) / count)
     if method == "residual":
         copies = np.floor(count * weights * (1 + 1e-12)).astype(np.int64)
-        kept = np.repeat(np.arange(count), copies)[:count]
+        kept = np.repeat(np.arange(len(weights)), copies)[:count]
         missing = count - len(kept)
         if missing == 0:
             return kept

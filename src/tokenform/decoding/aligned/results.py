@@ -39,15 +39,18 @@ class Draw:
     log_weight: float = 0.0
 
 
+TOLD = 1.0  # nats: a greater standard error is none that so few, so uneven estimates could know
+
+
 @dataclass(frozen=True, slots=True)
 class LogZ:
     """An estimate of log Z, Z = Σ over accepted texts of the model's mass (times potential), with its error.
 
     Attributes:
         value: log of the estimate of Z.  The estimate is unbiased for Z, not for log Z.
-        error: standard error of `value`, inf with one run: the spread of the estimates over √runs, or,
-            where they are too few to show it, what a log-normal distribution with the variance of their logs
-            has for it, if that is more.
+        error: standard error of `value`: the spread of the estimates over √runs, or, where they are too few
+            to show it, what a log-normal distribution with the variance of their logs has for it, if that is
+            more.  inf: the estimates can't tell it (one run, or a standard error of more than one nat).
         runs: independent estimates behind it.
     """
 
@@ -63,8 +66,11 @@ class LogZ:
         if count < 2 or value == -math.inf:
             return LogZ(value, math.inf, count)
         relative = np.exp(np.asarray(log_estimates) - value)
-        error = float(relative.std(ddof=1) / math.sqrt(count))
-        return LogZ(value, max(error, _log_normal_error(np.asarray(log_estimates))), count)
+        error = max(
+            float(relative.std(ddof=1) / math.sqrt(count)), _log_normal_error(np.asarray(log_estimates))
+        )
+        error *= 1 + 1.25 / (count - 1)  # few runs: as Student's t asks, so that two errors hold in 95 of 100
+        return LogZ(value, error if error <= TOLD else math.inf, count)
 
 
 def _log_normal_error(log_estimates: Float) -> float:
@@ -73,15 +79,19 @@ def _log_normal_error(log_estimates: Float) -> float:
 
     A mean of exp(x), x normal of variance s^2, needs exp(s^2 / 2 + s) draws and more (Chatterjee, Diaconis
     2018), so the mean of exp(2 x), of which the spread is made, needs exp(2 s^2 + 2 s): with fewer the rare
-    great ones are missed, and nothing in the sample shows it.
+    great ones are missed, and nothing in the sample shows it.  Below s = 1 the greater of both is taken: where
+    the mean is low by chance, so is the spread, and two errors of it alone hold in 90 of 100 runs (20
+    estimates, s = 1).
     """
     finite = log_estimates[log_estimates > -math.inf]
     if len(finite) < 2:
         return 0.0
     variance, count = float(finite.var(ddof=1)), len(log_estimates)
-    if math.log(len(finite)) >= 2 * variance + 2 * math.sqrt(variance):
+    if variance > 1 and math.log(len(finite)) >= 2 * variance + 2 * math.sqrt(variance):
         return 0.0
     log_moment = variance + math.log(count / len(finite))  # of E[w^2] / E[w]^2; zeros count as what they are
+    if log_moment <= 0:
+        return 0.0
     return float(np.logaddexp(0.0, (log_moment + math.log(-math.expm1(-log_moment)) - math.log(count)) / 2))
 
 

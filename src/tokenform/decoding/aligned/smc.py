@@ -3,14 +3,20 @@
 Each step multiplies a particle's weight by the (estimated) mass of the tokens it could take; a critic
 Φ(prefix) or a twist enters as a provisional factor that the next step divides out again, and the complete
 text's Φ takes its place at EOS.  When 1/Σw̄² < τN the particles are resampled and each gets the mean weight.
+Ends are counted, not drawn: where a text may end, the weight W·f(EOS|u) goes to the texts that have ended,
+and the particle goes on with the weight of the other tokens.  Only those that go on are resampled, as many
+as their share of all weight is due (less than one: one, with that chance): what it costs a text to end
+falls due at its own last step, so among all a text that has paid would lose its place to one that has not;
+and an end that is seldom drawn is missed by nobody.  On a toy whose texts of 1 to 9 characters all end with
+about e^-12 (`test_smc.Shy`), the mean error of log Z of 20 runs of 16 fell from -5.1 to 0.006.
 With mask weights, which do not depend on the token, a step weighs, resamples and only then draws: on the
 worst of twenty random toys the distribution with 20 particles is 0.05 off, and 0.12 when it draws first.
 The mean weight Ẑ of a run is unbiased for Z, and one particle picked ∝ weight, with log weight log Ẑ, is
 properly weighted (Del Moral 2004; for language models Lew et al. 2023, Loula et al. 2025).
 
 Invariants: a run depends on (seed, run, step, slot) alone, so batch sizes and the number of runs don't
-matter; finished particles stay and are resampled with the rest; a run whose weights are all zero counts as Ẑ
-= 0.
+matter; resampling keeps the weight of those that go on, whose number is what their share of all weight is
+due; a run in which nothing has ended counts as Ẑ = 0.
 Distribution of a draw: the target as N → ∞; with N particles it is biased by O(1/N).  N = 1 is local masking,
 with weights.
 τ: by rejection the token is drawn before its weight is known, and a weight is an estimate; resampling often
@@ -115,10 +121,9 @@ class SMC(AlignedSampler):
             )
         draws = []
         for population in chosen:
-            slot = pick(population.log_weights, stream(seed, Purpose.SELECTION, population.run).random())
-            draws.append(
-                problem.draw(population.prefixes[slot].tokens, float(population.logf[slot]), population.log_z)
-            )
+            texts, logf, weights = population.texts
+            place = pick(weights, stream(seed, Purpose.SELECTION, population.run).random())
+            draws.append(problem.draw(texts[place], float(logf[place]), population.log_z))
         sample = Sample(
             draws, problem.target, log_z=LogZ.mean(_estimates(runs)), counts=problem.counts() - before
         )
@@ -126,16 +131,13 @@ class SMC(AlignedSampler):
         return _tally(sample, runs)
 
     def particles(self, problem: Problem, *, seed: int | None = None, run: int = 0) -> Sample:
-        """The whole weighted population of one run; particles of weight zero are left out."""
+        """All texts of one run with their weights."""
         seed = fresh_seed() if seed is None else seed
         before = problem.counts()
         population = self._runs(problem, [_run_number(run, 0)], seed)[0]
-        alive = np.flatnonzero(population.log_weights > -np.inf).tolist()
         draws = [
-            problem.draw(
-                population.prefixes[i].tokens, float(population.logf[i]), float(population.log_weights[i])
-            )
-            for i in alive
+            problem.draw(tokens, float(logf), float(weight))
+            for tokens, logf, weight in zip(*population.texts, strict=True)
         ]
         log_z = LogZ(population.log_z, math.inf, 1)
         return _tally(
@@ -181,7 +183,12 @@ class SMC(AlignedSampler):
             if not places:
                 return
             prefixes = [p.prefixes[s] for p, s in places]
-            offered = offers(problem, prefixes, self.trie, self.weights, self._rejection)
+            # a potential is asked about drawn ends alone; without resampling nothing stops those that go on
+            split = problem.potential is None and self.threshold != 0 and self.particles_per_run > 1
+            offered = offers(problem, prefixes, self.trie, self.weights, self._rejection, split)
+            for population, slot in places:
+                log_end, logf = offered.end(population.prefixes[slot])
+                population.finish(slot, log_end - float(population.factor[slot]), logf)
             early = offered.log_weights(prefixes)
             threshold = self.threshold
             if threshold is None:
@@ -198,6 +205,8 @@ class SMC(AlignedSampler):
             for (population, slot), move in zip(places, moves, strict=True):
                 population.apply(problem, slot, move, weigh=early is None)
             self._rescore(problem, places)
+            for population in group:
+                population.leave()
             if early is None:
                 for population in group:
                     population.balance(step, threshold, self.resampling)
@@ -242,5 +251,5 @@ def _estimates(runs: list[Population]) -> Float:
 
 def _tally(sample: Sample, runs: list[Population]) -> Sample:
     sample.counts.resamplings = sum(population.resamplings for population in runs)
-    sample.counts.tokens = sum(len(prefix.tokens) + 1 for p in runs for prefix in p.prefixes)
+    sample.counts.tokens = sum(population.steps for population in runs)
     return sample

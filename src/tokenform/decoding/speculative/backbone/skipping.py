@@ -13,6 +13,7 @@ from __future__ import annotations
 import copy
 import threading
 import weakref
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -21,6 +22,20 @@ from tokenform.errors import DrafterError
 
 _views: weakref.WeakKeyDictionary[Any, dict[frozenset[int], Any]] = weakref.WeakKeyDictionary()
 _lock = threading.Lock()
+
+
+class WatchedLayer(torch.nn.Module):
+    """A layer, and how like what goes out is to what comes in: `alike`, the mean cosine."""
+
+    def __init__(self, layer: torch.nn.Module) -> None:
+        super().__init__()
+        self.layer, self.alike = layer, 0.0
+
+    def forward(self, hidden_states: torch.Tensor, *rest: Any, **named: Any) -> Any:
+        found = self.layer(hidden_states, *rest, **named)
+        after = found[0] if isinstance(found, tuple) else found
+        self.alike = float(torch.cosine_similarity(hidden_states.double(), after.double(), dim=-1).mean())
+        return found
 
 
 class SkippedLayer(torch.nn.Module):
@@ -46,13 +61,23 @@ def without_layers(model: Any, skip: frozenset[int]) -> Any:
     with _lock:
         views = _views.setdefault(model, {})
         if skip not in views:
-            views[skip] = _view(model, skip)
+            layers = enumerate(decoder_layers(model))
+            views[skip] = _view(model, [SkippedLayer() if i in skip else layer for i, layer in layers])
         return views[skip]
 
 
-def _view(model: Any, skip: frozenset[int]) -> Any:
+@torch.inference_mode()
+def likeness(model: Any, text: Sequence[int]) -> list[float]:
+    """How little each layer changes what passes through it on a text: cosines, one pass."""
+    watched = [WatchedLayer(layer) for layer in decoder_layers(model)]
+    device = next(model.parameters()).device
+    _view(model, watched)(input_ids=torch.tensor([list(text)], device=device), use_cache=False)
+    return [layer.alike for layer in watched]
+
+
+def _view(model: Any, instead: Sequence[torch.nn.Module]) -> Any:
     path, layers = _found(model)
-    kept = torch.nn.ModuleList(SkippedLayer() if i in skip else layer for i, layer in enumerate(layers))
+    kept = torch.nn.ModuleList(instead)
     kept.training = layers.training
     view = top = shallow(model)
     for name in path[:-1]:

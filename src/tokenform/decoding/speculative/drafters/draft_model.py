@@ -48,8 +48,8 @@ class DraftModel:
     """Drafts with a smaller model, of the same vocabulary or another.
 
     Args:
-        model: a Hugging Face causal language model, which each run gives a cache of its own; or a `Backbone`
-            that holds one, for one run at a time.
+        model: a Hugging Face causal language model, which each run gives a cache of its own; the pair (model,
+            tokenizer) that `load_draft()` gives; or a `Backbone` that holds a model, for one run at a time.
         tokens: longest draft.
         siblings: runners-up that are added beside each drafted token (matched drafts only).
         shape: None for drafts that are matched; a number of independent paths, or the
@@ -70,6 +70,8 @@ class DraftModel:
         shape: int | Sequence[int] | None = None,
         vocabulary: VocabularyMap | None = None,
     ) -> None:
+        if isinstance(model, tuple) and len(model) == 2:
+            model = model[0]
         self._alone = model if isinstance(model, Backbone) else Backbone(model)
         self._given = isinstance(model, Backbone)
         self._of_run: weakref.WeakKeyDictionary[Backbone, Backbone] = weakref.WeakKeyDictionary()

@@ -1,0 +1,362 @@
+"""Every drafter x verifier x policy, every sampler and every search, in one table from one command.
+
+    python benchmarks/zoo.py --quick                       # the built-in model and its draft model
+    python benchmarks/zoo.py                               # the same on more texts, and all rules x policies
+    python benchmarks/zoo.py --model .real/smollm2         # a chat model (it has no draft model)
+
+Rows: `documents` are replayed (valid documents of MaskBench, 131,072 tokens; nothing is run, so only drafters
+that look things up are there), `schemas` and `free text` are written by the model, greedily; `distribution`
+is a language of few texts whose distribution under the model is enumerated, and that each rule, sampler and
+search is held against.
+Columns: tokens a pass of the model; drafted tokens that were kept; milliseconds of drafting a pass (wall time);
+CPU milliseconds a token; how far off: texts that are those of plain decoding, or the total variation from the
+enumerated distribution beside what as many exact draws would show ("of"), and log Z less the true one, with
+its stated error.
+Invariant: what is refused by design is a row that says so; any other error ends the command with code 1.
+Rejected: speed-ups as the first column (this is a busy machine's clock; passes are exact counts).
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import math
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict, astuple, dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import torch
+
+import speculation
+import tokenform as tf
+from speculation_models import QUESTIONS, Passes, Row, chat_row, run
+from tokenform.bench.data import read_maskbench, sample, shared_folder
+from tokenform.bench.enumeration import ExactDistribution, enumerate_target, total_variation
+from tokenform.bench.evaluate.tasks import make_tasks
+from tokenform.bench.fidelity import sampling_noise, trie_distribution
+from tokenform.bench.tables import save, text_table
+from tokenform.bench.vocabulary import tekken
+from tokenform.builtin import load_draft
+from tokenform.decoding.speculative import drafters, policies, verifiers
+from tokenform.decoding.speculative.drafters import DraftModel, Merge, auto
+from tokenform.errors import SamplingError
+from training.data import examples
+from training.evaluate import EVALUATION_SEED
+
+RESULTS = Path(__file__).resolve().parent / "results"
+LOOKED_UP: dict[str, Callable[[], Any]] = {
+    "auto": auto,
+    "Forced": drafters.Forced,
+    "Names": drafters.Names,
+    "NGram": drafters.NGram,
+    "Suffix": drafters.Suffix,
+}
+LEARNING: dict[str, Callable[[], Any]] = {  # they need the model's own numbers
+    "Recycling": drafters.Recycling,
+    "auto + Recycling": lambda: Merge(*auto().drafters, drafters.Recycling()),
+    "Lookahead": drafters.Lookahead,
+    "LayerSkip": drafters.LayerSkip,
+}
+POLICIES: dict[str, Callable[[], Any]] = {
+    "Controller": policies.Controller,
+    "Fixed(32)": policies.Fixed,
+    "BestFirst(32)": policies.BestFirst,
+    "Confidence": policies.Confidence,
+    "Cumulative": policies.Cumulative,
+}
+MATCHED = {"SampleAndMatch": verifiers.SampleAndMatch, "GreedyTree": verifiers.GreedyTree}
+DRAWN: dict[str, tuple[Any, Any]] = {  # with the shape that each rule is made for
+    "TokenRule": (verifiers.TokenRule, 1),
+    "BlockRule": (verifiers.BlockRule, 1),
+    "KSeq": (verifiers.KSeq, 2),
+    "BestPath": (verifiers.BestPath, 2),
+    "Recursive": (verifiers.Recursive, (2, 2, 1)),
+    "Traversal": (verifiers.Traversal, (2, 2, 1)),
+}
+CITIES = ("Ur", "Rome", "Oslo", "Bern", "Lyon", "Paris", "Cairo", "Vienna", "Managua", "Paris, TX")
+"""Values of different lengths, whose ends fall due at different steps; longer ones would have too many
+tokenisations to enumerate."""
+
+
+@dataclass
+class Line:
+    """A row of the table; None where a column has no meaning."""
+
+    workload: str
+    drafter: str
+    verifier: str = ""
+    policy: str = ""
+    tokens_a_pass: float | None = None
+    acceptance: float | None = None
+    ms_a_draft: float | None = None
+    ms_a_token: float | None = None
+    off: str = ""
+    failed: bool = False
+
+
+class Told(list[Line]):
+    """Rows, each told on the error stream as it comes."""
+
+    def extend(self, lines: Iterable[Line]) -> None:
+        for line in lines:
+            print(f"{time.process_time():6.0f} s", *astuple(line), file=sys.stderr, flush=True)
+            self.append(line)
+
+
+Cell = tuple[str, str, str, Any, Any, Any]
+"""Names of drafter, verifier and policy; drafter, verifier, policy."""
+
+
+def cells(draft: Any, tokens: Sequence[bytes], quick: bool) -> Iterator[Cell]:
+    """All combinations; with `quick`, rules other than the default's with fewer policies."""
+    known: dict[str, Callable[[], Any]] = {**LOOKED_UP, **LEARNING}
+    if draft is not None:
+        # a vocabulary of which a third is unknown to the other
+        other = [token if i % 3 else b"" for i, token in enumerate(tokens)]
+        other[:256] = tokens[:256]
+        shared, spelled = (drafters.VocabularyMap(tokens, other, again) for again in (False, True))
+        known |= {
+            "DraftModel": lambda: DraftModel(draft),
+            "auto + DraftModel": lambda: Merge(*auto().drafters, DraftModel(draft)),
+            "DraftModel, shared tokens": lambda: DraftModel(draft, vocabulary=shared),
+            "DraftModel, respelled": lambda: DraftModel(draft, vocabulary=spelled),
+        }
+    for name, (verifier, rule), policy in itertools.product(known, MATCHED.items(), POLICIES):
+        if not quick or policy == "Controller" or (verifier == "SampleAndMatch" and policy == "Fixed(32)"):
+            yield name, verifier, policy, known[name](), rule(), POLICIES[policy]
+    for (verifier, (rule, shape)), policy in itertools.product(DRAWN.items(), POLICIES):
+        if draft is not None and (not quick or policy == "Fixed(32)"):
+            drawn = DraftModel(draft, shape=shape)
+            yield "DraftModel, drawn", verifier, policy, drawn, rule(), POLICIES[policy]
+
+
+def written(
+    make: Callable[..., tf.Generator], todo: Sequence[Cell], workload: str, tasks: Sequence[Any], most: int
+) -> Iterator[Line]:
+    """Texts of a model, greedily; the first task warms up."""
+    plain = make(drafter=None)
+    rows: dict[str, Row] = {"plain": chat_row(plain)}
+    for cell in todo:
+        drafter, verifier, policy = cell[3:]
+        rows[" | ".join(cell[:3])] = chat_row(make(drafter=drafter, verifier=verifier, policy=policy))
+    run(rows, [tasks[0], *tasks], most, Passes(plain.model))
+    want = rows["plain"].texts
+    for name, row in rows.items():
+        names = [*name.split(" | "), "", ""][:3]
+        if row.failed:
+            yield Line(workload, *names, off=row.failed, failed=True)
+            continue
+        stats, same = row.stats, sum(a == b for a, b in zip(row.texts, want, strict=True))
+        passes, drafted = sum(s.forwards for s in stats), sum(s.drafted for s in stats)
+        yield Line(
+            workload, *names,
+            tokens_a_pass=row.tokens / passes,
+            acceptance=sum(s.accepted for s in stats) / drafted if drafted else None,
+            ms_a_draft=1e3 * sum(s.seconds_draft for s in stats) / passes,
+            ms_a_token=1e3 * row.cpu / row.tokens,
+            off=f"same {same} of {len(want)}",
+        )  # fmt: skip
+
+
+def replayed(count: int) -> Iterator[Line]:
+    """Documents of MaskBench that are replayed; see `speculation.py`."""
+    if shared_folder() is None:
+        yield Line("documents", "all", off="skipped: no folder of shared data (TOKENFORM_SHARED)")
+        return
+    vocabulary = tekken()
+    compiled = tf.Vocabulary(vocabulary.tokens, eos=[vocabulary.eos], special=vocabulary.special)
+    spell = speculation.speller(vocabulary, compiled.greedy)
+    cases = [case for case in read_maskbench(None) if case.subset.startswith(tuple(speculation.GROUPS))]
+    todo = list(speculation.tasks(sample(cases, count, 0), vocabulary, compiled))
+    for (name, maker), (policy, shape) in itertools.product(LOOKED_UP.items(), POLICIES.items()):
+        report, seconds = speculation.measure(todo, vocabulary, spell, (maker, shape))
+        kept = report.accepted / report.drafted if report.drafted else None
+        yield Line(
+            "documents", name, "", policy, report.tokens_per_forward, kept,
+            1e3 * report.seconds_draft / report.forwards, 1e3 * seconds / report.tokens, "replayed",
+        )  # fmt: skip
+
+
+def rules(make: Callable[..., tf.Generator], draft: Any, draws: int) -> Iterator[Line]:
+    """Each rule's own draws at temperature 1 beside the distribution of local masking, by enumeration."""
+    # not finite, else the text is decided as one value; max_tokens makes it so
+    grammar, prompt = tf.regex("[ab][01]+"), "Say a letter and some digits."
+    todo: dict[str, tuple[Any, Any]] = {"plain": (None, None), "auto": (auto(), verifiers.SampleAndMatch())}
+    if draft is not None:
+        matched = DraftModel(draft)
+        todo["DraftModel"] = (matched, verifiers.SampleAndMatch())
+        todo |= {name: (DraftModel(draft, shape=s), rule()) for name, (rule, s) in DRAWN.items()}
+    for name, (drafter, verifier) in todo.items():
+        writer = make(
+            drafter=drafter, verifier=verifier, sampler=tf.Local(1.0, forced="any"), policy=policies.Fixed
+        )
+        problem = writer.problem(prompt, grammar, max_tokens=4, sampler=tf.samplers.Masked())
+        want, began = trie_distribution(problem, None), time.process_time()
+        found = writer.sample(prompt, grammar, n=draws, max_tokens=4, seed=1)
+        took, stats = time.process_time() - began, [one.stats for one in found]
+        drafted, tokens = sum(s.drafted for s in stats), sum(len(one.tokens) for one in found)
+        yield Line(
+            "distribution", "DraftModel, drawn" if name in DRAWN else name,
+            "" if verifier is None else type(verifier).__name__, "Fixed(32)",
+            tokens / sum(s.forwards for s in stats),
+            sum(s.accepted for s in stats) / drafted if drafted else None,
+            1e3 * sum(s.seconds_draft for s in stats) / sum(s.forwards for s in stats),
+            1e3 * took / tokens, apart(want, [one.tokens for one in found]),
+        )  # fmt: skip
+
+
+def apart(want: dict[Any, float], found: Sequence[Sequence[int]]) -> str:
+    """Total variation, what exact draws would show, and the p-value of a chi-square test."""
+    seen, count = Counter(tuple(tokens) for tokens in found), len(found)
+    distance = total_variation(want, {x: c / count for x, c in seen.items()})
+    cells = sorted(want.items(), key=lambda cell: -cell[1])
+    few = [x for x, p in cells if p * count < 5]  # they are one cell
+    pairs = [(seen[x], p * count) for x, p in cells if p * count >= 5]
+    pairs += [(sum(seen[x] for x in few), sum(want[x] for x in few) * count)] if few else []
+    squares = sum((got - due) ** 2 / max(due, 1e-300) for got, due in pairs)
+    if set(seen) - set(want):
+        return f"TV {distance:.3f}; {len(set(seen) - set(want))} texts outside"
+    half = torch.tensor([max(len(pairs) - 1, 1) / 2, squares / 2], dtype=torch.float64)
+    p = float(torch.special.gammaincc(half[0], half[1]))
+    return f"TV {distance:.3f} of {sampling_noise(want, count):.3f}, p {p:.2f}"
+
+
+def samplers() -> dict[str, Any]:
+    """Samplers of whole texts, and the searches."""
+    s = tf.samplers
+    return {
+        "Masked": s.Masked(),
+        "AWRS": tf.AWRS(always_reject=True),
+        **{f"SMC({n})": tf.SMC(n) for n in (16, 64)},
+        "SMC(16), threshold 0": tf.SMC(16, threshold=0.0),
+        "SMC(16), rejection": tf.SMC(16, weights="rejection"),
+        "ASAp": tf.ASAp(),
+        **{f"CARS({learn})": tf.CARS(learn=learn) for learn in ("masks", "rejected", "first", "none")},
+        **{f"MCMC(10, {cut})": tf.MCMC(10, cut=cut) for cut in ("restart", "uniform", "priority")},
+        "MCMC(10), one try": tf.MCMC(10, tries=1),
+        "Beam(4)": tf.Beam(4),
+        "Beam(4), 2 groups": tf.Beam(4, groups=2),
+        "Beam(4), patience 2": tf.Beam(4, patience=2.0),
+        "Beam(4), best first": tf.Beam(4, best_first=True),
+        "Beam(None), best first": tf.Beam(None, best_first=True),
+        "BestSpan": s.BestSpan(),
+    }
+
+
+def faithful(writer: tf.Generator, draws: int, most: int, only: Sequence[str]) -> Iterator[Line]:
+    """Samplers and searches on a choice of ten values."""
+    grammar, prompt = tf.choice(list(CITIES)), "What is the capital of France?"
+    exact: ExactDistribution | None = None
+    chosen = {n: s for n, s in samplers().items() if not only or any(part in n for part in only)}
+    for name, sampler in chosen.items():
+        problem = writer.problem(prompt, grammar, max_tokens=24, sampler=sampler)
+        exact = enumerate_target(problem) if exact is None else exact
+        problem = writer.problem(prompt, grammar, max_tokens=24, sampler=sampler)
+        search = isinstance(sampler, tf.Beam)
+        began = time.process_time()
+        try:
+            if hasattr(sampler, "max_attempts") and not search:
+                sampler.max_attempts = most
+            found = sampler.sample(problem, 1 if search else draws, seed=0)
+        except SamplingError as error:
+            yield Line("distribution", name, off=f"gave up after {most}: {error}"[:100])
+            continue
+        took = time.process_time() - began
+        tokens = sum(len(draw.tokens) + 1 for draw in found.draws)
+        if search:
+            best = max(exact.log_measure.values())
+            off = f"log p {found.draws[0].logprob:.2f}, best {best:.2f}"
+        else:
+            off = apart(exact.probabilities, [draw.tokens for draw in found.draws])
+            off += "; exact" if found.exact else ""
+        if found.log_z is not None and not search:
+            gap = found.log_z.value - exact.log_z
+            off += f"; log Z {gap:+.2f} ± {found.log_z.error:.2f}"
+        passes = found.counts.forwards
+        yield Line(
+            "distribution",
+            name,
+            tokens_a_pass=tokens / max(passes, 1),
+            ms_a_token=1e3 * took / tokens,
+            off=off,
+        )
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("--quick", action="store_true", help="few texts, fewer rules x policies")
+    parser.add_argument("--model", help="a folder or GGUF file of a chat model; else the built-in model")
+    parser.add_argument("--count", type=int, help="texts of a workload")
+    parser.add_argument("--max-tokens", type=int)
+    parser.add_argument("--draws", type=int)
+    parser.add_argument("--only", nargs="*", help="parts of names")
+    parser.add_argument("--parts", nargs="*", default=["documents", "written", "rules", "samplers"])
+    parser.add_argument("--results", type=Path, default=RESULTS)
+    options = parser.parse_args()
+    torch.set_num_threads(1)
+    count = options.count or (4 if options.quick else 8)
+    most = options.max_tokens or (32 if options.quick else 64)
+    draws = options.draws or (200 if options.quick else 1000)
+    began, draft = time.process_time(), None
+    if options.model:
+        first = tf.Generator(options.model, drafter=None)
+        make = partial(tf.Generator, first.model, first.tokenizer)
+        schemas = [(task.prompt, task.schema) for task in make_tasks("extraction", count, 0)]
+        free: list[Any] = [(question, None) for question in QUESTIONS[:count]]
+    else:
+        make, draft = partial(tf.Generator, raw=True), load_draft()[0]
+        first = make(drafter=None)
+        prompts = examples(EVALUATION_SEED, count, held_out=True, tools=0.0)
+        schemas = [(e.prompt, e.record.schema) for e in prompts if e.record is not None]
+        free = [(e.prompt, None) for e in prompts]
+    todo = list(cells(draft, first.vocabulary.tokens, options.quick))
+    if options.only:
+        todo = [cell for cell in todo if any(part in " ".join(cell[:3]) for part in options.only)]
+    lines = Told()
+    if "documents" in options.parts:
+        lines.extend(replayed(4 if options.quick else 60))
+    if "written" in options.parts:
+        lines.extend(written(make, todo, "schemas", schemas, most * 2))
+        lines.extend(written(make, todo, "free text", free, most))
+    if "rules" in options.parts:
+        lines.extend(rules(make, draft, draws))
+    if "samplers" in options.parts:
+        lines.extend(faithful(first, draws, 20 if options.quick else 100_000, options.only or ()))
+    print(table(lines))
+    seconds = time.process_time() - began
+    payload = {"command": sys.argv, "cpu_seconds": seconds, "rows": [asdict(line) for line in lines]}
+    print(f"{seconds:.0f} CPU seconds; results: {save(options.results, 'zoo', payload)}")
+    return int(any(line.failed for line in lines))
+
+
+def table(lines: Sequence[Line]) -> str:
+    def shown(value: float | None) -> str:
+        return "" if value is None or math.isnan(value) else f"{value:.2f}"
+
+    titles = [
+        "drafter, sampler or search",
+        "on",
+        "verifier",
+        "policy",
+        "tokens/pass",
+        "kept",
+        "ms/draft",
+        "ms/token",
+    ]
+    rows = [
+        [
+            one.drafter, one.workload, one.verifier, one.policy, shown(one.tokens_a_pass), shown(one.acceptance),
+            shown(one.ms_a_draft), shown(one.ms_a_token), ("FAILED " if one.failed else "") + one.off,
+        ]
+        for one in lines
+    ]  # fmt: skip
+    return text_table([*titles, "how far off"], rows)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
