@@ -8,10 +8,10 @@ Rows: `documents` are replayed (valid documents of MaskBench, 131,072 tokens; no
 that look things up are there), `schemas` and `free text` are written by the model, greedily; `distribution`
 is a language of few texts whose distribution under the model is enumerated, and that each rule, sampler and
 search is held against.
-Columns: tokens a pass of the model; drafted tokens that were kept; milliseconds of drafting a pass (wall time);
-CPU milliseconds a token; how far off: texts that are those of plain decoding, or the total variation from the
-enumerated distribution beside what as many exact draws would show ("of"), and log Z less the true one, with
-its stated error.
+Columns: tokens a pass of the model; drafted tokens that were kept; milliseconds of drafting a pass (wall
+time); CPU milliseconds a token; how far off: texts that are those of plain decoding, or the total variation
+from the enumerated distribution beside what as many exact draws would show ("of"), and log Z less the true
+one, with its stated error.
 Invariant: what is refused by design is a row that says so; any other error ends the command with code 1.
 Rejected: speed-ups as the first column (this is a busy machine's clock; passes are exact counts).
 """
@@ -349,12 +349,11 @@ def table(lines: Sequence[Line]) -> str:
         "ms/token",
     ]
     rows = [
-        [
-            one.drafter, one.workload, one.verifier, one.policy, shown(one.tokens_a_pass), shown(one.acceptance),
-            shown(one.ms_a_draft), shown(one.ms_a_token), ("FAILED " if one.failed else "") + one.off,
-        ]
+        [one.drafter, one.workload, one.verifier, one.policy]
+        + [shown(x) for x in (one.tokens_a_pass, one.acceptance, one.ms_a_draft, one.ms_a_token)]
+        + [("FAILED " if one.failed else "") + one.off]
         for one in lines
-    ]  # fmt: skip
+    ]
     return text_table([*titles, "how far off"], rows)
 
 

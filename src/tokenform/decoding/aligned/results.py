@@ -79,8 +79,8 @@ def _log_normal_error(log_estimates: Float) -> float:
 
     A mean of exp(x), x normal of variance s^2, needs exp(s^2 / 2 + s) draws and more (Chatterjee, Diaconis
     2018), so the mean of exp(2 x), of which the spread is made, needs exp(2 s^2 + 2 s): with fewer the rare
-    great ones are missed, and nothing in the sample shows it.  Below s = 1 the greater of both is taken: where
-    the mean is low by chance, so is the spread, and two errors of it alone hold in 90 of 100 runs (20
+    great ones are missed, and nothing in the sample shows it.  Below s = 1 the greater of both is taken:
+    where the mean is low by chance, so is the spread, and two errors of it alone hold in 90 of 100 runs (20
     estimates, s = 1).
     """
     finite = log_estimates[log_estimates > -math.inf]
