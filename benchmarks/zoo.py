@@ -299,8 +299,8 @@ def main() -> int:
     parser.add_argument("--results", type=Path, default=RESULTS)
     options = parser.parse_args()
     torch.set_num_threads(1)
-    count = options.count or (4 if options.quick else 8)
-    most = options.max_tokens or (32 if options.quick else 64)
+    count = options.count or (2 if options.quick else 8)
+    most = options.max_tokens or (24 if options.quick else 64)
     draws = options.draws or (200 if options.quick else 1000)
     began, draft = time.process_time(), None
     if options.model:

@@ -106,8 +106,10 @@ def offers(
                 float(table.weights[place[0]]) - table.log_theta,
                 float(table.logf[place[0]]),
             )
-            rest = [np.delete(column, place) for column in table[:3]]
-            tables[prefix.tokens] = Table(*rest, table.log_theta)
+            rest = table.ids != problem.eos
+            tables[prefix.tokens] = Table(
+                table.ids[rest], table.logf[rest], table.weights[rest], table.log_theta
+            )
     return _MaskStep(tables, ends) if masked else _RejectionStep(problem, tables, ends, make)
 
 
