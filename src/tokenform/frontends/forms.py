@@ -211,10 +211,14 @@ class Rules:
             name = self.fresh()
             return self.rule(name, [[self.symbol(part)] for part in form["choice"]])
         key = written(form)
+        return self._known.get(key) or self.known(form, key, title(form))
+
+    def known(self, form: Form, key: str, named: str) -> str:
+        """The same for a form of which `written` and `title` are known."""
         if key not in self._known:
-            known = name = title(form)
+            name = named
             while name in self.parts:
-                name = f"{known} ({len(self.parts)})"
+                name = f"{named} ({len(self.parts)})"
             self._known[key] = name
             self.parts[name] = form
         return self._known[key]

@@ -36,6 +36,7 @@ from tokenform.frontends.tools.definitions import (
 )
 from tokenform.frontends.tools.formats import find_format
 from tokenform.frontends.tools.grammar import tool_shape
+from tokenform.frontends.tools.kept import WEIGHT, Recent, text_of
 from tokenform.frontends.tools.layout import Format
 from tokenform.frontends.tools.mcp import ToolSession, is_session, mcp_tools
 from tokenform.frontends.tools.reader import parse_tool_calls
@@ -45,6 +46,7 @@ from tokenform.frontends.tools.shape import (
     Free,
     Given,
     Json,
+    Kept,
     Node,
     RawString,
     Regex,
@@ -157,6 +159,32 @@ def tools(
         return _of_session(tools, format=format, **more)
     form, told = find_format(format), dict(json_options or {})
     bad = _on_bad_tool(on_bad_tool, told.pop("unsupported", "refuse"))
+    text = text_of(tools)
+    asked = text_of([tool_choice, parallel, strict, reasoning, prompt, told, bad])
+    key = None if text is None or asked is None else (text, asked, form)
+    kept = GRAMMARS.get(key) if key else None
+    if kept is None:
+        kept = _made(tools, form, tool_choice, parallel, strict, reasoning, prompt, told, bad)
+        if key:
+            GRAMMARS.put(key, kept, WEIGHT * len(key[0]))
+    warn_unknown(kept.report)
+    return kept
+
+
+GRAMMARS: Recent[Grammar] = Recent(192 << 20)
+
+
+def _made(
+    tools: Iterable[ToolLike],
+    form: Format,
+    tool_choice: Any,
+    parallel: bool | int,
+    strict: bool,
+    reasoning: Reasoning,
+    prompt: str | None,
+    told: dict[str, str],
+    bad: str,
+) -> Grammar:
     # what is made on the way is gone before collections go on
     with collected_later():
         aside: dict[str, str] = {}
@@ -189,7 +217,6 @@ def tools(
             core, notes = _put_together(shaped, known, form, told, source)
         notes = [*aside.values(), *notes]
         definitions = Definitions([tool.to_openai() for tool in known], form)
-    warn_unknown(notes)
     return Grammar(
         core,  # whose form is read when it is asked for: few grammars of tools are a part of others
         notes=notes,
@@ -311,12 +338,17 @@ class _Open:
         return first if end == text else {"concat": [first, literal(text[len(end) :])]}
 
 
+class _Folded(list[Any]):
+    """An expansion as arguments of `Rules.known`."""
+
+
 class _Compiler:
     def __init__(self, shape: Shape, options: dict[str, str]) -> None:
         self.shape = shape
         self.options = options
         self.rules = forms.Rules()
-        self.specials = {node.text for node in shape.nodes() if isinstance(node, Special)} | {*shape.marks}
+        self.specials = shape.specials()
+        self._told = tuple(sorted(options.items()))
         self._nodes: dict[int, str] = {}
         self._named: set[str] = set()
         self._kept: list[object] = []
@@ -327,7 +359,13 @@ class _Compiler:
 
     def expand(self, name: str, alternatives: Sequence[Items]) -> str:
         return self.rules.rule(
-            name, [[self.symbol(item) for item in _folded(items)] for items in alternatives]
+            name,
+            [
+                [self.rules.known(*item) for item in items]
+                if isinstance(items, _Folded)
+                else [self.symbol(item) for item in _folded(items)]
+                for items in alternatives
+            ],
         )
 
     def symbol(self, item: Form | str) -> str:
@@ -343,12 +381,25 @@ class _Compiler:
 
     def alternatives(self, node: Node) -> list[Items]:
         if isinstance(node, Choice):
-            return [items for option in node.options for items in self.sequence((option,), None)]
+            return [items for option in node.options for items in self.option(option)]
         if isinstance(node, Repeat):
             return self.repeat(node)
         if isinstance(node, AnyOrder):
             return [[self.any_order(node)]]
         return self.sequence((node,), None)
+
+    def option(self, node: Node) -> list[Items]:
+        """The expansions of a node; of one that other trees have too as they were made before."""
+        if not isinstance(node, Kept):
+            return self.sequence((node,), None)
+        if self._told in node.made:
+            return [node.made[self._told]]
+        found = self.sequence((node,), None)
+        if len(found) == 1 and not any(isinstance(item, str) for item in found[0]):
+            plain: list[Any] = _folded(found[0])
+            node.made[self._told] = _Folded((one, forms.written(one), forms.title(one)) for one in plain)
+            return [node.made[self._told]]
+        return found
 
     def any_order(self, node: AnyOrder) -> str:
         separator = self.rule(node.separator) if node.separator else None

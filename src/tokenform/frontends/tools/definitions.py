@@ -33,10 +33,12 @@ from tokenform.frontends.portable_types import portable
 from tokenform.frontends.python_types import TypeReader, exported, reader_of
 from tokenform.frontends.structs import StructReader
 from tokenform.frontends.tools.judge import fault, has_item_lists, is_schema, report
+from tokenform.frontends.tools.kept import WEIGHT, Recent, text_of
 
 # Most levels of a schema of arguments; what is made of it goes through them one inside the other.
 DEPTH = 256
 ToolLike = Union["Tool", Mapping[str, Any], type, Callable[..., Any]]
+TOOLS: Recent[Tool] = Recent(64 << 20)
 
 
 class Definitions(tuple[dict[str, Any], ...]):
@@ -76,6 +78,11 @@ class Tool:
     function: Callable[..., Any] | None = field(default=None, repr=False)
     strings_in: Mapping[str, Grammar] = field(default_factory=dict, repr=False)
     shown: Mapping[str, Any] | None = field(default=None, repr=False)
+
+    @cached_property
+    def written(self) -> dict[Any, Any]:
+        """What formats made of it, by format and options."""
+        return {}
 
     @cached_property
     def _schema(self) -> str:
@@ -123,9 +130,12 @@ class Tool:
 
     def to_openai(self) -> dict[str, Any]:
         """The definition as chat templates take it."""
-        shown = without_dialects(self.parameters if self.shown is None else self.shown)
-        function = {"name": self.name, "description": self.description, "parameters": shown}
+        function = {"name": self.name, "description": self.description, "parameters": self._parameters_shown}
         return {"type": "function", "function": function}
+
+    @cached_property
+    def _parameters_shown(self) -> Any:
+        return without_dialects(self.parameters if self.shown is None else self.shown)
 
 
 # What becomes of a tool whose parameters can't be read or kept, see `tools`.
@@ -175,8 +185,15 @@ def _read_tool(tool: Any, index: int, put_aside: Callable[[Tool, Exception], Non
     if isinstance(tool, Tool):
         return tool
     if isinstance(tool, Mapping):
+        text = text_of(tool)
+        kept = None if text is None else TOOLS.get(text)
+        if kept is not None:
+            return kept
         try:
-            return _from_json(tool, index)
+            made = _from_json(tool, index)
+            if text is not None:
+                TOOLS.put(text, made, WEIGHT * len(text))
+            return made
         except InvalidSchema as error:
             if put_aside is None:
                 raise

@@ -23,7 +23,7 @@ from tokenform.errors import InvalidSchema, OptionError, ToolError, UnsupportedS
 from tokenform.frontends.tools import fenced, harmony
 from tokenform.frontends.tools.definitions import Tool, ToolLike, read_tools
 from tokenform.frontends.tools.elements import Nested
-from tokenform.frontends.tools.formats import find_format
+from tokenform.frontends.tools.formats import FORMATS, find_format
 from tokenform.frontends.tools.layout import (
     Either,
     Elements,
@@ -50,6 +50,7 @@ from tokenform.frontends.tools.shape import (
     Choice,
     Free,
     Json,
+    Kept,
     Node,
     Regex,
     Repeat,
@@ -136,6 +137,9 @@ def _most(parallel: bool | int) -> int | None:
     return parallel
 
 
+_BY_ITSELF = (str, Either, Name, Id, JsonArguments, JsonCall)
+
+
 class Builder:
     """The trees of one format for one list of tools."""
 
@@ -147,6 +151,9 @@ class Builder:
         self.rules: dict[str, Node] = {}
         self.tagged_notes: list[str] = []
         self._notations: dict[Part, Pythonic | Marked | Nested] = {}
+        self._literals: dict[tuple[str, Node], Node] = {}
+        # formats of this library are few; those of others' own are not kept by tools
+        self._own = (form.name, strict) if FORMATS.get(form.name) is form else None
 
     def notes(self) -> tuple[str, ...]:
         """What the schemas allow and the format can't write."""
@@ -286,6 +293,18 @@ class Builder:
         raise AssertionError(f"the layout of {self.form.name} has no name")
 
     def _rest(self, parts: tuple[Part, ...], tool: Tool) -> Node:
+        """A call from the tool's name on; where no rule is shared, the same for every list of tools."""
+        if self._own is None or not all(isinstance(part, _BY_ITSELF) for part in parts):
+            return self._rest_here(parts, tool)
+        known = tool.written
+        key = self._own, parts
+        if key not in known:
+            node = self._rest_here(parts, tool)
+            named = frozenset(one.text for one in Shape(node).nodes() if isinstance(one, Special))
+            known[key] = Kept(node.parts if isinstance(node, Seq) else (node,), named)
+        return known[key]
+
+    def _rest_here(self, parts: tuple[Part, ...], tool: Tool) -> Node:
         self.check_name(parts, tool)
         made: list[Node] = []
         for index, part in enumerate(parts):
@@ -407,6 +426,8 @@ class Builder:
 
         Inside a longer marker nothing stands beside a special token, and words are spaced as they are.
         """
+        if (text, blank) in self._literals:
+            return self._literals[text, blank]
         made: list[Node] = []
         joined, inside = True, False
         for piece, special in self.form.pieces(text):
@@ -420,7 +441,7 @@ class Builder:
                 words = re.split(gaps, piece)
                 made += [blank if word.isspace() else Text(word) for word in words]
             joined = inside = inner
-        return sequence(*made)
+        return self._literals.setdefault((text, blank), sequence(*made))
 
     def check_name(self, parts: tuple[Part, ...], tool: Tool) -> None:
         """Raise unless readers can tell where the name ends, and Python can read it where it is to."""

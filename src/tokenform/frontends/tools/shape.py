@@ -117,6 +117,17 @@ class Seq:
 
 
 @dataclass(frozen=True, eq=False)
+class Kept(Seq):
+    """A sequence that is a part of many trees.
+
+    specials: the special tokens in it.  made: what it became as a form, by options.
+    """
+
+    specials: frozenset[str]
+    made: dict[Any, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, eq=False)
 class Choice:
     """One of the options; no options: no text at all."""
 
@@ -180,7 +191,7 @@ class Shape:
     marks: tuple[str, ...] = ()
 
     def nodes(self) -> Iterator[Node]:
-        """Every node that the root or a rule reaches, each once."""
+        """Every node that the root or a rule reaches, each once; what is kept is looked at as one."""
         seen: set[int] = set()
         stack: list[Node] = [self.root, *self.rules.values()]
         while stack:
@@ -189,7 +200,18 @@ class Shape:
                 continue
             seen.add(id(node))
             yield node
-            stack.extend(children(node))
+            if not isinstance(node, Kept):
+                stack.extend(children(node))
+
+    def specials(self) -> set[str]:
+        """The texts of its special tokens."""
+        found = set(self.marks)
+        for node in self.nodes():
+            if isinstance(node, Special):
+                found.add(node.text)
+            elif isinstance(node, Kept):
+                found |= node.specials
+        return found
 
 
 def children(node: Node) -> tuple[Node, ...]:
@@ -211,13 +233,14 @@ def sequence(*parts: Node) -> Node:
     flat: list[Node] = []
     for part in parts:
         for piece in part.parts if isinstance(part, Seq) else (part,):
-            if isinstance(piece, Text) and not piece.text:
-                continue
-            if piece in (BLANK, LINE) and flat and flat[-1] in (BLANK, LINE):  # the one that allows more
-                flat[-1] = BLANK if piece is BLANK else flat[-1]
-                continue
-            if isinstance(piece, Text) and flat and isinstance(flat[-1], Text):
-                flat[-1] = Text(flat[-1].text + piece.text)
+            last = flat[-1] if flat else None
+            if isinstance(piece, Text):
+                if isinstance(last, Text):
+                    flat[-1] = Text(last.text + piece.text)
+                elif piece.text:
+                    flat.append(piece)
+            elif (piece is BLANK or piece is LINE) and (last is BLANK or last is LINE):
+                flat[-1] = BLANK if piece is BLANK else last  # the one that allows more
             else:
                 flat.append(piece)
     return flat[0] if len(flat) == 1 else Seq(tuple(flat))

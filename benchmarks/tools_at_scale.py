@@ -1,0 +1,182 @@
+"""Tools by the hundred: a new list, the same again, and one tool dropped, added or changed.
+
+    python benchmarks/tools_at_scale.py [--counts 10 50 100 200 500 10000] [--tools FILE] [--rounds 3]
+
+Each figure is CPU milliseconds of one thread for front end, compile and first mask together, the least of the
+rounds, over a vocabulary of bytes and words.  MB: the memory that the new list adds to the process.  Beside
+it XGrammar's structural tags, where it is installed (compile alone).
+Masks of a list that was put together from kept parts are compared with those of a fresh process, which has
+none: along each call's text, bit by bit.
+"""
+
+from __future__ import annotations
+
+import argparse
+import copy
+import hashlib
+import json
+import lzma
+import random
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import tokenform as tf
+
+SHARED = Path(__file__).parents[1] / "../shared/data/tool-calls-dev.jsonl.xz"
+WORDS = [f" {a}{b}" for a in ("get", "set", "list", "find", "make") for b in ("", "s", "er", "ing", "ed")]
+
+
+def vocabulary() -> tf.Vocabulary:
+    """Bytes, words, and an end."""
+    return tf.Vocabulary(
+        [*(bytes([byte]) for byte in range(256)), b"", *(word.encode() for word in WORDS)], eos=[256]
+    )
+
+
+def known(path: Path) -> list[dict[str, Any]]:
+    """Functions as BFCL has them, each once."""
+    found: dict[str, dict[str, Any]] = {}
+    with lzma.open(path, "rt", encoding="utf-8") as lines:
+        for line in lines:
+            for tool in json.loads(line)["tools"]:
+                found.setdefault(tool["function"]["name"], tool)
+    return list(found.values())
+
+
+def new(base: list[dict[str, Any]], count: int, seed: int) -> list[dict[str, Any]]:
+    """So many tools that nobody has seen: other names, and one argument more."""
+    made = []
+    for number in range(count):
+        tool = copy.deepcopy(base[number % len(base)])
+        function = tool["function"]
+        function["name"] = f"{function['name']}_{seed}_{number}"
+        parameters = function.setdefault("parameters", {"type": "object"})
+        parameters.setdefault("properties", {})[f"note_{seed}_{number}"] = {"type": "string"}
+        made.append(tool)
+    return made
+
+
+def lists(base: list[dict[str, Any]], count: int, seed: int) -> Iterator[tuple[str, list[dict[str, Any]]]]:
+    """A new list, and what becomes of it."""
+    tools = new(base, count, seed)
+    yield "new", tools
+    yield "same", copy.deepcopy(tools)
+    yield "dropped", copy.deepcopy(tools[1:])
+    yield "added", copy.deepcopy([*tools, *new(base, 1, seed + 10_000)])
+    changed = copy.deepcopy(tools)
+    changed[count // 2]["function"]["parameters"]["properties"]["more"] = {"type": "integer"}
+    yield "changed", changed
+
+
+def begun(tools: list[dict[str, Any]], over: tf.Vocabulary) -> tf.TokenAutomaton:
+    """The automaton of a list, its first mask made."""
+    automaton = tf.tools(tools, format="hermes", tool_choice="required").compile(over)
+    automaton.mask(automaton.start)
+    return automaton
+
+
+def masks(tools: list[dict[str, Any]], names: list[str]) -> str:
+    """A hash of the masks along the beginnings of calls."""
+    automaton, found = begun(tools, vocabulary()), hashlib.sha256()
+    for name in names:
+        state = automaton.start
+        for byte in f'<tool_call>\n{{"name": "{name}", "arguments": {{"'.encode():
+            found.update(automaton.mask(state).tobytes())
+            state = automaton.advance(state, byte)
+        found.update(automaton.mask(state).tobytes())
+    return found.hexdigest()
+
+
+def fresh(tools: list[dict[str, Any]], names: list[str]) -> str:
+    """The same in a process that has made nothing before."""
+    program = (
+        f"import json, sys; sys.path.insert(0, {str(Path(__file__).parent)!r}); import tools_at_scale as t; "
+        "print(t.masks(*json.load(sys.stdin)))"
+    )
+    ran = subprocess.run(
+        [sys.executable, "-c", program], input=json.dumps([tools, names]), capture_output=True, text=True
+    )
+    return ran.stdout.strip() or ran.stderr[-500:]
+
+
+def resident() -> int:
+    """Bytes of memory of this process."""
+    return int(Path("/proc/self/statm").read_text().split()[1]) * 4096
+
+
+def xgrammar(tools: list[dict[str, Any]]) -> float | None:
+    """Seconds of CPU of XGrammar's structural tag; None: it is not installed."""
+    try:
+        import xgrammar as xgr
+    except ImportError:
+        return None
+    words = [bytes([byte]).decode("latin-1") for byte in range(256)] + ["</s>", *WORDS]
+    info = xgr.TokenizerInfo(words, stop_token_ids=[256])
+    compiler = xgr.GrammarCompiler(info, max_threads=1, cache_enabled=False)
+
+    def tag(tool: dict[str, Any]) -> dict[str, Any]:
+        function = tool["function"]
+        return {
+            "type": "tag",
+            "begin": f'<tool_call>\n{{"name": "{function["name"]}", "arguments": ',
+            "content": {"type": "json_schema", "json_schema": function["parameters"]},
+            "end": "}\n</tool_call>",
+        }
+
+    form = {"type": "triggered_tags", "triggers": ["<tool_call>"], "tags": [tag(tool) for tool in tools]}
+    text = json.dumps({"type": "structural_tag", "format": form})
+    started = time.process_time()
+    compiler.compile_structural_tag(text)
+    return time.process_time() - started
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--counts", nargs="*", type=int, default=[10, 50, 100, 200, 500, 10_000])
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--tools", type=Path, default=SHARED)
+    parser.add_argument("--beside", type=int, default=200, help="most tools that XGrammar is given")
+    given = parser.parse_args()
+    base, over = known(given.tools), vocabulary()
+    begun(new(base, 3, 999), over)
+    kinds = ["new", "same", "dropped", "added", "changed"]
+    print(
+        f"{'tools':>7}" + "".join(f"{kind:>10}" for kind in kinds) + f"{'MB':>8}{'XGrammar':>10}   ms of CPU"
+    )
+    for count in given.counts:
+        least: dict[str, float] = {}
+        size = 0
+        for number in range(given.rounds if count <= 1000 else 1):
+            held = []
+            before = resident()
+            for kind, tools in lists(base, count, 7 * number + count):
+                started = time.process_time()
+                held.append(begun(tools, over))
+                taken = time.process_time() - started
+                least[kind] = min(least.get(kind, taken), taken)
+                if kind == "new":
+                    size = resident() - before
+        rival = xgrammar(new(base, count, 1)) if count <= given.beside else None
+        print(
+            f"{count:>7}"
+            + "".join(f"{1e3 * least[kind]:>10.2f}" for kind in kinds)
+            + f"{size / 1e6:>8.0f}"
+            + (f"{1e3 * rival:>10.0f}" if rival is not None else f"{'-':>10}"),
+            flush=True,
+        )
+    rng, same, compared = random.Random(0), 0, 0
+    for _, tools in lists(base, 60, 5):
+        names = [tool["function"]["name"] for tool in rng.sample(tools, 20)]
+        compared += 1
+        same += masks(tools, names) == fresh(tools, names)
+    print(f"masks: {same} of {compared} lists as in a fresh process, 20 calls each")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,74 @@
+"""What was made of definitions before, by their text: the last of it, bounded in bytes.
+
+Purpose: an agent comes with the same tools at every turn.  A definition that comes again is not read again,
+and of the same list with the same options the grammar is the same object, with the masks that it has.
+Invariant: a key is the definition's whole JSON text, so what was made of another one is never given; what is
+no plain JSON (types, functions, generators) has no key.  What raised is not kept.
+Complexity: a lookup writes the JSON text of what is asked for, a microsecond a tool.
+Memory: what is made weighs about `WEIGHT` times its text (7.6 MB for 97 kB of 500 tools), automata aside,
+which keep to their own limits.
+Rejected: the identity of the list (its owner may change it); a sum of hashes (two lists may have the same).
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Hashable
+from typing import Any, Generic, TypeVar
+
+from tokenform import _core
+from tokenform.errors import TokenformError
+
+WEIGHT = 80
+_Made = TypeVar("_Made")
+
+
+def text_of(value: Any) -> str | None:
+    """The JSON text of plain lists, mappings, texts, numbers; None: it is none, or too long."""
+    if not isinstance(value, dict | list | tuple):
+        return None
+    try:
+        return _core.json_text(value)
+    except TokenformError:
+        return None
+
+
+class Recent(Generic[_Made]):
+    """The values that were asked for last.
+
+    Args:
+        most: bytes of all of them.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most, self._weight = most, 0
+        self._values: OrderedDict[Hashable, tuple[_Made, int]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def get(self, key: Hashable) -> _Made | None:
+        """The value of the key, if it is there."""
+        with self._lock:
+            found = self._values.get(key)
+            if found is None:
+                return None
+            self._values.move_to_end(key)
+            return found[0]
+
+    def put(self, key: Hashable, value: _Made, weight: int) -> None:
+        """Keeps a value of so many bytes, unless it is heavier than all may be together."""
+        if weight > self._most:
+            return
+        with self._lock:
+            before = self._values.pop(key, None)
+            self._weight += weight - (before[1] if before else 0)
+            self._values[key] = value, weight
+            while self._weight > self._most:
+                _, (_, lighter) = self._values.popitem(last=False)
+                self._weight -= lighter
+
+    def clear(self) -> None:
+        """Lets go of everything."""
+        with self._lock:
+            self._values.clear()
+            self._weight = 0

@@ -1,0 +1,112 @@
+"""Tools that come again are what they were, and never what another list was."""
+
+from __future__ import annotations
+
+import copy
+import random
+from typing import Any
+
+import pytest
+
+import tokenform as tf
+from tokenform.errors import SchemaWarning, TokenformError
+from tokenform.frontends.tools import FORMATS
+from tokenform.frontends.tools.compiled import GRAMMARS
+from tokenform.frontends.tools.definitions import TOOLS
+from tokenform.frontends.tools.kept import Recent, text_of
+
+from .tree_writer import random_tools
+
+BYTES = tf.Vocabulary([bytes([byte]) for byte in range(256)] + [b""], eos=[256], special=[256])
+
+
+def tool(name: str, **properties: Any) -> dict[str, Any]:
+    parameters = {"type": "object", "properties": properties, "required": list(properties)}
+    return {"type": "function", "function": {"name": name, "parameters": parameters}}
+
+
+def walk(automaton: Any, rng: random.Random, steps: int = 60) -> list[bytes]:
+    """Masks along a random text."""
+    state, found = automaton.start, []
+    for _ in range(steps):
+        found.append(automaton.mask(state).tobytes())
+        allowed = [token for token in automaton.allowed_tokens(state).tolist() if token != 256]
+        if not allowed:
+            break
+        state = automaton.advance(state, rng.choice(allowed))
+    return found
+
+
+@pytest.mark.parametrize("format", sorted(FORMATS))
+def test_masks_are_those_of_tools_that_were_never_met(format: str) -> None:
+    rng = random.Random(format)
+    tools = random_tools(rng)
+    changed = [*copy.deepcopy(tools[1:]), tool("another", a={"type": "integer"})]
+    for one in (tools, changed, tools):
+        for strict in (True, False):
+            options: dict[str, Any] = {"format": format, "tool_choice": "required", "strict": strict}
+            kept = tf.tools(one, **options)
+            GRAMMARS.clear()
+            again = tf.tools(one, **options)  # of tools that are kept
+            GRAMMARS.clear()
+            TOOLS.clear()
+            fresh = tf.tools(one, **options)
+            seeds = [walk(made.compile(BYTES), random.Random(7)) for made in (kept, again, fresh)]
+            assert seeds[0] == seeds[1] == seeds[2]
+            assert kept.tools == fresh.tools and kept.report == fresh.report
+
+
+def test_the_same_list_is_the_same_grammar_and_another_is_not() -> None:
+    tools = [tool("f", a={"type": "integer"}), tool("g")]
+    first = tf.tools(tools, format="hermes")
+    assert tf.tools(copy.deepcopy(tools), format="hermes") is first
+    for options in (
+        {"tool_choice": "required"},
+        {"parallel": False},
+        {"strict": False},
+        {"reasoning": "none"},
+    ):
+        assert tf.tools(tools, format="hermes", **options) is not first  # type: ignore[arg-type]
+    assert tf.tools(tools, format="glm45") is not first
+    tools[0]["function"]["parameters"]["properties"]["a"]["type"] = "string"  # its owner changes it
+    text = '<tool_call>\n{"name": "f", "arguments": {"a": %s}}\n</tool_call>'
+    for grammar, value in ((first, "1"), (tf.tools(tools, format="hermes"), '"1"')):
+        automaton = grammar.compile(BYTES)
+        assert [automaton.matches((text % v).encode()) for v in ("1", '"1"')] == [value == "1", value != "1"]
+
+
+def test_what_is_no_plain_json_is_read_each_time() -> None:
+    def f(a: int) -> int:
+        """A function."""
+        return a
+
+    assert tf.tools([f], format="hermes") is not tf.tools([f], format="hermes")
+    one = tool("f")
+    assert len(tf.tools((t for t in [one]), format="hermes").tools) == 1
+    assert text_of([f]) is None and text_of({1: 2}) is None and text_of("f") is None
+    assert text_of([1, True, 1.0, None]) == "[1, true, 1.0, null]"
+
+
+def test_errors_and_warnings_come_each_time() -> None:
+    for _ in range(2):
+        with pytest.raises(TokenformError, match="'f'"):
+            tf.tools([tool("f", a={"type": "integr"})], format="hermes")
+        misspelt = tool("f")
+        misspelt["function"]["parameters"]["additonalProperties"] = False
+        with pytest.warns(SchemaWarning, match="additonalProperties"):
+            tf.tools([misspelt], format="hermes")
+
+
+def test_values_are_bounded_in_bytes() -> None:
+    recent: Recent[str] = Recent(100)
+    for key in "abcd":
+        recent.put(key, key, 30)
+    assert [recent.get(key) for key in "abcd"] == [None, "b", "c", "d"]
+    recent.get("b")
+    recent.put("e", "e", 60)
+    assert [recent.get(key) for key in "bcde"] == ["b", None, None, "e"]
+    recent.put("e", "f", 10)
+    recent.put("g", "g", 60)
+    assert [recent.get(key) for key in "beg"] == ["b", "f", "g"]
+    recent.put("h", "h", 101)
+    assert recent.get("h") is None and recent.get("g") == "g"
