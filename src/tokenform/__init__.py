@@ -16,8 +16,7 @@ from tokenform.engine import Canvas, Grammar, Vocabulary
 from tokenform.engine import TokenAutomaton as TokenAutomaton
 from tokenform.errors import TokenformError, warn_outside
 from tokenform.frontends import choice, from_type, json_schema, predicate, regex
-
-__version__ = "0.1.0"
+from tokenform.version import __version__
 
 if TYPE_CHECKING:  # `as`: also for programs that are checked strictly
     from tokenform import combinators as combinators

@@ -59,3 +59,14 @@ def test_one_sum_is_right_in_every_choice_of_tools() -> None:
     for choice in ("auto", "required"):
         result = tf.generate("Add 3 and 4.", tf.tools([add], format="hermes", tool_choice=choice))
         assert [dict(call.arguments) for call in result.tool_calls] == [{"a": 3, "b": 4}], result.text
+
+
+@pytest.mark.parametrize("described", [{}, {"description": ""}, {"description": "Weather"}])
+def test_a_tool_without_a_description_is_called_rightly(described: dict[str, str]) -> None:
+    pytest.importorskip("torch", reason="the base package comes without models")
+    city = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
+    grammar = tf.tools(
+        [{"name": "get_weather", **described, "parameters": city}], format="hermes", tool_choice="required"
+    )
+    (call,) = tf.generate("What is the weather in Lisbon?", grammar, max_tokens=80).tool_calls
+    assert call.arguments == {"city": "Lisbon"}

@@ -16,6 +16,7 @@ LAYERS = ("errors", "frontends", "engine", "masking", "decoding", "integrations"
 BESIDE = {
     "_core": -1,
     "disk_cache": LAYERS.index("errors"),
+    "version": LAYERS.index("errors"),
     "batch": LAYERS.index("integrations"),
     "builtin": LAYERS.index("engine"),
     "tool_formats": LAYERS.index("frontends"),

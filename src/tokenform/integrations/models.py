@@ -106,7 +106,18 @@ def with_template(opened: OpenModel, template: str) -> OpenModel:
 def _builtin_prompt(prompt: Any, grammar: Grammar | Condition) -> str:
     from tokenform.builtin import format_prompt
 
-    return format_prompt(prompt, grammar.schema, tools=[_without_choices(tool) for tool in grammar.tools])
+    return format_prompt(
+        prompt, grammar.schema, tools=[_described(_without_choices(tool)) for tool in grammar.tools]
+    )
+
+
+def _described(tool: dict[str, Any]) -> dict[str, Any]:
+    """A tool with a description, which this small model needs: without one, its name."""
+    function = tool.get("function", tool)
+    if function.get("description"):
+        return tool
+    own = {**function, "description": function["name"].replace("_", " ").capitalize()}
+    return {**tool, "function": own} if "function" in tool else own
 
 
 def _without_choices(shown: Any) -> Any:

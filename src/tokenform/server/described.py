@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
-from tokenform import __version__
 from tokenform.server.endpoints import COUNTS, ENDPOINTS
+from tokenform.version import __version__
 
 _PLACE = "#/components/schemas/"
 _GOT = {

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Coroutine
 from typing import Any
 
-from tokenform import __version__
 from tokenform.errors import extras
 from tokenform.server.described import HEADERS, openapi, page
 from tokenform.server.faults import Refused
 from tokenform.server.guard import bearer
 from tokenform.server.metrics import CONTENT_TYPE
+from tokenform.version import __version__
 
 with extras():
     from starlette.requests import Request
