@@ -14,6 +14,7 @@ from tokenform.bench.data import DRAFTS
 from tokenform.bench.tables import text_table
 
 from . import (
+    cases,
     differential,
     exports,
     fuzz_corpus,
@@ -142,6 +143,14 @@ def run_patterns(arguments: argparse.Namespace) -> int:
     return 1 if findings else 0
 
 
+def run_cases(arguments: argparse.Namespace) -> int:
+    wrong, summary = cases.run(arguments.texts, arguments.seed)
+    for line in wrong:
+        print(line[: arguments.width])
+    print(summary)
+    return 1 if wrong else 0
+
+
 def run_exports(arguments: argparse.Namespace) -> int:
     findings = exports.run(arguments.count, arguments.seed, arguments.libraries.split(","))
     text, violations = differential.report(findings, arguments.width)
@@ -203,6 +212,9 @@ def parser() -> argparse.ArgumentParser:
     sub.add_argument("--count", type=int, default=1000, help="random patterns")
     sub.add_argument("--seed", type=int, default=0)
     sub.add_argument("--data", type=Path, help="a folder of data, whose patterns are judged too")
+    sub = command("cases", run_cases, "public complaints, by masks and by what the built-in model writes")
+    sub.add_argument("--texts", type=int, default=5, help="texts that are generated a case")
+    sub.add_argument("--seed", type=int, default=0)
     sub = command("exports", run_exports, "schemas as pydantic, FastAPI, DRF and zod export them")
     sub.add_argument("--count", type=int, default=200, help="schemas")
     sub.add_argument("--seed", type=int, default=0)

@@ -115,3 +115,17 @@ def test_mistakes() -> None:
         tf.substring("a", by="page")  # type: ignore[arg-type]
     with pytest.raises(OptionError):
         tf.combinators.special_token("")
+
+
+@pytest.mark.parametrize(
+    "rules",
+    [
+        'start: y "c" | "." | PART\ny: /b?c/ z "b"\nz: /[a-c]+/',  # what begins with b needs a b behind z
+        'start: y "c" | /(ab|a|c)+/ | PART\ny: /b?c/ z* "b"\nz: /[a-c]+/',
+    ],
+)
+def test_a_lexeme_that_leads_nowhere_is_in_no_mask_beside_parts(rules: str) -> None:
+    vocabulary = tf.Vocabulary([bytes([byte]) for byte in range(256)] + [b"bc", b"xy", b""], eos=[258])
+    automaton = tf.lark(rules, definitions={"PART": tf.regex("xy")}).compile(vocabulary)
+    assert automaton.allowed_tokens(automaton.start).tolist() == list(automaton.oracle(automaton.start))
+    assert not automaton.allows(automaton.start, ord("b")) and automaton.allows(automaton.start, 257)

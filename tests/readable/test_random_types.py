@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 import random
 from typing import Annotated, Any, Literal, NamedTuple, Optional, Union
 
@@ -203,7 +204,7 @@ def test_types_made_of_others(kind: Kind, data: Any, seed: int) -> None:
 
 
 @pytest.mark.slow
-@settings(quick, max_examples=1500)
+@settings(quick, max_examples=int(os.environ.get("TOKENFORM_TYPES", "1500")))
 @given(kind=types(depth=3), data=st.data(), seed=st.integers(0, 10**9))
 def test_many_types_made_of_others(kind: Kind, data: Any, seed: int) -> None:
     check(*kind, data, seed)

@@ -17,12 +17,12 @@ from __future__ import annotations
 import contextlib
 import re
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal
 
 from lark import __version__ as LARK_VERSION
 
 from tokenform import _core, disk_cache
-from tokenform.errors import InvalidGrammar, OptionError, TokenformError
+from tokenform.errors import InvalidGrammar, LimitExceeded, OptionError, TokenformError
 from tokenform.frontends import forms
 from tokenform.frontends.forms import Form
 from tokenform.frontends.garbage import collected_later
@@ -30,8 +30,12 @@ from tokenform.frontends.grammar import Grammar, without_captures
 from tokenform.frontends.grammar_structure import GrammarStructure
 from tokenform.frontends.lark_errors import semantic_error
 from tokenform.frontends.lark_reader import Lexer, read_lark, with_place
+from tokenform.frontends.llguidance import read_llguidance
+from tokenform.frontends.llguidance_reader import is_llguidance
 from tokenform.frontends.schemas import json_schema, known_options
 from tokenform.frontends.unicode import check_text
+
+Dialect = Literal["auto", "lark", "llguidance"]
 
 
 def lark(
@@ -42,6 +46,7 @@ def lark(
     import_paths: list[str] | None = None,
     definitions: Mapping[str, Grammar] | None = None,
     json_options: Mapping[str, Any] | None = None,
+    dialect: Dialect = "auto",
 ) -> Grammar:
     """The texts that a grammar in Lark's language derives.
 
@@ -54,6 +59,8 @@ def lark(
         definitions: grammars by the names of terminals that the text uses and does not define.  The lexer
             does not cut them: every text of such a grammar counts, and what is ignored may stand around it.
         json_options: options of `json_schema` for each `%json`, by its names and with its defaults.
+        dialect: "lark"; "llguidance", whose lexer and patterns are that library's (`definitions` are then
+            named by `@name`); "auto": llguidance's where the text has something that Lark does not read.
 
     Raises:
         InvalidGrammar: `line` and `column` are the place of the mistake where the text has one.
@@ -62,15 +69,38 @@ def lark(
         LimitExceeded: the grammar is too large.
         TokenformError: what `json_schema` raises for a schema inside the text, with `line` and `column`.
     """
+    check_text(text, InvalidGrammar)
+    if dialect not in ("auto", "lark", "llguidance"):
+        raise OptionError(f"dialect must be 'auto', 'lark' or 'llguidance', not {dialect!r}")
+    if dialect == "llguidance" or (dialect == "auto" and is_llguidance(text)):
+        if lexer is not None or import_paths:
+            raise OptionError("lexer and import_paths are for Lark's own dialect; leave them out.")
+        return _of_llguidance(text, start or "start", dict(definitions or {}), json_options)
     if definitions or import_paths or json_options:  # things that no key names in full
         return _read(text, start, lexer, import_paths, dict(definitions or {}), json_options)
-    check_text(text, InvalidGrammar)
     asked = repr((start, lexer, LARK_VERSION))
     core = _core.Grammar.named(asked + text)
     if core is None:
         core = _read_once(text, start, lexer, asked)
         core.remember(asked + text)
     return Grammar(core, source=text)
+
+
+def _of_llguidance(
+    text: str, start: str, given: dict[str, Grammar], json_options: Mapping[str, Any] | None
+) -> Grammar:
+    for name, grammar in given.items():
+        if not isinstance(grammar, Grammar):
+            raise OptionError(f"definitions[{name!r}] must be a Grammar, not {type(grammar).__name__}.")
+    try:
+        form, notes = read_llguidance(text, start, given, known_options(json_options))
+    except RecursionError:
+        raise LimitExceeded("The grammar's terminals refer to each other too deeply to be read.") from None
+    try:
+        core = forms.compiled(form, "the grammar")
+    except TokenformError as error:
+        raise _at_terminal(error, text) from None
+    return Grammar(core, form=form, source=text, notes=[*core.report, *notes] if notes else None)
 
 
 def _read_once(text: str, start: str | None, lexer: Lexer | None, asked: str) -> _core.Grammar:

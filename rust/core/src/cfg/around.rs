@@ -153,7 +153,9 @@ impl Scanned {
     /// Whether a lexeme may be a terminal, before some character or at the end of the text.
     pub(super) fn may_be(&mut self, lex: LexId, place: u32) -> bool {
         if !self.chart.grammar.looks_around {
-            return self.ended_as(lex).is_some_and(|ended| self.base(ended) == place);
+            return self.ended_as(lex).is_some_and(|ended| {
+                self.base(ended) == place || self.joint(ended).is_some_and(|members| members.contains(&place))
+            });
         }
         let endings = self.endings(lex);
         endings.at_end == Some(place) || endings.before.iter().any(|before| before.0 == place)

@@ -87,6 +87,16 @@ impl Scanned {
         found
     }
 
+    /// Whether a position stands before a lexeme that some byte begins in vain.
+    pub(crate) fn may_begin_in_vain(&mut self, pos: Pos) -> bool {
+        if self.separable() || self.begin(pos.ctx) != pos.lex {
+            return false;
+        }
+        let begun: Vec<LexId> =
+            (0..=255).filter_map(|byte| stays(self.lexicon.step(pos.lex, byte))).collect();
+        begun.into_iter().any(|lex| !self.escapes(Pos { lex, ..pos }))
+    }
+
     /// "No" is sure; "yes" as far as so many lexemes ahead, or as there are looks left. The answer is that of a search
     /// that remembers nothing, so that it is the same whatever was asked before.
     pub(super) fn escapes_within(&mut self, pos: Pos, ahead: u8, left: &mut Option<usize>) -> bool {

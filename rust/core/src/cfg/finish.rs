@@ -255,7 +255,8 @@ fn follow_plan(machine: &mut Scanned, mut pos: Pos, most: usize) -> Option<Vec<P
             pos = next;
             at += read;
             let begun = machine.unguarded(pos);
-            let place = match machine.chart.grammar.following.is_empty() {
+            let grammar = &machine.chart.grammar;
+            let place = match grammar.following.is_empty() && !grammar.ambiguous {
                 true => place,
                 false => machine.ended_as(begun.lex)?,
             };

@@ -35,6 +35,8 @@ pub struct Terminal {
     /// Among matches of one length the least rank wins.
     pub rank: u32,
     pub ignored: bool,
+    /// It ends where it first can, whatever longer could be read.
+    pub lazy: bool,
     /// The constraint that stands for it, where that is one of its own.
     pub part: Option<u32>,
     /// Its words with what may follow them ([`crate::regex::around`]), where that matters: with nothing before, then by the
@@ -99,6 +101,10 @@ pub struct Grammar {
     pub orders: Orders,
     pub start: u32,
     pub segmented: bool,
+    /// Every terminal of the longest match counts.
+    pub ambiguous: bool,
+    /// Nothing that is ignored stands before the first lexeme.
+    pub starts_at_once: bool,
     pub layout: Option<Layout>,
     /// Sets of characters that lookbehinds ask for before a terminal; they part all characters, or there are none.
     pub pasts: Box<[CharSet]>,
@@ -128,6 +134,8 @@ impl Grammar {
             orders: Orders::default(),
             start: 0,
             segmented: true,
+            ambiguous: false,
+            starts_at_once: false,
             layout: None,
             pasts: Box::default(),
             following: Box::default(),
@@ -156,7 +164,7 @@ pub fn read(structure: GrammarSpec) -> Result<(Grammar, Box<Lexicon>)> {
 
 /// The same, with some of the declared terminals bound to constraints.
 pub fn read_with(structure: GrammarSpec, lexicon: &mut Lexicon, parts: &Parts) -> Result<Grammar> {
-    let segmented = structure.segmented;
+    let GrammarSpec { segmented, ambiguous, starts_at_once, .. } = structure;
     let ignored: KeyedSet<&str> = structure.ignore.iter().map(String::as_str).collect();
     let mut terminals = Vec::new();
     let mut order: Vec<(i64, bool, usize)> = Vec::new();
@@ -175,6 +183,7 @@ pub fn read_with(structure: GrammarSpec, lexicon: &mut Lexicon, parts: &Parts) -
             name: entry.name,
             term: Some(term),
             ignored,
+            lazy: entry.lazy,
             literal,
             cost,
             ..Terminal::default()
@@ -213,8 +222,17 @@ pub fn read_with(structure: GrammarSpec, lexicon: &mut Lexicon, parts: &Parts) -
         following = forms::give(&mut lexicon.terms, &mut terminals, &begins).unwrap_or_default();
     }
     let looks_around = terminals.iter().any(|t| t.around.is_some());
-    let mut grammar =
-        Grammar { terminals, segmented, layout, pasts, following, looks_around, ..Grammar::nothing() };
+    let mut grammar = Grammar {
+        terminals,
+        segmented,
+        ambiguous,
+        starts_at_once,
+        layout,
+        pasts,
+        following,
+        looks_around,
+        ..Grammar::nothing()
+    };
     grammar.read_rules(&structure.rules, &structure.orders, &structure.start)?;
     Ok(grammar)
 }
@@ -272,6 +290,7 @@ impl Grammar {
 
     /// Takes the expansions over: what can derive a text is kept.
     pub(super) fn settle(&mut self, mut expansions: Vec<(u32, Vec<Symbol>)>) {
+        self.chain(&mut expansions);
         expansions.sort();
         expansions.dedup();
         self.costs = vec![NEVER; self.names.len()];
@@ -285,6 +304,31 @@ impl Grammar {
             self.by_rule[origin as usize].push(self.expansions.len() as u32);
             self.expansions.push(self.expansion(origin, body));
         }
+    }
+
+    /// `e: e "+" e | x` as `e: t | e "+" t`, `t: x`: the same texts, each read in one way and not in as many as there are
+    /// trees over it.
+    fn chain(&mut self, expansions: &mut Vec<(u32, Vec<Symbol>)>) {
+        let joins = |(origin, body): &(u32, Vec<Symbol>)| {
+            let own = Symbol::Rule(*origin);
+            body.len() > 1 && body.first() == Some(&own) && body.last() == Some(&own)
+        };
+        let mut links: KeyedMap<u32, u32> = KeyedMap::default();
+        for expansion in expansions.iter().filter(|e| joins(e)) {
+            links.entry(expansion.0).or_insert_with(|| {
+                self.names.push(self.names[expansion.0 as usize].clone());
+                self.names.len() as u32 - 1
+            });
+        }
+        for expansion in expansions.iter_mut() {
+            let Some(&link) = links.get(&expansion.0) else { continue };
+            if !joins(expansion) {
+                expansion.0 = link;
+            } else if let Some(last) = expansion.1.last_mut() {
+                *last = Symbol::Rule(link);
+            }
+        }
+        expansions.extend(links.into_iter().map(|(origin, link)| (origin, vec![Symbol::Rule(link)])));
     }
 
     /// The same grammar when the lengths of its parts have changed; what needs a part of the length [`NEVER`] is

@@ -11,6 +11,7 @@
 //! |---|---|
 //! | which rules become terminals | `fold`, `cuts`, `circles` |
 //! | which terminals clash | `neighbours`, `separate`, `literals`, `survey` |
+//! | terminals that all count, lazy ones | `joints` |
 //! | assertions at the ends of a terminal | `around`, `forms`, `guarded`, `ends` |
 //! | indentation; members in any order | `layout`, `lines`; `orders` |
 //! | short ways to an end; words for people | `finish`; `describe` |
@@ -30,6 +31,7 @@ mod fold;
 mod forms;
 pub mod grammar;
 mod guarded;
+mod joints;
 pub mod layout;
 mod lexemes;
 mod lines;

@@ -22,6 +22,7 @@ use super::ends::{stays, Ahead};
 use super::finish;
 use super::grammar::Grammar;
 use super::guarded::Guarding;
+use super::joints::{self, Joints};
 use super::layout::{Blocks, WIDEST};
 use super::literals::{rows, Row};
 use super::separate::Told;
@@ -72,6 +73,10 @@ pub struct Scanned {
     pub(crate) parts: FxHashMap<u32, Opening>,
     /// Places of a tuple: the terminals, the empty text, the widths of line breaks, literals in a row.
     pub(super) places: usize,
+    /// The first place of literals in a row, and of joints.
+    pub(super) first_row: usize,
+    pub(super) first_joint: usize,
+    pub(super) joints: Joints,
 }
 
 /// How a terminal that is a constraint of its own begins.
@@ -89,7 +94,9 @@ impl Scanned {
         let terminals = grammar.terminals.len();
         let rows = rows(&grammar, &mut lexicon.terms);
         let widths = if grammar.layout.is_some() { WIDEST as usize + 1 } else { 0 };
-        let places = terminals + 1 + widths + rows.len();
+        let first_row = terminals + 1 + widths;
+        let first_joint = first_row + rows.len();
+        let places = first_joint + if grammar.ambiguous { joints::MOST } else { 0 };
         let ignored = grammar.terminals.iter().enumerate().filter(|(_, t)| t.ignored && t.form_of.is_none());
         let ignored = ignored.map(|(t, _)| t as u32).collect();
         let mut this = Scanned {
@@ -113,6 +120,9 @@ impl Scanned {
             rows,
             parts: FxHashMap::default(),
             places,
+            first_row,
+            first_joint,
+            joints: Joints::default(),
         };
         this.blocks.intern(Blocks::outermost());
         Ok(this)
@@ -124,7 +134,7 @@ impl Scanned {
 
     /// The row that a place stands for.
     fn row(&self, place: u32) -> Option<&Row> {
-        (place as usize).checked_sub(self.places - self.rows.len()).and_then(|i| self.rows.get(i))
+        (place as usize).checked_sub(self.first_row).and_then(|i| self.rows.get(i))
     }
 
     pub(crate) fn context(&self, ctx: CtxId) -> Context {
@@ -190,7 +200,8 @@ impl Scanned {
         let context = self.context(ctx);
         let inside = self.blocks[context.blocks as usize].brackets > 0;
         // widths of line breaks and literals in a row depend on more than what the set predicts
-        let own = !self.rows.is_empty() || (self.chart.grammar.layout.is_some() && !inside);
+        let first = self.is_first(&context);
+        let own = !self.rows.is_empty() || (self.chart.grammar.layout.is_some() && !inside) || first;
         let key = (self.chart.shape(context.set), inside, context.past, context.following);
         let known = if own { self.by_context.get(&ctx) } else { self.by_shape.get(&key) };
         if let Some(known) = known {
@@ -207,7 +218,9 @@ impl Scanned {
 
     fn list_readable(&mut self, context: Context) -> Vec<(u32, TermId)> {
         let lr0 = self.chart.lr0(context.set).clone();
-        let mut all: Vec<u32> = lr0.terminals.iter().chain(&self.ignored).copied().collect();
+        let nowhere = self.is_first(&context) || self.chart.grammar.ambiguous && lr0.terminals.is_empty();
+        let ignored: &[u32] = if nowhere { &[] } else { &self.ignored };
+        let mut all: Vec<u32> = lr0.terminals.iter().chain(ignored).copied().collect();
         if let Some(layout) = &self.chart.grammar.layout {
             let inside = self.blocks[context.blocks as usize].brackets > 0;
             // a bracket that closes none leads nowhere
@@ -229,7 +242,7 @@ impl Scanned {
                 let (literals, word) = (row.literals.clone(), row.word);
                 let end = literals.iter().try_fold(context.set, |set, &t| self.chart.step(set, t));
                 if end.is_some() {
-                    out.push(((self.places - self.rows.len() + i) as u32, word));
+                    out.push(((self.first_row + i) as u32, word));
                 }
             }
         }
@@ -238,7 +251,16 @@ impl Scanned {
             let term = layout.line_break(&mut self.lexicon.terms, width);
             out.push((self.nothing_read() + 1 + width as u32, term));
         }
-        self.not_refused(out, context.following)
+        let out = self.not_refused(out, context.following);
+        match self.chart.grammar.ambiguous {
+            true => self.with_joints(out),
+            false => out,
+        }
+    }
+
+    /// Whether nothing that is ignored may stand at a context.
+    fn is_first(&mut self, context: &Context) -> bool {
+        self.chart.grammar.starts_at_once && context.set == self.chart.start()
     }
 
     /// The context after a lexeme, by its place in the tuple.
@@ -262,6 +284,10 @@ impl Scanned {
         if context.inside.is_some() {
             let outside = self.outside(ctx);
             return self.after(outside, place);
+        }
+        if let Some(members) = self.joint(place).map(<[u32]>::to_vec) {
+            let next = self.after_joint(context, &members)?;
+            return self.leading_on(next);
         }
         if let Some(literals) = self.row(place).map(|r| r.literals.clone()) {
             return literals.into_iter().try_fold(ctx, |ctx, t| self.after(ctx, t));
@@ -290,7 +316,12 @@ impl Scanned {
             return Some(self.intern(stays));
         }
         let set = self.chart.step(context.set, place)?;
-        let next = self.intern(Context { set, blocks, inside: None, past: context.past, following });
+        self.leading_on(Context { set, blocks, inside: None, past: context.past, following })
+    }
+
+    /// A context, where a text can go on or end there.
+    fn leading_on(&mut self, next: Context) -> Option<CtxId> {
+        let next = self.intern(next);
         let goes_on = !self.readable_unguarded(next).is_empty() || self.parts_at(next).next().is_some();
         (goes_on || self.ends(self.context(next))).then_some(next)
     }
@@ -298,9 +329,13 @@ impl Scanned {
     /// Of places that end together the least one wins.
     pub(super) fn rank(&self, place: u32) -> (u32, u32) {
         let grammar = &self.chart.grammar;
+        if let Some(members) = self.joint(place) {
+            return (1, u32::MAX - members.len() as u32);
+        }
         let rank = match place.cmp(&self.nothing_read()) {
             _ if self.row(place).is_some() => u32::MAX - 1,
-            std::cmp::Ordering::Less => grammar.terminals[place as usize].rank,
+            std::cmp::Ordering::Less if grammar.ambiguous && grammar.terminals[place as usize].ignored => 0,
+            std::cmp::Ordering::Less => grammar.terminals[place as usize].rank.saturating_add(2),
             std::cmp::Ordering::Equal => u32::MAX,
             std::cmp::Ordering::Greater => {
                 grammar.layout.as_ref().map_or(0, |l| grammar.terminals[l.newline as usize].rank)

@@ -172,7 +172,7 @@ impl Scanned {
             these[newline] = false;
             // those of a width are listed only where they lead on
             these.push(false);
-            these.resize(self.places - self.rows.len(), true);
+            these.resize(self.first_row, true);
             return if rest { Apart::These(these.into()) } else { Apart::None };
         }
         match read.iter().all(|&t| these[t]) && self.ignored_end(&ignored, &first, &read, &terms) {

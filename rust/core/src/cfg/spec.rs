@@ -2,7 +2,10 @@
 
 use serde_json::{json, Value};
 
+use crate::lexical::TermId;
+
 /// One terminal; among matches of one length and priority a literal is preferred, then the first.
+#[derive(Default)]
 pub struct Entry {
     pub name: String,
     /// A regular expression without flags.
@@ -12,6 +15,10 @@ pub struct Entry {
     /// Letters of "imslux".
     pub flags: String,
     pub priority: i64,
+    /// It ends where it first can.
+    pub lazy: bool,
+    /// Its language, where that was read beforehand; the pattern says nothing then.
+    pub term: Option<TermId>,
 }
 
 /// A rule whose members come in any order, each at most once.
@@ -37,6 +44,10 @@ pub struct GrammarSpec {
     pub start: String,
     /// Every segmentation of a text counts: there is no lexer.
     pub segmented: bool,
+    /// Every terminal of the longest match counts, not the best one alone ([`super::joints`]).
+    pub ambiguous: bool,
+    /// Nothing that is ignored stands before the first lexeme.
+    pub starts_at_once: bool,
     pub indenter: Value,
 }
 
@@ -57,6 +68,8 @@ impl GrammarSpec {
             literal: e["literal"].as_str().map(String::from),
             flags: text(&e["flags"]),
             priority: e["priority"].as_i64().unwrap_or(0),
+            lazy: e["lazy"] == true,
+            term: None,
         };
         let member = |e: &Value| (text(&e[0]), e[1] == true);
         let rule = |e: &Value| (text(&e["origin"]), texts(&e["expansion"]));
@@ -75,6 +88,8 @@ impl GrammarSpec {
             declare: texts(&value["declare"]),
             start: value["start"].as_str().unwrap_or("start").to_string(),
             segmented: value["lexer"] == "dynamic",
+            ambiguous: value["lexer"] == "longest",
+            starts_at_once: value["starts_at_once"] == true,
             indenter: value["indenter"].clone(),
         }
     }

@@ -19,6 +19,7 @@ pub fn read(terms: &mut Terms, entry: &Entry, segmented: bool) -> Result<(TermId
     let flags: String = entry.flags.chars().filter(|c| "imsx".contains(*c)).collect();
     let mut looking = None;
     let term = match &entry.literal {
+        _ if entry.term.is_some() => entry.term.unwrap_or(Terms::EMPTY),
         Some(literal) if flags.is_empty() => terms.words(vec![literal.as_str().into()]),
         _ => {
             let source = if flags.is_empty() { pattern.clone() } else { format!("(?{flags}){pattern}") };
@@ -41,9 +42,23 @@ pub fn read(terms: &mut Terms, entry: &Entry, segmented: bool) -> Result<(TermId
     } else {
         term
     };
+    let term = if entry.lazy {
+        let early = begun_by(terms, term, true);
+        let others = terms.not(early);
+        terms.and(&[term, others])
+    } else {
+        term
+    };
     let live = work::naming(|| format!("The terminal {name}"), || terms.live(term));
     // what needs it is left out
     Ok((if live { term } else { Terms::EMPTY }, looking))
+}
+
+/// The texts that begin with a word of a language; `longer`: and go on.
+pub fn begun_by(terms: &mut Terms, words: TermId, longer: bool) -> TermId {
+    let any = terms.any();
+    let rest = if longer { terms.concat(any, Terms::ALL) } else { Terms::ALL };
+    terms.concat(words, rest)
 }
 
 fn refused(name: &str, pattern: &str, e: RegexError) -> Error {

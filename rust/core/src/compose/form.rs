@@ -3,8 +3,9 @@
 //! `{"language": L}`, `{"language": {"until": [L, L]}, "ends": [text, ..]}` (each of these texts ends it as the
 //! special token of that text, too), `{"schema": text, "options": {..}, "holes": [form, ..]}`, `{"grammar": structure}`,
 //! `{"gbnf": text, "start": name}`, `{"special": text, "spelled": how}`, `{"special": id}`, `{"other": text or id}`.  A structure is the neutral form of a grammar; its `parts` bind declared
-//! terminals to forms.  Its lexer is "contextual" (a lexer cuts what lies between the parts) or "dynamic" (every
-//! segmentation counts).
+//! terminals to forms.  Its lexer is "contextual" (a lexer cuts what lies between the parts), "longest" (the
+//! same, and all terminals of the longest match count) or "dynamic" (every segmentation counts).  A terminal with a
+//! "language" is that.
 
 use rustc_hash::FxHashMap;
 use serde::Deserialize;
@@ -259,7 +260,19 @@ impl CompositeAutomaton {
             let cost = self.word_of(part).map_or(1, |way| super::finish::length(&way) as u64);
             known.known.insert(name.clone(), (part, cost.max(1)));
         }
+        let values = structure["terminals"].as_array().map_or(&[][..], Vec::as_slice);
         let mut structure = GrammarSpec::from_value(structure);
+        for (entry, value) in structure.terminals.iter_mut().zip(values) {
+            let (Some(language), Some(name)) = (value.get("language"), value["name"].as_str()) else {
+                continue;
+            };
+            let (term, _) = language::read(&mut self.lexicon, language)
+                .map_err(|e| Error { message: format!("The terminal {name}: {}", e.message), ..e })?;
+            if self.lexicon.terms.nullable(term) {
+                empty.push(name);
+            }
+            entry.term = Some(term);
+        }
         with_optional(&mut structure, &empty);
         self.host_of(structure, &known)
     }

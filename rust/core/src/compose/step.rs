@@ -220,14 +220,19 @@ impl CompositeAutomaton {
     /// Whether a thread is a position of its part alone: wherever the part could end and what follows it goes on,
     /// the part itself can't.
     pub(super) fn stands_alone(&mut self, thread: Thread) -> bool {
+        if let Some(&known) = self.alone.get(&thread) {
+            return known;
+        }
         match thread.run {
             Run::Done | Run::Special(_) | Run::Quoted(_) => return false,
+            // the bytes that begin no lexeme are left out as each is read
+            Run::Lexeme { host, pos } if self.with_lexer(host, |s| s.may_begin_in_vain(pos)) => {
+                self.alone.insert(thread, false);
+                return false;
+            }
             _ if thread.back == END => return true,
             Run::Language(_) if self.is_closed(thread.back) => return true,
             _ => {}
-        }
-        if let Some(&known) = self.alone.get(&thread) {
-            return known;
         }
         let next = self.settle(&[thread.back]);
         let follow = self.first_bytes(&next);

@@ -219,7 +219,7 @@ impl<'t> Reader<'t> {
             return Ok(None);
         }
         let (name, flags) = (piece.text.into(), flags.into());
-        Ok(Some(Entry { name, pattern, literal, flags, priority: 0 }))
+        Ok(Some(Entry { name, pattern, literal, flags, ..Entry::default() }))
     }
 
     /// Symbols for `symbols{least,most}`; the rules `tail` are unambiguous: each count has one derivation.
@@ -296,6 +296,8 @@ impl<'t> Reader<'t> {
             declare: self.tokens.iter().map(|name| name.to_string()).collect(),
             start: start.into(),
             segmented: true,
+            ambiguous: false,
+            starts_at_once: false,
             indenter: Value::Null,
         })
     }
