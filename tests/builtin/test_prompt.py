@@ -65,3 +65,35 @@ def test_messages_and_tools() -> None:
         '<|assistant|><tool_call>\n{"name": "add", "arguments": {"a": 1}}\n</tool_call><|end|>'
         "<|tool|>3<|end|><|assistant|>"
     )
+
+
+WRONG = [3, 0, 1.5, True, None, "x", "", [], [3], [[]], {}, {"a": 3}, [{"type": 3}]]
+KEYWORDS = [
+    "$ref",
+    "const",
+    "enum",
+    "properties",
+    "anyOf",
+    "oneOf",
+    "allOf",
+    "type",
+    "items",
+    "format",
+    "$defs",
+]
+
+
+@pytest.mark.parametrize("keyword", KEYWORDS)
+def test_a_schema_that_is_none_is_shown_all_the_same(keyword: str) -> None:
+    """A broken tool costs itself: what is wrong with it is said where it is compiled, not by the prompt."""
+    for value in WRONG:
+        inside = {"type": "object", "properties": {"a": {keyword: value}}, "$defs": value}
+        for schema in ({keyword: value}, inside, {"type": "array", "items": {keyword: value}}):
+            format_prompt("x", schema=schema)
+            format_prompt("x", tools=[{"name": "f", "parameters": schema}])
+        for tool in (
+            {"name": "f", "parameters": value},
+            {"name": "f", "description": value},
+            {"name": value},
+        ):
+            format_prompt("x", tools=[tool])
