@@ -147,7 +147,7 @@ HEADER = [
 ]
 
 
-def documents(cases: list[Case], bench: BenchVocabulary, most: int) -> Any:
+def documents(cases: list[Case], bench: BenchVocabulary, most: int, padded: bool) -> Any:
     """(grammar's kind, automaton, schema, tokens, name) of a valid document of each schema that compiles."""
     vocabulary = tf.Vocabulary(bench.tokens, [bench.eos], bench.special)
     for case in cases:
@@ -156,10 +156,11 @@ def documents(cases: list[Case], bench: BenchVocabulary, most: int) -> Any:
             continue
         grammars = grammars_of(case.schema)
         for data in valid:
-            tokens = [*bench.encode(json.dumps(data, ensure_ascii=False)), *[bench.eos] * PADDING]
-            if len(tokens) > most:
+            tokens = bench.encode(json.dumps(data, ensure_ascii=False))
+            if len(tokens) >= most:
                 continue
-            text = b"".join(bench.tokens[t] for t in tokens[:-PADDING])
+            text = b"".join(bench.tokens[t] for t in tokens)
+            tokens += [bench.eos] * (most - len(tokens) if padded else PADDING)
             found = next(((kind, a) for kind, a in compiled(grammars, vocabulary) if a.matches(text)), None)
             if found is not None:
                 yield *found, case.schema, tokens, case.id
@@ -191,8 +192,10 @@ def main() -> None:
     parser.add_argument("--count", type=int, default=100, help="schemas")
     parser.add_argument("--holes", default="10,50,90", help="percent, with commas")
     parser.add_argument("--length", type=int, default=256, help="most positions of a canvas")
+    parser.add_argument("--padded", action="store_true", help="end-of-text tokens up to --length positions")
     parser.add_argument("--minutes", type=float, default=60.0, help="no document is begun after these")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--verbose", action="store_true", help="a line for each canvas")
     parser.add_argument("--save", action="store_true", help="keep the figures in benchmarks/results")
     told = parser.parse_args()
     bench, rng = tekken(), random.Random(told.seed)
@@ -200,11 +203,14 @@ def main() -> None:
     cases = sample(read_maskbench(None), told.count, told.seed)
     lengths, end = [], time.monotonic() + 60 * told.minutes
     kinds: Counter[str] = Counter()
-    for kind, automaton, schema, tokens, name in documents(list(cases), bench, told.length):
+    for kind, automaton, schema, tokens, name in documents(list(cases), bench, told.length, told.padded):
         lengths.append(len(tokens))
         kinds[kind] += 1
         for run in runs:
+            begin = clock()
             run.document(automaton, tokens, schema, name, rng)
+            if told.verbose:
+                print(f"{name} {kind} {run.share} %: {run.verdicts} {clock() - begin:.0f} ms", flush=True)
         if time.monotonic() > end:
             break
     shape = f"{np.mean(lengths):.0f} positions (at most {max(lengths)})"

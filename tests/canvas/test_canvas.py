@@ -104,3 +104,19 @@ def test_an_empty_canvas() -> None:
     vocabulary = byte_vocabulary()
     assert tf.Canvas(tf.regex("a*").compile(vocabulary), 0).feasible()
     assert not tf.Canvas(tf.regex("a+").compile(vocabulary), 0).feasible()
+
+
+def test_a_limit_ends_a_call_alone() -> None:
+    """Every key is a state of its own: too many where it is open, one where it is known."""
+    vocabulary = byte_vocabulary(b'": ')
+    limits = tf.engine.Limits(work=200_000)
+    automaton = tf.json_schema({"type": "object"}, whitespace="compact").compile(vocabulary, limits=limits)
+    text = [*b'{"key":1}', vocabulary.eos[0]]
+    canvas = tf.Canvas(automaton, len(text))
+    for _ in range(2):
+        with pytest.raises(tf.errors.LimitExceeded):
+            canvas.feasible()
+    canvas.update({at: token for at, token in enumerate(text) if at != 7})
+    assert canvas.feasible() and ord("1") in canvas.allowed(7)
+    canvas.fill(7, ord("1"))
+    assert canvas.best(np.zeros((len(text), vocabulary.size), np.float32)).tokens.tolist() == text
