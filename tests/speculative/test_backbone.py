@@ -67,7 +67,7 @@ def test_rejected_tokens_leave_no_trace_after_compaction(name):
         tree = random_tree(rng, 12)
         backbone.score({seq: tree})
         backbone.commit(seq, [*tree.path(rng.randrange(len(tree))), rng.randrange(VOCABULARY)])
-    row = backbone._track(seq).place.row
+    row = backbone._tracks[seq].place.row
     backbone.score({seq: DraftTree()})
     before = backbone.score({seq: random_tree(random.Random(5), 6)})[seq]
     backbone.compact()
@@ -157,7 +157,7 @@ def test_a_short_beginning_widens_no_row():
         prompt = [rng.randrange(VOCABULARY) for _ in range(length)]
         seqs = [backbone.open(prompt) for _ in range(4)]
         scored = backbone.score({seq: DraftTree() for seq in seqs})
-        assert len({id(backbone._track(seq).place.row) for seq in seqs}) == rows
+        assert len({id(backbone._tracks[seq].place.row) for seq in seqs}) == rows
         for seq in seqs:
             assert error_at_every_node(model("llama"), backbone, seq, DraftTree(), scored[seq]) <= TOLERANCE
 

@@ -52,13 +52,13 @@ class Clock:
     def __init__(self, device: torch.device | None = None) -> None:
         self._device = device
         self._module = None if device is None else events_of(device)
-        self._host = device is None or device.type == "cpu"
+        self.host = device is None or device.type == "cpu"
 
     def begin(self) -> Span:
         """A piece of work begins, on the host or in the device's stream."""
         if self._module is not None:
             return _DeviceSpan(self._module, self._device)
-        return _HostSpan() if self._host else _Unknown()
+        return _HostSpan() if self.host else _Unknown()
 
 
 def events_of(device: torch.device) -> Any:

@@ -13,7 +13,7 @@ Rejected: one backbone for all calls of a generator (calls in several threads wo
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from tokenform.decoding.draws import MaskedSampler, Transform
 from tokenform.decoding.draws.base import FAILED
@@ -28,7 +28,7 @@ from tokenform.decoding.speculative.matching import DeviceDraws
 from tokenform.decoding.speculative.policies import Controller, Policy
 from tokenform.decoding.speculative.report import Report
 from tokenform.decoding.speculative.request import Output, Request
-from tokenform.decoding.speculative.speculator import Moved, Speculator
+from tokenform.decoding.speculative.speculator import Speculator, Step
 from tokenform.decoding.speculative.targets import Penalties
 from tokenform.decoding.speculative.tree import DraftTree
 from tokenform.decoding.speculative.verifiers import Verifier
@@ -45,23 +45,6 @@ def pays(backbone: Backbone, rows: int) -> bool:
     Where drafts are chains, the rows of a batch are padded to the longest.
     """
     return backbone.mode == "tree" or (backbone.mode == "chain" and rows == 1)
-
-
-class Step(NamedTuple):
-    """What a step did for a row.
-
-    Attributes:
-        number: of the row, as `join` said.
-        tokens: the new ones, end-of-text excluded.
-        output: the text so far.
-        thought: the new characters of what is written before the text, which the tokens are of; None: they
-            are of the text.
-    """
-
-    number: int
-    tokens: list[int]
-    output: Output
-    thought: str | None = None
 
 
 class Decoder(Speculator):
@@ -115,8 +98,8 @@ class Decoder(Speculator):
         places: dict[int, int] = {}
         try:
             while True:
-                joining = not (self._waves and self.active)
-                while joining and self.active < batch_size:
+                joining = not (self._waves and self._live)
+                while joining and len(self._live) < batch_size:
                     following = next(waiting, None)
                     if following is None:
                         break
@@ -126,12 +109,13 @@ class Decoder(Speculator):
                     except TokenformError as error:
                         row.output.error = error
                         yield place, None
-                if not self.active:
+                if not self._live:
                     return
                 for moved in self.steps():
                     place = places[moved.number]
                     if moved.thought is None:
-                        yield from ((place, token) for token in moved.tokens)
+                        for token in moved.tokens:
+                            yield place, token
                     if moved.output.done:
                         yield place, None
         finally:
@@ -166,18 +150,18 @@ class Decoder(Speculator):
         """One forward pass; what it did for each row that moved or ended."""
         moved = self.step()
         if not self._inner:
-            return [Step(*one) for one in moved]
+            return moved
         rows = {inner: number for number, inner in self._inner.items()}
         told = [self._told(rows.get(one.number, one.number), one) for one in moved]
         return told + self._bound()
 
-    def _told(self, number: int, moved: Moved) -> Step:
+    def _told(self, number: int, moved: Step) -> Step:
         output, row = moved.output, self._led.get(number)
         if row is None:
             if output.done and self._inner.pop(number, None) is not None:
                 output.report.add(self._spent.pop(number, Report()))
                 self.drop(moved.number)
-            return Step(number, *moved[1:])
+            return moved._replace(number=number)
         try:
             return self._before(number, row, moved)
         except Exception as error:  # of this row: the others go on
@@ -187,7 +171,7 @@ class Decoder(Speculator):
                 super().cancel(moved.number)
             return self._given_up(number, row, moved)
 
-    def _before(self, number: int, row: Row, moved: Moved) -> Step:
+    def _before(self, number: int, row: Row, moved: Step) -> Step:
         """What a step did for what is written before a row's text."""
         lead, output = row.lead, moved.output
         assert lead is not None
@@ -252,10 +236,10 @@ class Decoder(Speculator):
         except Exception as error:  # of this row: the others go on
             output.error = own_error(error, FAILED)
             output.reason = "error"
-            return self._given_up(number, row, Moved(live.number, [], output))
+            return self._given_up(number, row, Step(live.number, [], output))
         return Step(number, [], row.output, rest)
 
-    def _given_up(self, number: int, row: Row, moved: Moved) -> Step:
+    def _given_up(self, number: int, row: Row, moved: Step) -> Step:
         row.output = moved.output
         for kept in (self._led, self._inner, self._spent):
             kept.pop(number, None)

@@ -24,6 +24,9 @@ class Progress:
     def __init__(self, total: int, shown: bool | None = None) -> None:
         visible = shown if shown is not None else total >= LONG_BATCH and sys.stderr.isatty()
         self._tokens = 0
+        self._bar: Bar | None = None
+        if not visible:
+            return
         self._bar = Bar(
             TextColumn("generating"),
             BarColumn(),
@@ -31,24 +34,27 @@ class Progress:
             TextColumn("{task.fields[tokens]} tokens{task.fields[note]}"),
             TimeRemainingColumn(),
             console=Console(stderr=True),
-            disable=not visible,
         )
         self._task = self._bar.add_task("", total=total, tokens=0, note="")
 
     def __enter__(self) -> Progress:
-        self._bar.start()
+        if self._bar is not None:
+            self._bar.start()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._bar.stop()
+        if self._bar is not None:
+            self._bar.stop()
 
     def advance(self, token: int | None) -> None:
         """One more token, or (None) one more finished text."""
         self._tokens += token is not None
-        self._bar.update(self._task, advance=token is None, tokens=self._tokens)
+        if self._bar is not None:
+            self._bar.update(self._task, advance=token is None, tokens=self._tokens)
 
     def trying(self, number: int, most: int) -> None:
         """A text that validators refused is written again."""
-        self._bar.update(self._task, note=f", refused: try {number} of {most}")
+        if self._bar is not None:
+            self._bar.update(self._task, note=f", refused: try {number} of {most}")

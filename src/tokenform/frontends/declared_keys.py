@@ -11,6 +11,7 @@ Rejected: `unevaluatedProperties: false` everywhere, which closes unions, too (o
 
 from __future__ import annotations
 
+import functools
 import json
 from collections.abc import Iterator
 from typing import Any
@@ -40,6 +41,7 @@ class _Unknown(Exception):
     """The schema has something that is not followed here."""
 
 
+@functools.lru_cache(32)
 def closed(text: str) -> str | None:
     """The schema's text with its objects closed; None where none is, or where it can't be told.
 

@@ -106,6 +106,8 @@ class MaskedSampler:
         transforms: applied to the logits before the mask, in order.
         mixture: of the model's logits and a companion's.
         penalties: on tokens that the text has already.
+    Attributes:
+        untouched: whether the model's own logits are what the mask is applied to.
     """
 
     def __init__(
@@ -119,6 +121,7 @@ class MaskedSampler:
     ) -> None:
         self.local, self.size, self.eos = local, size, frozenset(eos)
         self.transforms, self.mixture, self.penalties = tuple(transforms), mixture, penalties
+        self.untouched = mixture is None and penalties is None and not self.transforms
         self._key = local, size, self.eos, *map(id, (*self.transforms, mixture, penalties))
         self._hash = hash(self._key)
 
@@ -128,19 +131,14 @@ class MaskedSampler:
     def __hash__(self) -> int:
         return self._hash
 
-    @property
-    def untouched(self) -> bool:
-        """Whether the model's own logits are what the mask is applied to."""
-        return self.mixture is None and self.penalties is None and not self.transforms
-
     def check(self, rows: Sequence[torch.Tensor | Listed]) -> None:
         """Refuses logits that are narrower than the vocabulary; a row of the model and of each companion."""
-        least = min(row.shape[-1] for row in rows)
-        if least < self.size:
-            raise ModelError(
-                f"the model gives {least} logits, but the vocabulary has {self.size} ids;"
-                " build it with size= the model's own"
-            )
+        for row in rows:
+            if row.shape[-1] < self.size:
+                raise ModelError(
+                    f"the model gives {row.shape[-1]} logits, but the vocabulary has {self.size} ids;"
+                    " build it with size= the model's own"
+                )
 
     def free(self, rows: Sequence[torch.Tensor], node: Node) -> torch.Tensor:
         """The scores before the mask, float64 [V] on the rows' device: rows [V'] of the model and

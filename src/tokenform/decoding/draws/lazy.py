@@ -32,6 +32,7 @@ from tokenform.errors import TokenformError, own_error
 _FEW = 4096  # allowed tokens up to which a mask is a list
 _KEPT = 4096  # lists that are kept
 _BLOCKS = 32
+_NO_KEY = (0, 0)  # of greedy draws, which race for nothing
 
 Row = np.ndarray | Listed
 
@@ -58,12 +59,12 @@ class LazyDrawer:
             given = logits[0][place]
             row = given if isinstance(given, Listed) else _on_host(given)
             try:
-                token, refused = self._one(sampler, [rows[place] for rows in logits], row, node)
+                token, refused = self._one(sampler, logits, place, row, node)
                 if isinstance(row, Listed):  # of nodes where nothing more was wished for
                     found.append(Drawn(token, math.nan, refused=refused))
                     continue
                 total = _normaliser(row) if wish.logprob or wish.chances else math.nan
-                best = _best_of(row, wish.best)
+                best = _best_of(row, wish.best) if wish.best else []
                 chances = [math.exp(float(row[t]) - total) for t in best] if wish.chances else ()
                 logprob = float(row[token]) - total
                 found.append(Drawn(token, logprob, None, best, chances, refused=refused))
@@ -84,14 +85,16 @@ class LazyDrawer:
         return None if allowed.dtype == np.bool_ else allowed
 
     def _one(
-        self, sampler: MaskedSampler, logits: Sequence[torch.Tensor | Listed], row: Row, node: Node
+        self, sampler: MaskedSampler, logits: Sequence[Rows], place: int, row: Row, node: Node
     ) -> tuple[int, int | None]:
-        """The token, and the one that the budget refused."""
+        """The token at a place, and the one that the budget refused."""
         own = row if isinstance(row, Listed) else row[: sampler.size]
         free = own
         if not sampler.untouched:
-            free = _on_host(sampler.free(cast("list[torch.Tensor]", logits), node).detach())
-        local, auto, key = sampler.local, node.automaton, race_key(node.seed, node.sequence, node.position)
+            own_rows = cast("list[torch.Tensor]", [rows[place] for rows in logits])
+            free = _on_host(sampler.free(own_rows, node).detach())
+        local, auto = sampler.local, node.automaton
+        key = _NO_KEY if local.temperature == 0 else race_key(node.seed, node.sequence, node.position)
         if auto is None:
             return draw_row(free, None, local, key), None
         if node.forced is not None and (isinstance(row, Listed) or math.isfinite(free[node.forced])):
@@ -231,8 +234,6 @@ def _listed(words: np.ndarray, size: int) -> np.ndarray:
 
 def _best_of(row: np.ndarray, count: int) -> list[int]:
     """The likeliest tokens, best first."""
-    if not count:
-        return []
     some = np.argpartition(-row, min(count, len(row)) - 1)[:count]
     found: list[int] = some[np.argsort(-row[some], kind="stable")].tolist()
     return found

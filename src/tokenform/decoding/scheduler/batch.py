@@ -12,11 +12,12 @@ import threading
 from collections.abc import Hashable, Sequence
 from weakref import WeakSet
 
-from tokenform.decoding.decoder import Decoder, Step
+from tokenform.decoding.decoder import Decoder
 from tokenform.decoding.generator import Generator
 from tokenform.decoding.samplers.local import Local
 from tokenform.decoding.scheduler.jobs import FAILED, Load, Piece
 from tokenform.decoding.scheduler.turns import Text, Turns
+from tokenform.decoding.speculative.speculator import Step
 from tokenform.errors import own_error
 
 _PATIENCE = 5.0  # seconds that the process waits for a step when it exits

@@ -66,6 +66,11 @@ class ForcedText:
         """
         self._plan, self._tree = self._after(self._plan, token, state), None
 
+    @property
+    def next(self) -> int | None:
+        """The one token that may come after the text; None where it is drawn."""
+        return self._plan[0] if len(self._plan) > 1 else None
+
     def token(self, tree: DraftTree, states: Mapping[int, Any], node: int) -> int | None:
         """The one token that may come at a node of the draft; None where it is drawn."""
         if tree is not self._tree:

@@ -25,7 +25,6 @@ from tokenform.decoding.keyed_random import race_key
 
 from .choices import Choices, Places
 from .choosing import WIDTH, Choosing, Chosen, Learnt
-from .drafters.spelling import spelling_of
 from .node import Node
 from .request import UNKNOWN
 from .scores import Listed, Scores
@@ -88,8 +87,10 @@ class Deciding:
         live.weighs = False
         if live.request.sampler.local.values != "whole" or live.request.automaton is None:
             return
+        choosing = self._choosing_at(live, live.output.state, 0)
+        if choosing is None and not live.tree.tokens:
+            return
         chain = any(part.mode != "tree" for part, _ in live.seqs)
-        choosing = self._choosing(live, ROOT)
         if choosing is not None:
             live.weighs = True
             if chain or alone:
@@ -157,9 +158,8 @@ class Deciding:
         request = live.request
         if request.automaton is None or request.sampler.local.values != "whole":
             return None
-        spelling = spelling_of(live.context)
-        assert spelling is not None
-        choices = self._places.at(request.automaton, state, spelling, request.eos)
+        assert live.spelling is not None
+        choices = self._places.at(request.automaton, state, live.spelling, request.eos)
         if choices is None:
             return None
         position, begun = len(live.text) + depth, live.choosing

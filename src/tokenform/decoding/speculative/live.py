@@ -17,7 +17,7 @@ from .backbone import Backbone
 from .canonical import ForcedText
 from .choosing import Choosing
 from .deciding import Told
-from .drafters.base import Budget, Context
+from .drafters.base import Budget, Context, Nothing
 from .drafters.merge import Merge
 from .drafters.spelling import spelling_of
 from .drafting import Draft, Drafting
@@ -65,6 +65,8 @@ class Live:
             encode=request.encode,
         )
         self.session = drafter.session(self.context)
+        self.drafts = not all(isinstance(one, Nothing) for one in drafter.drafters)
+        self.spelling = spelling_of(self.context)
         self.tree, self.account = DraftTree(), Account()
         self.choosing: Choosing | None = None
         self.decided: Told | None = None
@@ -74,7 +76,7 @@ class Live:
 
     def _forced_text(self) -> ForcedText | None:
         """What the constraint forces, where it is to be written in the tokenizer's own tokens."""
-        request, spelling = self.request, spelling_of(self.context)
+        request, spelling = self.request, self.spelling
         if spelling is None or request.encode is None or request.sampler.local.forced != "canonical":
             return None
         return ForcedText(request.automaton, spelling)
@@ -103,7 +105,7 @@ class Live:
     def ended(self) -> str:
         """Why nothing more can be written, or ""."""
         auto, state = self.request.automaton, self.output.state
-        if self.remaining <= 0 and (auto is None or not self.request.eos):
+        if (auto is None or not self.request.eos) and self.remaining <= 0:
             return "length"
         if auto is not None:  # without a token left, the model is asked once more: for the end, or for more
             if auto.is_finished(state):
@@ -146,7 +148,8 @@ class Live:
 
     def draft_nothing(self) -> None:
         """The next pass is one without a draft."""
-        self.tree = DraftTree()
+        if self.tree.tokens:
+            self.tree = DraftTree()
         self.session.reset(self.output.state)
 
 

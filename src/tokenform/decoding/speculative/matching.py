@@ -18,7 +18,7 @@ import numpy as np
 import torch
 
 from tokenform.decoding.draws import NO_WISH, Drawn, MaskedSampler, Wish, race
-from tokenform.decoding.draws.base import FAILED
+from tokenform.decoding.draws.base import FAILED, Rows
 from tokenform.decoding.keyed_random import KeyedChoice, race_key
 from tokenform.decoding.samplers.local import hopeless
 from tokenform.errors import OptionError, TokenformError, own_error
@@ -40,6 +40,7 @@ Logits = list[torch.Tensor | Scores]
 
 Scored = tuple[Live, Logits]
 
+_DRAW_ALONE = Wish(logprob=False)
 _AT_ONCE = 1 << 26  # probabilities of a rule for drawn drafts that are weighed at once: 512 MiB
 
 
@@ -104,8 +105,11 @@ class DeviceDraws(NodeDraws):
     def match(self, scored: Sequence[Scored], rule: SampleAndMatch) -> Verdicts:
         """The committed tokens of each sequence by sample-and-match, or why there are none."""
         drawn: dict[tuple[int, int], Drawn] = {}
-        waiting, whole = [], self.whole
+        waiting, whole, found = [], self.whole, dict[int, Verdict | TokenformError]()
         for live, logits in scored:
+            if not (whole or rule.greedy or live.tree.tokens or live.weighs):
+                found[live.number] = self._next(live, logits)
+                continue
             if rule.greedy and live.request.sampler.local.temperature != 0:
                 refusal = OptionError(
                     "GreedyTree verifies greedy targets alone; use SampleAndMatch to sample"
@@ -126,7 +130,29 @@ class DeviceDraws(NodeDraws):
             node: int | None = ROOT
             while node is not None and (live.number, node) in drawn:
                 node = self._below(live, logits, node, drawn)
-        return {live.number: _walk(live, drawn, rule, whole) for live, _ in scored}
+        for live, _ in scored:
+            if live.number not in found:
+                found[live.number] = _walk(live, drawn, rule, whole)
+        return found
+
+    def _next(self, live: Live, logits: Logits) -> Verdict | TokenformError:
+        """The next token of a sequence without a draft, drawn on the host."""
+        request, state = live.request, live.output.state
+        live.output.report.evaluations += 1
+        try:
+            forced = None if state is None or live.forced is None else live.forced.next
+            node = Node(
+                live.text, (), len(request.prompt), request.automaton, state, live.remaining, request.seed,
+                request.number, forced,
+            )  # fmt: skip
+            wish = NO_WISH if request.logprobs else _DRAW_ALONE
+            rows: list[Rows] = [[logits[0][0]]]
+            for part in logits[1:]:
+                rows.append([part[0]])
+            (one,) = self._lazy.draw(request.sampler, rows, [node], wish)
+        except Exception as error:
+            return own_error(error, FAILED)
+        return Verdict([one.token], [one.logprob], [one.refused]) if one.error is None else one.error
 
     def _below(
         self, live: Live, logits: Logits, node: int, drawn: dict[tuple[int, int], Drawn]

@@ -8,6 +8,7 @@ Rejected: dropping a batch that ran out of memory.
 from __future__ import annotations
 
 import gc
+import time
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
@@ -37,7 +38,7 @@ class _Timed(NamedTuple):
 
     tokens: float | None
     span: Span
-    drafting: Span
+    drafting: Span | None
     reports: list[Report]
 
 
@@ -49,88 +50,97 @@ class Passes:
         listed: whether nothing but the draws looks at logits.
     Attributes:
         padding: what padding costs beside a scored token, in the last pass.
+        timed: passes whose time nobody has been told.
     """
 
     def __init__(self, backbone: Backbone, draws: DeviceDraws, report: Report, *, listed: bool) -> None:
         self._backbone, self._draws, self._report, self._listed = backbone, draws, report, listed
         self.padding = backbone.padding
-        self._clock, self._timed = Clock(backbone.device), deque[_Timed]()
+        self._clock, self.timed = Clock(backbone.device), deque[_Timed]()
 
-    def score(self, batch: list[Live], drafting: Span) -> list[tuple[Live, Logits | TokenformError]]:
+    def score(
+        self, batch: list[Live], drafting: Span | None, again: bool = False
+    ) -> list[tuple[Live, Logits | TokenformError]]:
         """Logits of the model and the companions for each sequence of a step, or why there are none.
 
         Args:
-            drafting: what the step's drafts took.
+            drafting: what the step's drafts took; None where nobody drafts: then the pass tells nothing of
+                what passes take.
+            again: memory has run out for one sequence alone.
         """
-        return list(self._score(batch, drafting))
+        try:
+            return self._pass(batch, drafting)
+        except Exception as error:
+            if not out_of_memory(error):
+                failure = own_error(error, "the model's forward pass failed")
+                return [(live, failure) for live in batch]
+        # out of the handler: it holds what the failed pass has allocated
+        return self._smaller(batch, drafting, again)
 
     def known(self) -> Iterator[tuple[float, float, float]]:
         """(tokens, seconds, seconds of drafting) of the passes whose time is known now, each once, in order.
 
         Where a device runs them that is as a rule the step's own, for its draws have been waited for.
         """
-        while self._timed:
-            tokens, span, drafting, reports = self._timed[0]
-            took, before = span.took(), drafting.took()
-            if took is None or before is None:
+        while self.timed:
+            tokens, span, drafting, reports = self.timed[0]
+            took, before = span.took(), None if drafting is None else drafting.took()
+            if took is None or (before is None and drafting is not None):
                 return
-            self._timed.popleft()
+            self.timed.popleft()
             for report in reports:
                 report.seconds_model += took.wall / len(reports)
-            if tokens is not None:
+            if tokens is not None and before is not None:
                 yield tokens, took.work, before.work
 
-    def _score(
-        self, batch: list[Live], drafting: Span, again: bool = False
-    ) -> Iterator[tuple[Live, Logits | TokenformError]]:
-        columns = self._columns(batch)
-        span = self._clock.begin()
-        run, prepared = self._run(), self._backbone.counters.prepared
-        try:
-            scored = self._logits(batch, columns)
-        except Exception as error:
-            if not out_of_memory(error):
-                failure = own_error(error, "the model's forward pass failed")
-                yield from ((live, failure) for live in batch)
-                return
+    def _pass(self, batch: list[Live], drafting: Span | None) -> list[tuple[Live, Logits | TokenformError]]:
+        columns = self._columns(batch) if self._listed and self._backbone.sliced else {}
+        counters = self._backbone.counters
+        plain = drafting is None and self._clock.host
+        span, began = None if plain else self._clock.begin(), time.perf_counter()
+        run = counters.positions, counters.scored, counters.prepared
+        scored = self._logits(batch, columns)
+        self._report.forwards += 1
+        own = self._backbone.padding  # where few logits are wanted of a token, the head costs little
+        self.padding = own + (1 - own) * len(columns) / len(batch)
+        if span is None:
+            seconds = (time.perf_counter() - began) / len(batch)
+            for live in batch:
+                live.output.report.seconds_model += seconds
         else:
             span.end()
-            self._report.forwards += 1
-            positions, heads = (after - before for after, before in zip(self._run(), run, strict=True))
-            own = self._backbone.padding  # where few logits are wanted of a token, the head costs little
-            self.padding = own + (1 - own) * len(columns) / len(batch)
-            told = self._backbone.counters.prepared == prepared  # compiling tells nothing of what passes take
+            positions, heads = counters.positions - run[0], counters.scored - run[1]
+            told = counters.prepared == run[2]  # compiling tells nothing of what passes take
             tokens = self.padding * positions + (1 - self.padding) * heads if told else None
-            self._timed.append(_Timed(tokens, span, drafting, [live.output.report for live in batch]))
-            for live in batch:
-                live.output.report.forwards += 1
-                yield live, scored[live.number]
-            return
+            self.timed.append(_Timed(tokens, span, drafting, [live.output.report for live in batch]))
+        found: list[tuple[Live, Logits | TokenformError]] = []
+        for live in batch:
+            live.output.report.forwards += 1
+            found.append((live, scored[live.number]))
+        return found
+
+    def _smaller(
+        self, batch: list[Live], drafting: Span | None, again: bool
+    ) -> list[tuple[Live, Logits | TokenformError]]:
+        """The same where memory has run out."""
         if any(len(live.tree) for live in batch):
             self._note("out of memory: a pass was run again without drafts")
             for live in batch:
                 live.draft_nothing()
-            yield from self._score(batch, drafting)
-        elif len(batch) > 1:
+            return self.score(batch, drafting)
+        if len(batch) > 1:
             self._note("out of memory: a batch was run in halves")
-            yield from self._score(batch[: len(batch) // 2], drafting)
-            yield from self._score(batch[len(batch) // 2 :], drafting)
-        elif not again:
+            half = len(batch) // 2
+            return [*self.score(batch[:half], drafting), *self.score(batch[half:], drafting)]
+        if not again:
             gc.collect()  # the failed pass, held by its traceback, may be what there is no room beside
             if torch.cuda.is_available():
                 torch.cuda.empty_cache()
-            yield from self._score(batch, drafting, again=True)
-        else:
-            yield batch[0], ModelError("out of memory for one sequence without drafts; shorten the prompt")
-
-    def _run(self) -> tuple[int, int]:
-        """Positions that the backbone has run so far, and how many of them for their logits."""
-        return self._backbone.counters.positions, self._backbone.counters.scored
+            return self.score(batch, drafting, again=True)
+        return [(batch[0], ModelError("out of memory for one sequence without drafts; shorten the prompt"))]
 
     def _columns(self, batch: Sequence[Live]) -> dict[int, Columns]:
         """The tokens whose logits are wanted of some sequences; of the others, all of them."""
-        if not self._listed or not self._backbone.sliced:
-            return {}
         found = {}
         for live in batch:
             columns = self._draws.columns(live)
@@ -149,7 +159,12 @@ class Passes:
                 got[key] = part.score_listed(trees, columns)
             else:
                 got[key] = part.score(trees)
-        return {live.number: [got[id(part)][seq] for part, seq in live.seqs] for live in batch}
+        found: dict[int, Logits] = {}
+        for live in batch:
+            found[live.number] = own = []
+            for part, seq in live.seqs:
+                own.append(got[id(part)][seq])
+        return found
 
     def _note(self, note: str) -> None:
         if note not in self._report.notes:

@@ -40,18 +40,21 @@ Likely = list[tuple[int, float]]
 """(id, log-probability) of the likeliest tokens at one place, best first."""
 
 
-class Moved(NamedTuple):
+class Step(NamedTuple):
     """What a step did for a sequence.
 
     Attributes:
         number: of the sequence, as `add` said.
         tokens: the new ones, end-of-text excluded.
         output: the whole text so far.
+        thought: the new characters of what is written before the text, which the tokens are of; None: they
+            are of the text.
     """
 
     number: int
     tokens: list[int]
     output: Output
+    thought: str | None = None
 
 
 class Speculator:
@@ -145,24 +148,31 @@ class Speculator:
         for part, seq in self.left(number):
             part.drop(seq)
 
-    def step(self) -> list[Moved]:
+    def step(self) -> list[Step]:
         """One forward pass; what it did for each sequence that moved or ended."""
-        moved: list[Moved] = []
+        moved: list[Step] = []
         for live in list(self._live.values()):
             reason = live.ended()
             if reason:
                 self._finish(live, reason)
-                moved.append(Moved(live.number, [], live.output))
+                moved.append(Step(live.number, [], live.output))
         batch = list(self._live.values())
         if not batch:
             return moved
         scored = self._passes.score(batch, self._draft(batch))
-        verdicts = self._verdicts(
-            [(live, got) for live, got in scored if not isinstance(got, TokenformError)]
-        )
-        for known in self._passes.known():
-            self.policy.observe(*known)
-        likely = _likeliest(scored, verdicts)
+        told: list[Scored] = []
+        for live, got in scored:
+            if not isinstance(got, TokenformError):
+                told.append((live, got))
+        verdicts = self._verdicts(told)
+        if self._passes.timed:
+            for known in self._passes.known():
+                self.policy.observe(*known)
+        likely: dict[int, list[Likely]] = {}
+        for live in batch:
+            if live.request.alternatives:
+                likely = _likeliest(scored, verdicts)
+                break
         for live, logits in scored:
             tokens: list[int] = []
             try:
@@ -174,7 +184,7 @@ class Speculator:
                 tokens = self._commit(live, verdict, logits, likely.get(live.number, []))
             except Exception as error:
                 self._finish(live, "error", own_error(error, FAILED))
-            moved.append(Moved(live.number, tokens, live.output))
+            moved.append(Step(live.number, tokens, live.output))
         return moved
 
     def _verdicts(self, scored: list[Scored]) -> Verdicts:
@@ -197,8 +207,23 @@ class Speculator:
             live.output.report.seconds_mask += seconds / len(scored)
         return found
 
-    def _draft(self, batch: list[Live]) -> Span:
-        """Drafts for all sequences at once, so that they share the passes of the drafters' models."""
+    def _draft(self, batch: list[Live]) -> Span | None:
+        """Drafts for all sequences at once, so that they share the passes of the drafters' models.
+
+        Returns:
+            what that took; None where nobody drafts.
+        """
+        for live in batch:
+            if live.drafts:
+                break
+        else:
+            for live in batch:
+                if live.tree.tokens:
+                    live.draft_nothing()
+                else:
+                    live.session.reset(live.output.state)
+                self._draws.deciding.prepare(live, alone=self.verifier.drawn)
+            return None
         span = self._clock.begin()
         drawn = self.verifier.drawn  # then all that was drawn is scored, and nobody shapes or keeps accounts
         asking = (
@@ -220,28 +245,36 @@ class Speculator:
         tokens, logprobs = verdict.tokens, verdict.logprobs
         if not tokens:  # a value that begins here is not decided yet
             return []
-        request, output, tree, states = live.request, live.output, live.tree, live.session.states
-        ended = next((i for i, t in enumerate(tokens) if t in request.eos), None)
-        if ended is not None:
-            tokens = tokens[: ended + 1]
-        tokens = tokens[: live.remaining + (ended is not None)]
-        if output.cut is None:
-            cut = next((i for i, one in enumerate(verdict.refused[: len(tokens)]) if one is not None), None)
-            if cut is not None:
-                output.cut = Cut(len(output.tokens) + cut, cast(int, verdict.refused[cut]))
-        visited = tree.walk(tokens)
-        output.report.count(tree, visited, len(tokens))
-        live.account.wrote(tokens)
+        request, output, tree = live.request, live.output, live.tree
+        ended: int | None = None
+        for place, token in enumerate(tokens):
+            if token in request.eos:
+                ended, tokens = place, tokens[: place + 1]
+                break
+        left = request.max_tokens - len(output.tokens)
+        tokens = tokens[: left + (ended is not None)]
+        for place, refused in enumerate(verdict.refused[: len(tokens)]):
+            if refused is not None and output.cut is None:
+                output.cut = Cut(len(output.tokens) + place, refused)
         text = tokens if ended is None else tokens[:-1]
+        if tree.tokens:
+            visited = tree.walk(tokens)
+            output.report.count(tree, visited, len(tokens))
+            guessed = [tree.sources[node] != VALUES for node in visited]
+            output.guessed.extend([*guessed, *[False] * len(text)][: len(text)])
+        else:
+            visited = []
+            output.report.tokens += len(tokens)
+            output.guessed.extend([False] * len(text))
+        if live.drafts:
+            live.account.wrote(tokens)
         if request.logprobs:
             output.logprob += math.fsum(logprobs[: len(text)])
             output.token_logprobs.extend(logprobs[: len(text)])
-        guessed = [tree.sources[node] != VALUES for node in visited]
-        output.guessed.extend([*guessed, *[False] * len(text)][: len(text)])
         output.likeliest.extend(likely[: len(text)])
         state = output.state
         if request.automaton is not None:
-            known = visited[: len(text)]
+            known, states = visited[: len(text)], live.session.states if visited else {}
             for place, token in enumerate(text):
                 there = place < len(known)
                 state = states[known[place]] if there else request.automaton.advance(state, token)
@@ -256,9 +289,10 @@ class Speculator:
         if ended is not None:
             self._finish(live, "end")
             return text
-        began = time.perf_counter()
-        live.session.observe(live.context, Seen(text, tree, logits[0], verdict.drawn))
-        output.report.seconds_draft += time.perf_counter() - began
+        if live.drafts:
+            began = time.perf_counter()
+            live.session.observe(live.context, Seen(text, tree, logits[0], verdict.drawn))
+            output.report.seconds_draft += time.perf_counter() - began
         return text
 
     def _finish(self, live: Live, reason: str, error: TokenformError | None = None) -> None:

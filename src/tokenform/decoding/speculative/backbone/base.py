@@ -58,6 +58,13 @@ class Track:
     thin: bool = False
 
 
+class _Tracks(dict[int, Track]):
+    """The open sequences by number."""
+
+    def __missing__(self, seq: int) -> Track:
+        raise InvalidState(f"sequence {seq} is not open in this backbone")
+
+
 @dataclass
 class Counters:
     """What a backbone has done so far: forward passes, positions with padding, tokens run through them, and
@@ -156,7 +163,7 @@ class Backbone:
         self.counters = Counters(notes=list(notes))
         self.padding = padding_cost(model)
         self.device, self.dtype = device_of(model), getattr(first_parameter(model), "dtype", torch.float32)
-        self._tracks: dict[int, Track] = {}
+        self._tracks = _Tracks()
         self._ids = itertools.count()
 
     def _compile(self, compiled: Compiled) -> None:
@@ -193,7 +200,7 @@ class Backbone:
 
     def fork(self, seq: int) -> int:
         """A copy of a sequence, its scored tree included; its keys and values are shared."""
-        track = self._track(seq)
+        track = self._tracks[seq]
         if len(track.tokens) - track.computed > 1:
             self.score({seq: DraftTree()})
         new = next(self._ids)
@@ -206,7 +213,7 @@ class Backbone:
 
     def drop(self, seq: int) -> None:
         """Ends a sequence and frees what only it holds."""
-        track = self._track(seq)
+        track = self._tracks[seq]
         self._forget_tree(track)
         self._release(track, 0)
         self._close(track)
@@ -218,16 +225,18 @@ class Backbone:
         Raises:
             PromptTooLong: the text outgrows the model's positions.
         """
-        track = self._track(seq)
+        track = self._tracks[seq]
         if not tokens:
             return
-        self._check_length(len(track.tokens) + len(tokens))
-        nodes = track.tree.walk(tokens) if track.tree is not None else []
+        if self.max_length is not None:
+            self._check_length(len(track.tokens) + len(tokens))
+        nodes = track.tree.walk(tokens) if track.tree is not None and track.tree.tokens else []
         logits = track.logits
         if track.computed == len(track.tokens):
-            self._keep(track, nodes)
+            if nodes:
+                self._keep(track, nodes)
             track.computed += len(nodes)
-        track.tokens.extend(int(t) for t in tokens)
+        track.tokens.extend(map(int, tokens))
         known = nodes and len(nodes) == len(tokens) and logits is not None
         root = root_of(logits, nodes[-1] + 1) if known and logits is not None else None
         self._forget_tree(track)
@@ -241,13 +250,13 @@ class Backbone:
             PromptTooLong: they outgrow the model's positions.
         """
         tokens = [int(t) for t in prompt_ids]
-        shared = common(tokens, self._track(seq).tokens, len(tokens))
+        shared = common(tokens, self._tracks[seq].tokens, len(tokens))
         self.truncate(seq, shared)
         self.commit(seq, tokens[shared:])
 
     def truncate(self, seq: int, length: int) -> None:
         """Forgets the committed tokens from `length` on; at least one must be left."""
-        track = self._track(seq)
+        track = self._tracks[seq]
         if not 1 <= length <= len(track.tokens):
             raise OptionError(f"can't cut a sequence of {len(track.tokens)} tokens to {length}")
         if length == len(track.tokens):
@@ -289,58 +298,54 @@ class Backbone:
         out: dict[int, Logits] = {}
         todo: dict[int, DraftTree] = {}
         for seq, tree in trees.items():
-            track = self._track(seq)
+            track = self._tracks[seq]
             track.thin = track.thin or bool(skip)
-            self._check_length(len(track.tokens) + max(tree.depths, default=0))
-            self._forget_tree(track)
+            if self.max_length is not None:
+                self._check_length(len(track.tokens) + max(tree.depths, default=0))
+            if track.tree is not None:
+                self._forget_tree(track)
             if track.root is None and track.computed == len(track.tokens):  # only a part of it is known
                 self._release(track, track.computed - 1)
-            if len(tree) or track.root is None or track.computed < len(track.tokens):
+            if tree.tokens or track.root is None or track.computed < len(track.tokens):
                 todo[seq] = tree
             else:
                 track.tree, track.logits = tree, track.root[None]
                 out[seq] = track.logits
         if todo:
             for seq, logits in self._run(todo, skip, columns).items():
-                track = self._track(seq)
+                track = self._tracks[seq]
                 track.root, track.tree, track.logits = root_of(logits), todo[seq], logits
                 out[seq] = logits
         return out
 
     def tokens(self, seq: int) -> list[int]:
         """The committed tokens (a copy)."""
-        return list(self._track(seq).tokens)
+        return list(self._tracks[seq].tokens)
 
     def length(self, seq: int) -> int:
         """How many tokens are committed."""
-        return len(self._track(seq).tokens)
+        return len(self._tracks[seq].tokens)
 
     def pending(self, seq: int) -> int:
         """How many committed tokens have no keys and values yet."""
-        track = self._track(seq)
+        track = self._tracks[seq]
         return len(track.tokens) - track.computed
 
     def detach(self, seq: int) -> None:
         """Forgets the scored tree, and copies the sequence's last logits, so that those of the pass that they
         came from may go."""
-        track = self._track(seq)
+        track = self._tracks[seq]
         self._forget_tree(track)
         track.root = None if track.root is None else track.root.clone()
 
     def last_logits(self, seq: int) -> torch.Tensor | None:
         """Logits [V] after the committed tokens, if no forward pass is needed to know them."""
-        return self._track(seq).root
+        return self._tracks[seq].root
 
     @property
     def sequences(self) -> list[int]:
         """The live sequences."""
         return list(self._tracks)
-
-    def _track(self, seq: int) -> Track:
-        try:
-            return self._tracks[seq]
-        except KeyError:
-            raise InvalidState(f"sequence {seq} is not open in this backbone") from None
 
     def _check_length(self, length: int) -> None:
         if self.max_length is not None and length > self.max_length:

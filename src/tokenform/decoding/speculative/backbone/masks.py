@@ -69,6 +69,8 @@ def additive_masks(
     dtype: torch.dtype,
 ) -> torch.Tensor | dict[str, torch.Tensor]:
     """The mask that the model takes: one tensor, or one for each type of layer."""
+    if len(windows) == 1 and None in windows.values():
+        return additive(torch.from_numpy(allowed).to(device), dtype)
     kinds = within(allowed, query_positions, slot_positions, windows)
     made = {
         id(seen): additive(torch.from_numpy(seen).to(device), dtype)

@@ -65,7 +65,7 @@ class Packed:
     def __init__(
         self, lines: Sequence[Line], rows: Sequence[Row], shape: tuple[int, int, int] | None = None
     ) -> None:
-        self._items = [items for _, items in lines]
+        self._items, self.rows = [items for _, items in lines], [row for row, _ in lines]
         self._at = [row for row, _ in lines] if shape else list(range(len(lines)))
         early = max(sum(max(len(i.pending) - 1, 0) for i in items) for items in self._items)
         late = max(sum(item.wanted for item in items) for items in self._items)
@@ -130,6 +130,39 @@ class Packed:
                 columns = slice(start, start + part.stop - part.start)
                 self.ids[b, columns], self.positions[b, columns] = tokens[part], depths[part]
                 self.slots[b, columns], self.allowed[b, columns] = own[part], seen[part]
+
+
+class OneEach:
+    """The arrays of a pass of plain decoding: one pending token of each sequence, each in a row of its own.
+
+    Args:
+        steps: (number of a row, the row, the sequence, the slot of its token), ascending.
+    Attributes:
+        rows: their numbers.
+    """
+
+    late = 1
+
+    def __init__(self, steps: Sequence[tuple[int, Row, Track, int]]) -> None:
+        count, width = len(steps), 1
+        for _, row, _, _ in steps:
+            width = max(width, row.top)
+        self.rows = list[int]()
+        self.ids, self.positions, self.slots = np.zeros((3, count, 1), np.int64)
+        self.seen = np.zeros((count, width), np.int64)
+        self.allowed = np.zeros((count, 1, width), bool)
+        for b, (at, row, track, slot) in enumerate(steps):
+            self.rows.append(at)
+            position = len(track.tokens) - 1
+            self.ids[b], self.positions[b], self.slots[b] = track.tokens[-1], position, slot
+            row.position[slot] = position
+            self.allowed[b, 0, track.place.slots] = self.allowed[b, 0, slot] = True
+            known = row.position[:width]
+            self.seen[b, : len(known)] = known
+
+    def wanted(self, kept: int) -> np.ndarray:
+        """int64 [N]: every line's token."""
+        return np.arange(len(self.rows))
 
 
 def listed(lines: Sequence[Line], columns: Mapping[int, Columns]) -> Columns | None:

@@ -142,12 +142,12 @@ class RowBackbone(Backbone):
                 out |= self._together(items, skip)
         except BaseException:
             for seq in out:  # they have moved on, and keep what they know but their drafts
-                self._free_tree(self._track(seq))
+                self._free_tree(self._tracks[seq])
             raise
         return {seq: out[seq] for seq in trees}
 
     def _item(self, seq: int, tree: DraftTree) -> _Item:
-        track = self._track(seq)
+        track = self._tracks[seq]
         if track.place is None:  # nothing is kept of what was run
             track.computed = 0
         return _Item(seq, track, track.tokens[track.computed :], tree)

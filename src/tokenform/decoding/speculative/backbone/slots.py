@@ -57,6 +57,15 @@ class Row:
         found: list[int] = slots.tolist()
         return found
 
+    def take_one(self) -> int:
+        """The lowest free slot, now with one owner."""
+        slot = int((self.count == 0).argmax())
+        if self.count[slot]:  # none is free
+            return self.take(1)[0]
+        self.count[slot] = 1
+        self.top = max(self.top, slot + 1)
+        return slot
+
     def hold(self, slots: list[int]) -> None:
         """One owner more for each slot; the slots are distinct."""
         self.count[slots] += 1
@@ -118,8 +127,11 @@ class SlotCache:
     ) -> tuple[torch.Tensor, torch.Tensor]:
         """Writes [lines, heads, tokens, size] and returns [lines, heads, width, size]."""
         out = []
+        rows, size = self._shape
         for store, new in ((self.keys, keys), (self.values, values)):
-            held = self._room(store, layer_idx, new)
+            held = store.get(layer_idx)
+            if held is None or held.shape[0] < rows or held.shape[2] < size:
+                held = self._room(store, layer_idx, new)
             if self._span is not None:
                 held[self._span] = new
             elif self._index is None:  # a line alone: without the index arithmetic of several

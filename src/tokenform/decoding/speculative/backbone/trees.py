@@ -17,7 +17,7 @@ import functools
 import inspect
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -28,7 +28,7 @@ from .base import Backbone, Logits, Track
 from .head import WantedLogits
 from .masks import additive_masks, layer_windows
 from .model_cache import cache_name
-from .packing import Item, Line, Packed, listed, spread
+from .packing import Item, Line, OneEach, Packed, listed, spread
 from .prompt_cache import SHORTEST, Held, common
 from .skipping import without_layers
 from .slots import Row, SlotCache
@@ -87,7 +87,10 @@ class TreeBackbone(Backbone):
         return row
 
     def _shape(self) -> tuple[int, int]:
-        shape = len(self._rows), max((len(r.count) for r in self._rows), default=0)
+        most = 0
+        for row in self._rows:
+            most = max(most, len(row.count))
+        shape = len(self._rows), most
         return shape if self._static is None else self._static.room(*shape)
 
     def _share(self, track: Track, copy: Track) -> None:
@@ -122,8 +125,9 @@ class TreeBackbone(Backbone):
 
     def _free_tree(self, track: Track) -> None:
         place: Place = track.place
-        place.row.free(place.nodes)
-        place.nodes = []
+        if place.nodes:
+            place.row.free(place.nodes)
+            place.nodes = []
 
     def _close(self, track: Track) -> None:
         row: Row = track.place.row
@@ -171,15 +175,19 @@ class TreeBackbone(Backbone):
     def _run(
         self, trees: Mapping[int, DraftTree], skip: frozenset[int], columns: Mapping[int, Columns]
     ) -> dict[int, Logits]:
-        if any(r.top > 128 and r.used * 2 < r.top for r in self._rows):
-            self.compact()
+        for row in self._rows:
+            if row.top > 128 and row.used * 2 < row.top:
+                self.compact()
+                break
         try:
+            if self._static is None and not skip and not columns and (steps := self._steps(trees)):
+                return self._one_each(steps)
             if not skip:
-                self._prefill([self._track(seq) for seq in trees])
+                self._prefill([self._tracks[seq] for seq in trees])
             lines: dict[int, list[Item]] = {}
             order = {id(row): i for i, row in enumerate(self._rows)}
             for seq, tree in trees.items():
-                track = self._track(seq)
+                track = self._tracks[seq]
                 pending = track.tokens[track.computed :]
                 lines.setdefault(order[id(track.place.row)], []).append(Item(seq, track, tree, pending, []))
             scored = self._pass(spread(sorted(lines.items())), skip, columns)
@@ -187,8 +195,44 @@ class TreeBackbone(Backbone):
             if self._prompts is not None:
                 self._prompts.clear()
             raise
-        self._keep_prompts([self._track(seq) for seq in trees])
+        self._keep_prompts([self._tracks[seq] for seq in trees])
         return scored
+
+    def _steps(self, trees: Mapping[int, DraftTree]) -> list[tuple[int, Row, int, Track]]:
+        """(number of the row, the row, number of the sequence, the sequence), ascending.
+
+        Nothing where one of them has a draft, more than one token pending, or no row of its own.
+        """
+        found = []
+        for seq, tree in trees.items():
+            track = self._tracks[seq]
+            row: Row = track.place.row
+            fresh = track.prompt and self._prompts is not None
+            if tree.tokens or fresh or len(track.tokens) - track.computed != 1 or row.members != 1:
+                return []
+            found.append((self._rows.index(row), row, seq, track))
+        found.sort()
+        return found
+
+    def _one_each(self, steps: list[tuple[int, Row, int, Track]]) -> dict[int, Logits]:
+        """The pass of plain decoding: one token of each sequence."""
+        taken = list[tuple[int, Row, Track, int]]()
+        for at, row, _, track in steps:
+            taken.append((at, row, track, row.take_one()))
+        try:
+            logits = cast("torch.Tensor", self._forward(OneEach(taken), frozenset(), None))
+        except BaseException:
+            for _, row, _, slot in taken:
+                row.free([slot])
+            raise
+        counters, out = self.counters, dict[int, Logits]()
+        counters.forwards += 1
+        counters.scored += len(steps)
+        for line, ((_, _, seq, track), (_, _, _, slot)) in enumerate(zip(steps, taken, strict=True)):
+            track.place.slots.append(slot)
+            track.computed += 1
+            out[seq] = logits[line : line + 1]
+        return out
 
     def _prefill(self, tracks: list[Track]) -> None:
         """Runs long prompts apart, all but their last token, where the others would be padded to them.
@@ -298,7 +342,7 @@ class TreeBackbone(Backbone):
                 item.taken = row.take(len(item.pending) + len(item.tree))
                 taken.append((row, item.taken))
         try:
-            as_is = functools.partial(self._forward, lines, skip, columns)
+            as_is = functools.partial(self._packed, lines, skip, columns)
             fixed = None if skip or columns else self._static
             logits = as_is() if fixed is None else fixed.run(lines, self._rows, as_is)
             self.counters.forwards += not skip
@@ -308,20 +352,22 @@ class TreeBackbone(Backbone):
             raise
         return self._collect([item for _, line in lines for item in line], logits)
 
-    def _forward(self, lines: list[Line], skip: frozenset[int], columns: Mapping[int, Columns]) -> Logits:
+    def _packed(self, lines: list[Line], skip: frozenset[int], columns: Mapping[int, Columns]) -> Logits:
+        return self._forward(Packed(lines, self._rows), skip, listed(lines, columns))
+
+    def _forward(self, packed: Packed | OneEach, skip: frozenset[int], columns: Columns | None) -> Logits:
         """Logits [N, V] of the wanted tokens, line by line and item by item."""
-        packed, rows = Packed(lines, self._rows), [row for row, _ in lines]
         mask = additive_masks(
             packed.allowed, packed.positions, packed.seen, self._windows, self.device, self.dtype
         )
-        self._cache.plan(rows, packed.slots, packed.seen.shape[1], self._shape(), self.device)
+        self._cache.plan(packed.rows, packed.slots, packed.seen.shape[1], self._shape(), self.device)
         kept = packed.late if self._keeps else packed.ids.shape[1]
         with torch.inference_mode():
             logits = self._logits(
-                without_layers(self.model, skip),
+                without_layers(self.model, skip) if skip else self.model,
                 torch.from_numpy(packed.wanted(kept)).to(self.device),
                 kept,
-                listed(lines, columns),
+                columns,
                 input_ids=torch.from_numpy(packed.ids).to(self.device),
                 attention_mask=mask,
                 position_ids=torch.from_numpy(packed.positions).to(self.device),
@@ -342,7 +388,7 @@ class TreeBackbone(Backbone):
             got = logits.part(start, end) if isinstance(logits, Scores) else logits[start:end]
             start = end
             track.place.slots.extend(item.taken[:n])
-            track.place.nodes = item.taken[n:]
+            track.place.nodes, track.tree = item.taken[n:], item.tree
             out[item.seq] = self._booked(track, n, item.wanted, got)
         return out
 
