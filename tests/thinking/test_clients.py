@@ -172,5 +172,7 @@ def test_instructor(served: Served, mode: str) -> None:
         assert message.content is None and json.loads(message.tool_calls[0].function.arguments) == {
             "answer": 4
         }
+    if mode == "TOOLS":  # the tool of a stream has the name of a class of its own
+        served.says(call.replace('"Answer"', '"PartialAnswer"'))
     parts = list(asks.chat.completions.create_partial(**asked, response_model=Answer))
     assert parts[-1].answer == 4
