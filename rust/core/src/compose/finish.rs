@@ -3,6 +3,8 @@
 //! A way finishes the part that is being read, then follows the shortest plan of each host around it.
 //! Complexity: one plan a host.
 
+use rustc_hash::FxHashMap;
+
 use super::{BackId, CompositeAutomaton, OuterGrammar, Part, Run, Spelled, Thread, END};
 use crate::automaton::byte_automaton::Piece;
 use crate::automaton::byte_automaton::Seen;
@@ -160,11 +162,11 @@ impl CompositeAutomaton {
         for host in 0..self.hosts.len() {
             let OuterGrammar::Plain(chart) = &mut self.hosts[host] else { continue };
             let grammar = std::mem::replace(&mut chart.grammar, Grammar::nothing());
-            let mut lengths: Vec<(u32, u64)> = Vec::new();
+            let mut lengths: FxHashMap<u32, u64> = FxHashMap::default();
             for part in grammar.terminals.iter().filter_map(|t| t.part) {
-                lengths.push((part, self.word_of(part).map_or(NEVER, |way| length(&way) as u64)));
+                lengths.insert(part, self.word_of(part).map_or(NEVER, |way| length(&way) as u64));
             }
-            let of = |part: u32| lengths.iter().find(|l| l.0 == part).map_or(NEVER, |l| l.1);
+            let of = |part: u32| lengths.get(&part).copied().unwrap_or(NEVER);
             self.hosts[host] = OuterGrammar::Plain(Box::new(Chart::new(grammar.with_lengths(of))));
         }
     }

@@ -11,6 +11,7 @@ use rustc_hash::FxHashMap;
 use serde::Deserialize;
 use serde_json::{json, Value};
 
+use super::machines::{self, Machine};
 use super::{language, tokens, CompositeAutomaton, OuterGrammar, Part, ReturnAddress, Spelled, END};
 use crate::automaton::byte_automaton::Piece;
 use crate::automaton::pattern::Pattern;
@@ -21,10 +22,9 @@ use crate::cfg::spec::GrammarSpec;
 use crate::cfg::terminals;
 use crate::error::{Error, Kind, Result};
 use crate::gbnf;
-use crate::json::JsonMachine;
 use crate::lexical::{Lexicon, TermId, Terms};
 use crate::schema::holes::{Hole, MOST_HOLES};
-use crate::schema::{Options, Schema};
+use crate::schema::Options;
 use crate::work;
 
 /// A constraint that was read.
@@ -188,6 +188,14 @@ impl CompositeAutomaton {
     fn schema(&mut self, form: &Value) -> Result<u32> {
         let text = form["schema"].as_str().unwrap_or_default();
         let options = Options::read(&form["options"])?;
+        let alone = form["holes"].as_array().is_none_or(Vec::is_empty);
+        if let Some(facts) = alone.then(|| machines::facts(text, &options)).flatten() {
+            self.report.extend(facts.report.iter().cloned());
+            let part = self.add_machine(Machine::later(text, options), Vec::new());
+            self.words.insert(part, facts.word.clone().map(|word| vec![Piece::Bytes(word)]));
+            return Ok(part);
+        }
+        let before = work::spent();
         let mut holes = Vec::new();
         for hole in form["holes"].as_array().into_iter().flatten() {
             let before = self.parts.len();
@@ -224,15 +232,26 @@ impl CompositeAutomaton {
             return Err(Error::limit(format!("strings of a schema have at most {MOST_HOLES} grammars")));
         }
         let lexicon = std::mem::take(&mut self.lexicon);
-        let mut schema = Schema::with_lexicon(text, options, lexicon, &given)?;
-        schema.check_holes()?;
-        self.report.append(&mut schema.report.clone());
-        let mut machine = JsonMachine::new(schema)?;
+        let mut machine = machines::read(text, options.clone(), lexicon, &given)?;
         self.lexicon = std::mem::take(&mut machine.schema.lexicon);
+        let report = machine.schema.report.clone();
+        self.report.extend(report.iter().cloned());
+        let part = self.add_machine(Machine::Made(Box::new(machine)), grammars);
+        if alone {
+            let word = self.word_of(part).and_then(|way| match &way[..] {
+                [Piece::Bytes(word)] => Some(word.clone()),
+                _ => None,
+            });
+            machines::remember(text, &options, word, report, work::spent().saturating_sub(before));
+        }
+        Ok(part)
+    }
+
+    fn add_machine(&mut self, machine: Machine, holes: Vec<u32>) -> u32 {
         self.machines.push(machine);
-        self.holes.push(grammars);
+        self.holes.push(holes);
         let machine = self.machines.len() as u32 - 1;
-        Ok(self.add(Part::Json(machine)))
+        self.add(Part::Json(machine))
     }
 
     /// A grammar in GBNF, whose declared terminals are tokens.

@@ -17,6 +17,7 @@ mod finish;
 pub mod form;
 mod inside;
 mod language;
+mod machines;
 mod quoted;
 mod step;
 mod structure;
@@ -159,7 +160,7 @@ type Positions = Arc<[(Pos, u32)]>;
 /// A constraint made of others.
 pub struct CompositeAutomaton {
     lexicon: Box<Lexicon>,
-    machines: Vec<JsonMachine>,
+    machines: Vec<machines::Machine>,
     /// By machine: parts that stand for strings of marked places.
     holes: Vec<Vec<u32>>,
     hosts: Vec<OuterGrammar>,
@@ -203,7 +204,10 @@ impl CompositeAutomaton {
 
     /// Runs a JSON machine on the common arena.
     fn with_json<T>(&mut self, machine: u32, f: impl FnOnce(&mut JsonMachine) -> T) -> T {
-        let inner = &mut self.machines[machine as usize];
+        self.machine(machine);
+        let machines::Machine::Made(inner) = &mut self.machines[machine as usize] else {
+            unreachable!("it was made above")
+        };
         std::mem::swap(&mut self.lexicon, &mut inner.schema.lexicon);
         let out = f(inner);
         std::mem::swap(&mut self.lexicon, &mut inner.schema.lexicon);

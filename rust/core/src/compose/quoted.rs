@@ -202,7 +202,7 @@ impl CompositeAutomaton {
             }
             return;
         }
-        if self.machines[machine as usize].records(ctx) {
+        if self.machines[machine as usize].made().is_some_and(|m| m.records(ctx)) {
             let text = [&self.texts[quote.text as usize], &[byte][..]].concat();
             quote.text = self.text(&text);
         }
@@ -233,7 +233,7 @@ impl CompositeAutomaton {
 
     /// How an escape that was begun may end.
     fn way_of_escape(&mut self, quote: &Quoted) -> Option<Way> {
-        let strings = self.machines[quote.machine as usize].schema.options.strings;
+        let strings = self.machines[quote.machine as usize].made()?.schema.options.strings;
         let rest = |spelled: &[u8]| Some(spelled.strip_prefix(&quote.pending[..])?.to_vec());
         for c in escaped() {
             let Some(rest) = rest(&escape(c)) else { continue };
@@ -317,7 +317,7 @@ impl CompositeAutomaton {
             out.extend(text.iter().flat_map(|&c| escape(c)));
         }
         let mut text = self.texts[quote.text as usize].to_vec();
-        if self.machines[quote.machine as usize].records(quote.ctx) {
+        if self.machines[quote.machine as usize].made().is_some_and(|m| m.records(quote.ctx)) {
             text.extend_from_slice(&out);
         }
         out.push(b'"');

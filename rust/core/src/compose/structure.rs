@@ -150,7 +150,12 @@ impl ByteAutomaton for CompositeAutomaton {
         self.settled.clear();
         self.arrived.clear();
         self.alone.clear();
-        self.words.clear();
+        let (parts, holes) = (&self.parts, &self.holes);
+        self.words.retain(|&part, _| match parts[part as usize] {
+            Part::Language(..) => true,
+            Part::Json(machine) => holes[machine as usize].is_empty(),
+            _ => false,
+        });
         self.measure_again();
         self.open_lexers();
     }
@@ -161,7 +166,9 @@ impl ByteAutomaton for CompositeAutomaton {
     }
 
     fn records(&self, ctx: CtxId) -> bool {
-        self.json_at(ctx).is_some_and(|(_, machine, inner)| self.machines[machine as usize].records(inner))
+        self.json_at(ctx).is_some_and(|(_, machine, inner)| {
+            self.machines[machine as usize].made().is_some_and(|m| m.records(inner))
+        })
     }
 
     fn close(&mut self, ctx: CtxId, outcome: OutcomeId, text: &[u8]) -> Option<Pos> {

@@ -1,0 +1,147 @@
+//! The machines of schemas in a constraint made of others.
+//!
+//! A schema that this process has read before, with the same options, is read again when a text comes to it: of five
+//! hundred tools a text calls one or two.  Before, only what the rest has to know of it is needed: a short document, and
+//! what its report says.
+//! Invariant: only what was read without an error is put off, under a limit that was no higher, so that making it later
+//! raises nothing that making it at once would not; a call that is cut short while it is made loses its builder whole.
+//! Memory: the texts of at most [`MOST`] bytes are known; past that all are forgotten.
+//! Rejected: sharing the machines (their languages are numbers in one arena for each constraint).
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, OnceLock};
+
+use super::CompositeAutomaton;
+use crate::automaton::byte_automaton::ByteAutomaton;
+use crate::error::Result;
+use crate::json::JsonMachine;
+use crate::lexical::Lexicon;
+use crate::schema::holes::Hole;
+use crate::schema::{Options, Schema};
+use crate::work;
+
+const MOST: usize = 16 << 20;
+/// Longer texts are read at once: they cost more than a step is to take.
+const LONGEST: usize = 1 << 16;
+
+/// A schema's machine.
+pub(super) enum Machine {
+    Made(Box<JsonMachine>),
+    Later(Box<Later>),
+}
+
+pub(super) struct Later {
+    text: Box<str>,
+    options: Options,
+    deepest: Option<u32>,
+}
+
+/// What is known of a schema that was read.
+pub(super) struct Facts {
+    /// A short document.
+    pub word: Option<Vec<u8>>,
+    pub report: Vec<String>,
+    /// What reading it took, which counts each time: limits don't depend on what a process did before.
+    work: u64,
+    /// The limit under which it was read.
+    limit: u64,
+}
+
+#[derive(Default)]
+struct Known {
+    facts: HashMap<Options, HashMap<Box<str>, Arc<Facts>>>,
+    bytes: usize,
+}
+
+fn known<T>(look: impl FnOnce(&mut Known) -> T) -> Option<T> {
+    static KNOWN: OnceLock<Mutex<Known>> = OnceLock::new();
+    // never waited for: in a process that was forked meanwhile nobody gives it back
+    KNOWN.get_or_init(Mutex::default).try_lock().ok().map(|mut known| look(&mut known))
+}
+
+/// What is known of a schema.
+pub(super) fn facts(text: &str, options: &Options) -> Option<Arc<Facts>> {
+    let found = known(|known| known.facts.get(options)?.get(text).cloned())??;
+    if found.limit > work::allowed() {
+        return None;
+    }
+    work::spend(found.work);
+    Some(found)
+}
+
+/// Remembers a schema that was read.
+pub(super) fn remember(text: &str, options: &Options, word: Option<Vec<u8>>, report: Vec<String>, work: u64) {
+    if text.len() > LONGEST || !options.registry.is_empty() {
+        return;
+    }
+    let bytes =
+        text.len() + word.as_ref().map_or(0, Vec::len) + report.iter().map(String::len).sum::<usize>() + 256;
+    let facts = Arc::new(Facts { word, report, work, limit: work::allowed() });
+    known(|known| {
+        if known.bytes + bytes > MOST {
+            *known = Known::default();
+        }
+        known.bytes += bytes;
+        known.facts.entry(options.clone()).or_default().insert(text.into(), facts);
+    });
+}
+
+impl Machine {
+    pub fn later(text: &str, options: Options) -> Machine {
+        Machine::Later(Box::new(Later { text: text.into(), options, deepest: None }))
+    }
+
+    pub fn set_deepest(&mut self, levels: u32) {
+        match self {
+            Machine::Made(machine) => machine.set_deepest(levels),
+            Machine::Later(later) => later.deepest = Some(levels),
+        }
+    }
+
+    pub fn bytes(&mut self) -> usize {
+        match self {
+            Machine::Made(machine) => machine.bytes(),
+            Machine::Later(later) => later.text.len() + std::mem::size_of::<Later>(),
+        }
+    }
+
+    pub fn changes(&self) -> u64 {
+        self.made().map_or(0, |machine| machine.changes())
+    }
+
+    pub fn made(&self) -> Option<&JsonMachine> {
+        match self {
+            Machine::Made(machine) => Some(machine),
+            Machine::Later(_) => None,
+        }
+    }
+}
+
+/// The machine of a schema on the common arena.
+pub(super) fn read(
+    text: &str,
+    options: Options,
+    lexicon: Box<Lexicon>,
+    holes: &[Hole],
+) -> Result<JsonMachine> {
+    let mut schema = Schema::with_lexicon(text, options, lexicon, holes)?;
+    schema.check_holes()?;
+    JsonMachine::new(schema)
+}
+
+impl CompositeAutomaton {
+    /// Makes the machine of a schema, where it is not made.
+    pub(super) fn machine(&mut self, machine: u32) {
+        let place = machine as usize;
+        if let Machine::Later(later) = &self.machines[place] {
+            let lexicon = std::mem::take(&mut self.lexicon);
+            let mut made =
+                read(&later.text, later.options.clone(), lexicon, &[]).unwrap_or_else(|e| work::refuse(e));
+            self.lexicon = std::mem::take(&mut made.schema.lexicon);
+            if let Some(levels) = later.deepest {
+                made.set_deepest(levels);
+            }
+            self.machines[place] = Machine::Made(Box::new(made));
+        }
+    }
+}
