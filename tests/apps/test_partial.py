@@ -257,7 +257,7 @@ def test_a_stream_of_tool_calls(small: tf.Generator) -> None:
     def pick(colour: Literal["red", "green"], many: bool) -> None:
         """Pick apples."""
 
-    grammar = tf.tools([pick], format="hermes", tool_choice="required", parallel=False)
+    grammar = tf.tools([pick], format="hermes", tool_choice="required", parallel=False, reasoning="none")
     told: list[Any] = []
     stream = small.stream(
         "x", grammar, partial=True, max_tokens=200, on_field={"/0/arguments/colour": told.append}

@@ -10,7 +10,7 @@ import pytest
 
 import tokenform as tf
 from tokenform import errors
-from tokenform.frontends import one_constraint, to_grammar
+from tokenform.frontends import Condition, one_constraint, to_grammar
 
 
 @pytest.fixture(scope="module")
@@ -113,8 +113,10 @@ def test_what_a_combined_grammar_is_called():
     a, b = tf.regex("a"), tf.json_schema({"type": "integer"})
     assert (a | b).source == '(a) | ({"type": "integer"})'
     assert (~a).source == "~(a)" and (a + "b").source == "(a) + ('b')"
+    both = a & b  # of which only samplers of whole texts know what to make
+    assert isinstance(both, Condition) and both.grammar is b and both.languages == (a,)
     with pytest.raises(errors.InvalidGrammar, match="'&'"):
-        _ = a & b
+        _ = b & tf.json_schema({"type": "string"})
     with pytest.raises(errors.InvalidGrammar, match="'~'"):
         _ = ~b
     with pytest.raises(TypeError):

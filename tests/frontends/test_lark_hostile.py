@@ -55,7 +55,7 @@ def test_mistakes_are_typed_and_placed(
     text: str, kind: type[Exception], place: tuple[int, int], message: str
 ) -> None:
     with pytest.raises(kind, match=message) as caught:
-        tf.lark(text)
+        tf.lark(text, dialect="lark")
     error = caught.value
     assert isinstance(error, errors.TokenformError) and (error.line, error.column) == place
     assert len(str(error)) < 1000
