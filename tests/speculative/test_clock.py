@@ -149,12 +149,14 @@ def test_the_policy_hears_of_each_pass_once_and_nothing_is_waited_for(device, la
     assert [output.tokens for output in outputs] == want and made.recorded
     passes = speculator.report.forwards
     late = lag  # a step asks for what the one before has left
-    assert passes - late <= len(heard.told) <= passes and passes > 3
+    known = sum(output.report.seconds_model for output in outputs)
+    assert passes - late <= round(known, 6) <= passes and passes > 3
+    if not draft:  # nobody asks a policy
+        assert not heard.told
+        return
     assert after[0] == 1 - late and all(b - a <= 1 + late for a, b in itertools.pairwise(after))
     for _, seconds, drafting in heard.told:
-        assert seconds == 1.0  # from the event before a pass to the one after it
-        assert drafting >= 1.0 and (draft or drafting == 1.0)
-    known = sum(output.report.seconds_model for output in outputs)
+        assert seconds == 1.0 <= drafting  # from the event before a pass to the one after it
     assert known == pytest.approx(len(heard.told))
 
 

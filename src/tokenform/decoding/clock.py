@@ -52,7 +52,7 @@ class Clock:
     def __init__(self, device: torch.device | None = None) -> None:
         self._device = device
         self._module = None if device is None else events_of(device)
-        self.host = device is None or device.type == "cpu"
+        self.host = self._module is None and (device is None or device.type == "cpu")
 
     def begin(self) -> Span:
         """A piece of work begins, on the host or in the device's stream."""
