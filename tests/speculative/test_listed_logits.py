@@ -257,7 +257,7 @@ def test_a_model_that_begins_to_change_its_logits_is_not_believed():
     speculator.step()
     assert speculator.backbone.sliced
     net.register_forward_hook(lambda module, inputs, out: type(out)(**{**out, "logits": out.logits * 2}))
-    ((_, _, output),) = speculator.step()
+    ((_, _, output, _),) = speculator.step()
     assert isinstance(output.error, ModelError) and "after its head" in str(output.error)
 
 
@@ -316,7 +316,7 @@ def test_on_a_device_all_logits_stay_there(columns):
             speculator.add(one)
         told = {}
         while speculator.active:
-            told.update((number, output.tokens) for number, _, output in speculator.step())
+            told.update((number, output.tokens) for number, _, output, _ in speculator.step())
         texts.append(told)
     assert texts[0] == texts[1] and all(count >= 0 for count in columns)
 
