@@ -102,7 +102,8 @@ fn known_ways_are_as_short_as_those_that_are_looked_for() {
 #[test]
 fn merging_is_charged_for_each_item() {
     // not `s: s s`, which is read in one way
-    let rules: [(&str, &[&str]); 4] = [("s", &["t", "t"]), ("s", &["x"]), ("t", &["s"]), ("t", &["s", "x", "s"])];
+    let rules: [(&str, &[&str]); 4] =
+        [("s", &["t", "t"]), ("s", &["x"]), ("t", &["s"]), ("t", &["s", "x", "s"])];
     let mut chart = chart(&rules, "x");
     let mut set = chart.start();
     for n in 1..60u64 {
