@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from tests.compose.walks import accepts, walk
 
 import tokenform as tf
-from tokenform.decoding.aligned.conditions import compiled as aligned_compiled
 from tokenform.errors import InvalidGrammar, UnsatisfiableGrammar
 
 TEXTS = ["".join(t) for n in range(5) for t in itertools.product("ab1", repeat=n)]
@@ -122,6 +121,8 @@ def test_values_and_errors() -> None:
 def test_a_grammar_and_a_language_meet_in_samplers_that_draw_whole_texts() -> None:
     """Sums without a label in them: the texts of both, by brute force."""
     pytest.importorskip("torch")
+    from tokenform.decoding.aligned.conditions import compiled as aligned_compiled
+
     sums = tf.lark('start: term ("+" term)?\nterm: "x" | "(" start ")"')
     language = ~tf.combinators.contains("x+x")
     both, turned = sums & language, language & sums
