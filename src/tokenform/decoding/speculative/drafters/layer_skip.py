@@ -32,8 +32,7 @@ SEARCHED = 128  # most tokens of a prompt that tell which
 
 class LayerSkip:
     """Args:
-    skip: layers that are left out; None leaves out a fifth, those that `search_skip_set` finds on the first
-        prompt.
+    skip: layers that are left out; None: a fifth, as `search_skip_set` finds them on the first prompt.
     tokens: longest draft.
     """
 
