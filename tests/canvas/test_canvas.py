@@ -120,3 +120,8 @@ def test_a_limit_ends_a_call_alone() -> None:
     assert canvas.feasible() and ord("1") in canvas.allowed(7)
     canvas.fill(7, ord("1"))
     assert canvas.best(np.zeros((len(text), vocabulary.size), np.float32)).tokens.tolist() == text
+
+
+def test_a_grammar_that_is_not_compiled_is_named_with_the_way_out() -> None:
+    with pytest.raises(tf.errors.OptionError, match="compile the grammar first"):
+        tf.Canvas(tf.regex("a"), 3)  # type: ignore[arg-type]

@@ -86,6 +86,11 @@ class Canvas:
     """
 
     def __init__(self, automaton: _core.TokenAutomaton, length: int | Sequence[int | None]) -> None:
+        if not isinstance(automaton, _core.TokenAutomaton):
+            raise OptionError(
+                f"a canvas is of an automaton, not a {type(automaton).__name__}; compile the grammar first: "
+                "tf.Canvas(grammar.compile(vocabulary), length)."
+            )
         known: Sequence[int | None] = () if isinstance(length, int) else list(length)
         self._core = _core.Canvas(automaton, length if isinstance(length, int) else len(known))
         if known:
