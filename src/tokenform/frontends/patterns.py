@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from typing import Literal
 
 from tokenform import _core
-from tokenform.errors import InvalidRegex, OptionError, UnsupportedRegex
+from tokenform.errors import InvalidRegex, OptionError, UnsatisfiableGrammar, UnsupportedRegex
 from tokenform.frontends.grammar import Grammar
 from tokenform.frontends.unicode import check_text
 
@@ -71,6 +71,8 @@ def choice(texts: Iterable[str]) -> Grammar:
         if not isinstance(text, str):
             raise OptionError(f"choices are str, but {text!r} is {type(text).__name__}.")
         check_text(text, OptionError)
+    if not listed:
+        raise UnsatisfiableGrammar("there is no choice to write; give at least one text.")
     form = {"language": {"words": listed}}
     return Grammar(_core.choice(listed), form=form, source=" | ".join(repr(text) for text in listed))
 
