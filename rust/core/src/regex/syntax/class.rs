@@ -2,7 +2,8 @@
 //!
 //! ECMA-262 and Python's `re` read the same members; they differ on a `]` that stands first.  Rust's sets inside of sets,
 //! `[:alpha:]`, `&&`, `--` and `~~` are characters to both.  Where a reader sees another end of the class than ECMA-262
-//! does, a `]` that follows, which is nothing in ECMA-262, is refused.
+//! does, a `]` that follows, which is nothing in ECMA-262, is refused; and so is a class with an operation on sets in a
+//! pattern that only Rust reads.
 
 use super::reader::{Escape, Reader};
 use crate::regex::charset::CharSet;
@@ -22,6 +23,7 @@ impl Reader {
         let mut ranges: Vec<(u32, u32)> = Vec::new();
         loop {
             let column = self.text.column();
+            self.look_for_operator();
             match self.text.peek() {
                 None => return Err(RegexError::invalid(open, "the class `[` is not closed by `]`")),
                 Some(']') if !first => {
@@ -34,6 +36,7 @@ impl Reader {
             }
             first = false;
             let low = self.member()?;
+            self.look_for_operator();
             let range = self.text.peek() == Some('-') && self.text.ahead(1).is_some_and(|c| c != ']');
             if !range {
                 push(&mut ranges, low);
@@ -55,6 +58,14 @@ impl Reader {
         self.text.next();
         let set = self.meaning().folded(CharSet::from_ranges(&ranges));
         Ok(if negative { set.negate() } else { set })
+    }
+
+    /// Remembers where Rust reads an operation on sets.
+    fn look_for_operator(&mut self) {
+        let doubled = |c: &char| matches!(c, '&' | '-' | '~') && self.text.ahead(1) == Some(*c);
+        if self.text.peek().is_some_and(|c| c == '[' || doubled(&c)) {
+            self.set_operator.get_or_insert(self.text.column());
+        }
     }
 
     fn member(&mut self) -> Result<Member, RegexError> {

@@ -26,6 +26,10 @@ pub(super) struct Reader {
     pub groups: u32,
     /// Whether a class ended elsewhere for another reader: it held a `[`, where Rust's opens another class, or nothing.
     pub class_differs: bool,
+    /// Where a class first holds what Rust takes for an operation on sets, and the others for characters.
+    pub set_operator: Option<usize>,
+    /// Whether something was read that only Rust reads.
+    rust_alone: bool,
 }
 
 /// What an escape stands for.
@@ -59,6 +63,8 @@ impl Reader {
             notes: Vec::new(),
             groups: if dialect.is_python() { 0 } else { count_groups(pattern) },
             class_differs: false,
+            set_operator: None,
+            rust_alone: false,
         })
     }
 
@@ -74,6 +80,7 @@ impl Reader {
         spelled: &str,
         meaning: &str,
     ) -> Result<(), RegexError> {
+        self.rust_alone |= readers == RUST;
         allow(self.dialect, readers, &mut self.notes, column, spelled, meaning)
     }
 
@@ -87,6 +94,15 @@ impl Reader {
                 let way_out = "put what they are for in a group of its own, `(?i:...)`";
                 return Err(differ(dialect, column, "flags in a group with more behind it", way_out));
             }
+        }
+        if let Some(column) = reader.set_operator.filter(|_| dialect == Dialect::Auto && reader.rust_alone) {
+            let way_out = "escape it, or name the dialect (\"rust\" reads an operation on sets)";
+            return Err(differ(
+                dialect,
+                column,
+                "a class with `&&`, `--`, `~~` or `[` beside what only Rust reads",
+                way_out,
+            ));
         }
         Ok((node, reader.notes))
     }
