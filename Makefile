@@ -154,14 +154,15 @@ print(*project["dependencies"], *project["optional-dependencies"]["models"], sep
 endef
 export ASKED_FOR
 
-# the package in place, its dependencies, the compiled engine
-$(VENV)/.ready: $(VENV)/bin/python pyproject.toml $(RUST)
+# the package in place, its dependencies, the compiled engine; what measures, in place too
+$(VENV)/.ready: $(VENV)/bin/python pyproject.toml benchmarks/pyproject.toml $(RUST)
 	@command -v cargo > /dev/null || { echo "a Rust toolchain is needed: https://rustup.rs"; exit 1; }
 	@echo "== compiling the engine, installing torch and transformers (the first time: minutes) =="
 	@$(BIN)/python -c "$$ASKED_FOR" > $(VENV)/asked-for.txt
 	@$(BIN)/pip install -q --no-deps -e . & engine=$$!; \
 		$(BIN)/pip install -q --no-compile -r $(VENV)/asked-for.txt; packages=$$?; \
 		wait $$engine && exit $$packages
+	@$(BIN)/pip install -q --no-deps -e benchmarks
 	@touch $@
 
 # here and below: what an extra asks for, beside the package that is there; `-e .` would compile it again

@@ -22,11 +22,11 @@ from typing import Any
 import numpy as np
 
 import tokenform as tf
-from tokenform.bench.data import read_maskbench, sample
-from tokenform.bench.documents import write
-from tokenform.bench.engines import Engine, EngineMissing, EngineOptions, EngineRefused, load
-from tokenform.bench.tables import number, save, text_table
-from tokenform.bench.vocabulary import BenchVocabulary, tekken
+from tokenform_bench.data import read_maskbench, sample
+from tokenform_bench.documents import write
+from tokenform_bench.engines import Engine, EngineMissing, EngineOptions, EngineRefused, load
+from tokenform_bench.tables import number, save, text_table
+from tokenform_bench.vocabulary import BenchVocabulary, tekken
 
 RESULTS = Path(__file__).resolve().parent / "results"
 

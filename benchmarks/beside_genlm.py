@@ -33,8 +33,8 @@ import numpy as np
 import torch
 
 import tokenform as tf
-from tokenform.bench.enumeration import enumerate_target
-from tokenform.bench.tables import save, text_table
+from tokenform.decoding.aligned.enumeration import enumerate_target
+from tokenform_bench.tables import save, text_table
 
 RESULTS = Path(__file__).resolve().parent / "results"
 

@@ -21,9 +21,9 @@ import numpy as np
 import torch
 
 import tokenform as tf
-from tokenform.bench.evaluate.generated import generated_cases
-from tokenform.bench.tables import number, text_table
 from tokenform.engine import tokenizers
+from tokenform_bench.evaluate.generated import generated_cases
+from tokenform_bench.tables import number, text_table
 
 
 def walk(automaton: Any, tokens: Sequence[int], row: Any, between: Callable[[], object]) -> list[float]:

@@ -19,7 +19,7 @@ from typing import Any
 
 import tokenform as tf
 from prompts import TASKS, prompt_of
-from tokenform.bench.evaluate.tasks import make_tasks
+from tokenform_bench.evaluate.tasks import make_tasks
 
 ROOM = 400
 

@@ -26,9 +26,9 @@ import jsonschema
 import numpy as np
 
 import tokenform as tf
-from tokenform.bench.data import Case, read_maskbench, sample
-from tokenform.bench.tables import number, save, text_table
-from tokenform.bench.vocabulary import BenchVocabulary, tekken
+from tokenform_bench.data import Case, read_maskbench, sample
+from tokenform_bench.tables import number, save, text_table
+from tokenform_bench.vocabulary import BenchVocabulary, tekken
 
 RESULTS = Path(__file__).resolve().parent / "results"
 PADDING = 8

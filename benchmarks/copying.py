@@ -22,8 +22,8 @@ from pathlib import Path
 from suites.copying import STYLES, copier, wanted
 from suites.maskcheck import add_data_arguments, select
 from tokenform.batch.workers import WorkerStartError, run_tasks
-from tokenform.bench.engines import EngineOptions, missing
-from tokenform.bench.tables import save, text_table
+from tokenform_bench.engines import EngineOptions, missing
+from tokenform_bench.tables import save, text_table
 
 RESULTS = Path(__file__).resolve().parent / "results"
 # What each engine does where nothing is asked of it; the peers take any whitespace.

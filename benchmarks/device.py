@@ -31,8 +31,8 @@ from typing import Any
 import torch
 
 import tokenform as tf
-from tokenform.bench.tables import number, save, text_table
 from tokenform.masking import MaskTable, unpack_mask
+from tokenform_bench.tables import number, save, text_table
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 from device_model import LLAMA_3_8B, TINY, Shape, StepModel, hugging_face
@@ -72,7 +72,7 @@ SCHEMAS: tuple[Any, ...] = (
 def vocabulary_of(size: int) -> tf.Vocabulary:
     """So many tokens: Tekken's where it is installed, else bytes and made-up words; the last one is EOS."""
     try:
-        from tokenform.bench.vocabulary import tekken
+        from tokenform_bench.vocabulary import tekken
 
         found = tekken()
         tokens = [b"" if i in set(found.special) else t for i, t in enumerate(found.tokens[: size - 1])]

@@ -16,8 +16,8 @@ from typing import Any
 
 import jsonschema
 
-from tokenform.bench.engines import ENGINES, EngineMissing, EngineOptions, EngineRefused, load
-from tokenform.bench.vocabulary import BenchVocabulary
+from tokenform_bench.engines import ENGINES, EngineMissing, EngineOptions, EngineRefused, load
+from tokenform_bench.vocabulary import BenchVocabulary
 
 SCHEMA: dict[str, Any] = {
     "type": "object",

@@ -27,9 +27,9 @@ from typing import Any, NamedTuple
 
 import jsonschema
 
-from tokenform.bench.engines import ENGINES, EngineMissing, EngineOptions, EngineRefused, load
-from tokenform.bench.tables import markdown_table, text_table
-from tokenform.bench.vocabulary import BenchVocabulary
+from tokenform_bench.engines import ENGINES, EngineMissing, EngineOptions, EngineRefused, load
+from tokenform_bench.tables import markdown_table, text_table
+from tokenform_bench.vocabulary import BenchVocabulary
 
 BYTES = BenchVocabulary(
     "bytes", [bytes([b]) for b in range(256)] + [b"</s>"], 256, [256], lambda text: list(text.encode())

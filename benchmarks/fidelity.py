@@ -29,9 +29,9 @@ from typing import Any
 
 import tokenform as tf
 from suites.ngram import NgramModel
-from tokenform.bench.fidelity import ROUNDING, Fidelity, evaluate_fidelity
-from tokenform.bench.tables import save
 from tokenform.decoding.aligned.sampler import AlignedSampler
+from tokenform_bench.fidelity import ROUNDING, Fidelity, evaluate_fidelity
+from tokenform_bench.tables import save
 
 RESULTS = Path(__file__).resolve().parent / "results"
 SHARED = Path(os.environ.get("TOKENFORM_SHARED", Path(__file__).resolve().parents[2] / "shared"))

@@ -29,9 +29,9 @@ ROOT = Path(__file__).resolve().parents[1]
 
 def measured(limit: int | None, options: dict[str, str]) -> dict[str, int]:
     """Nanoseconds by schema, of the `tokenform` that this process imports."""
-    from tokenform.bench.data import read_maskbench, sample
-    from tokenform.bench.engines import EngineOptions, EngineRefused, load
-    from tokenform.bench.vocabulary import tekken
+    from tokenform_bench.data import read_maskbench, sample
+    from tokenform_bench.engines import EngineOptions, EngineRefused, load
+    from tokenform_bench.vocabulary import tekken
 
     warnings.simplefilter("ignore")
     engine = load("tokenform", tekken(), EngineOptions(**options))

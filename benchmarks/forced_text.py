@@ -16,8 +16,8 @@ import warnings
 from dataclasses import dataclass
 
 import tokenform as tf
-from tokenform.bench.evaluate.tasks.extraction import make
-from tokenform.bench.evaluate.tasks.grading import mark_text
+from tokenform_bench.evaluate.tasks.extraction import make
+from tokenform_bench.evaluate.tasks.grading import mark_text
 
 
 @dataclass

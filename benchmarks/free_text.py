@@ -27,11 +27,11 @@ import torch
 
 import tokenform as tf
 from suites.replay import replay
-from tokenform.bench.evaluate.tasks import make_tasks
 from tokenform.decoding.decoder import speller
 from tokenform.decoding.speculative.drafters import Hints, auto
 from tokenform.decoding.speculative.policies import Controller
 from tokenform.frontends import to_constraint
+from tokenform_bench.evaluate.tasks import make_tasks
 
 HERE = Path(__file__).parent
 WIDTHS = (1, 2, 3, 5, 8, 12, 16, 24, 32, 48)

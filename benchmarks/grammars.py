@@ -23,10 +23,10 @@ import numpy as np
 from suites.dialects import dialects
 from suites.grammar_cases import TEXTS
 from tokenform.batch.workers import run_tasks
-from tokenform.bench.engines import EngineOptions
-from tokenform.bench.measure import CLOCKS, grammar_measurer
-from tokenform.bench.tables import number, save, text_table
 from tokenform.frontends import grammars
+from tokenform_bench.engines import EngineOptions
+from tokenform_bench.measure import CLOCKS, grammar_measurer
+from tokenform_bench.tables import number, save, text_table
 
 LARKS_PYTHON = "larks-python"
 """The Python grammar that comes with Lark: its numbers and strings look past their ends, in Lark's words."""

@@ -22,9 +22,9 @@ import numpy as np
 
 from suites.hard_cases import HardCase, hard_cases
 from tokenform.batch.workers import Outcome, run_tasks
-from tokenform.bench.engines import EngineOptions
-from tokenform.bench.measure import CLOCKS, grammar_measurer
-from tokenform.bench.tables import number, save, text_table
+from tokenform_bench.engines import EngineOptions
+from tokenform_bench.measure import CLOCKS, grammar_measurer
+from tokenform_bench.tables import number, save, text_table
 
 RESULTS = Path(__file__).resolve().parent / "results"
 TIMES = ("first_ms", "mean_us", "worst_us", "again_us", "texts_ms")

@@ -12,7 +12,7 @@ in a batch where each request has another.
 Invariant: every backend gets the same requests and drafts, in turns in one process, and a random
 model's draws among what its masks allow (transformers: the built-in model's); texts are judged by the package
 `jsonschema`, patterns by ECMA-262's rules.
-Design: the managers are the hosts' (`bench/hosts/`); calls of grammars, and of a backend that answers for
+Design: the managers are the hosts' (`suites/hosts/`); calls of grammars, and of a backend that answers for
 many of them at once, are timed where they are, the same for all.
 """
 
@@ -39,9 +39,9 @@ warnings.simplefilter("ignore")
 from suites.hosts.texts import random_model  # noqa: E402
 from suites.hosts.verdicts import fate  # noqa: E402
 from suites.hosts.vllm_manager import Engine  # noqa: E402
-from tokenform.bench.data import Case, read_maskbench, sample  # noqa: E402
-from tokenform.bench.tables import save, text_table  # noqa: E402
 from tokenform.builtin.loading import WEIGHTS  # noqa: E402
+from tokenform_bench.data import Case, read_maskbench, sample  # noqa: E402
+from tokenform_bench.tables import save, text_table  # noqa: E402
 
 BACKENDS = {"tokenform": "auto", "xgrammar": "xgrammar", "guidance": "guidance"}
 SIZE = 2048

@@ -19,10 +19,10 @@ from pathlib import Path
 from typing import Any
 
 import tokenform as tf
-from tokenform.bench.data import Case, read_maskbench, sample
-from tokenform.bench.documents import write
-from tokenform.bench.vocabulary import tekken
 from tokenform.errors import TokenformError
+from tokenform_bench.data import Case, read_maskbench, sample
+from tokenform_bench.documents import write
+from tokenform_bench.vocabulary import tekken
 
 DOCUMENTS, TOKENS = 3, 400
 """Documents of a schema, and tokens of a document."""

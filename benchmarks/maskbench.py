@@ -26,10 +26,10 @@ import numpy as np
 
 from suites.maskcheck import add_data_arguments, add_option_arguments, chosen_options, select
 from tokenform.batch.workers import WorkerStartError, run_tasks
-from tokenform.bench.data import Case
-from tokenform.bench.engines import EngineOptions
-from tokenform.bench.measure import Measured, case_measurer, quantiles
-from tokenform.bench.tables import number, save, text_table
+from tokenform_bench.data import Case
+from tokenform_bench.engines import EngineOptions
+from tokenform_bench.measure import Measured, case_measurer, quantiles
+from tokenform_bench.tables import number, save, text_table
 
 RESULTS = Path(__file__).resolve().parent / "results"
 VERDICTS = (

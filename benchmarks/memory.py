@@ -22,12 +22,12 @@ from pathlib import Path
 from typing import Any
 
 from suites.maskcheck import add_data_arguments, add_option_arguments, chosen_options, select
-from tokenform.bench.data import read_maskbench
-from tokenform.bench.documents import write
-from tokenform.bench.engines import EngineOptions, EngineRefused, load
-from tokenform.bench.measure import walk
-from tokenform.bench.tables import save
-from tokenform.bench.vocabulary import tekken
+from tokenform_bench.data import read_maskbench
+from tokenform_bench.documents import write
+from tokenform_bench.engines import EngineOptions, EngineRefused, load
+from tokenform_bench.measure import walk
+from tokenform_bench.tables import save
+from tokenform_bench.vocabulary import tekken
 
 RESULTS = Path(__file__).resolve().parent / "results"
 

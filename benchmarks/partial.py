@@ -12,10 +12,10 @@ import statistics
 import time
 
 import tokenform as tf
-from tokenform.bench.data import read_maskbench
-from tokenform.bench.documents import write
 from tokenform.decoding.pieces import TextPieces
 from tokenform.frontends.json_reader import JsonReader
+from tokenform_bench.data import read_maskbench
+from tokenform_bench.documents import write
 
 
 def main() -> None:

@@ -24,8 +24,8 @@ import numpy as np
 import torch
 
 import tokenform as tf
-from tokenform.bench.tables import save, text_table
 from tokenform.decoding.aligned.problem import Problem
+from tokenform_bench.tables import save, text_table
 
 RESULTS = Path(__file__).resolve().parent / "results"
 SCHEMA = {

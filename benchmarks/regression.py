@@ -26,9 +26,9 @@ from pathlib import Path
 from typing import Any
 
 import tokenform as tf
-from tokenform.bench.data import MASKBENCH_FILE, read_maskbench, shared_file
-from tokenform.bench.documents import write
 from tokenform.errors import DataError, TokenformError
+from tokenform_bench.data import MASKBENCH_FILE, read_maskbench, shared_file
+from tokenform_bench.documents import write
 
 HERE = Path(__file__).parent
 KEPT = HERE / "results" / "regression.json.xz"

@@ -27,7 +27,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from tokenform.bench import serve
+from tokenform_bench import serve
 from warm_start import large_tokenizer
 
 ROOT = Path(__file__).parents[1]

@@ -23,14 +23,14 @@ from typing import Any
 
 import tokenform as tf
 from suites.replay import replay
-from tokenform.bench.data import Case, read_maskbench, sample
-from tokenform.bench.documents import write
-from tokenform.bench.tables import save, text_table
-from tokenform.bench.vocabulary import BenchVocabulary, tekken
 from tokenform.decoding.speculative.drafters import Forced, Hints, Merge, Suffix, auto
 from tokenform.decoding.speculative.policies import Controller, Policy
 from tokenform.decoding.speculative.report import Report
 from tokenform.errors import TokenformError
+from tokenform_bench.data import Case, read_maskbench, sample
+from tokenform_bench.documents import write
+from tokenform_bench.tables import save, text_table
+from tokenform_bench.vocabulary import BenchVocabulary, tekken
 
 RESULTS = Path(__file__).resolve().parent / "results"
 GROUPS = {"BFCL": "BFCL", "Glaive": "Glaive", "Github_easy": "Github_easy"}

@@ -27,8 +27,6 @@ from typing import Any
 import torch
 
 import tokenform as tf
-from tokenform.bench.evaluate.tasks import make_tasks
-from tokenform.bench.tables import save, text_table
 from tokenform.builtin import load, load_draft
 from tokenform.decoding.speculative.drafters import (
     DraftModel,
@@ -42,6 +40,8 @@ from tokenform.decoding.speculative.drafters import (
 )
 from tokenform.decoding.speculative.policies import Fixed
 from tokenform.integrations.transformers import GrammarLogitsProcessor
+from tokenform_bench.evaluate.tasks import make_tasks
+from tokenform_bench.tables import save, text_table
 from training.data import Example, examples
 from training.evaluate import EVALUATION_SEED
 

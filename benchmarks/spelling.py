@@ -24,7 +24,7 @@ from typing import Any
 import torch
 
 import tokenform as tf
-from tokenform.bench.tables import text_table
+from tokenform_bench.tables import text_table
 
 ROWS: dict[str, dict[str, Any]] = {
     "default": {},

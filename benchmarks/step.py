@@ -24,8 +24,8 @@ from typing import Any
 import torch
 
 import tokenform as tf
-from tokenform.bench.tables import save, text_table
 from tokenform.integrations.transformers import GrammarLogitsProcessor
+from tokenform_bench.tables import save, text_table
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 from device import vocabulary_of

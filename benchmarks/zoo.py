@@ -35,16 +35,21 @@ import torch
 import speculation
 import tokenform as tf
 from speculation_models import QUESTIONS, Passes, Row, chat_row, run
-from tokenform.bench.data import read_maskbench, sample, shared_folder
-from tokenform.bench.enumeration import ExactDistribution, enumerate_target, total_variation
-from tokenform.bench.evaluate.tasks import make_tasks
-from tokenform.bench.fidelity import sampling_noise, trie_distribution
-from tokenform.bench.tables import save, text_table
-from tokenform.bench.vocabulary import tekken
 from tokenform.builtin import load_draft
+from tokenform.decoding.aligned.enumeration import (
+    ExactDistribution,
+    enumerate_target,
+    sampling_noise,
+    total_variation,
+    trie_distribution,
+)
 from tokenform.decoding.speculative import drafters, policies, verifiers
 from tokenform.decoding.speculative.drafters import DraftModel, Merge, auto
 from tokenform.errors import SamplingError
+from tokenform_bench.data import read_maskbench, sample, shared_folder
+from tokenform_bench.evaluate.tasks import make_tasks
+from tokenform_bench.tables import save, text_table
+from tokenform_bench.vocabulary import tekken
 from training.data import examples
 from training.evaluate import EVALUATION_SEED
 

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from tokenform.batch.workers import run_tasks
-from tokenform.bench.data import DRAFTS
-from tokenform.bench.tables import text_table
+from tokenform_bench.data import DRAFTS
+from tokenform_bench.tables import text_table
 
 from . import (
     cases,

@@ -18,8 +18,8 @@ from typing import Any
 import jsonschema_rs
 
 import tokenform as tf
-from tokenform.bench import data
 from tokenform.errors import BudgetTooSmall, InvalidSchema, TokenformError, VocabularyError
+from tokenform_bench import data
 
 from .maskcheck import byte_vocabulary
 

@@ -18,10 +18,10 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
-from tokenform.bench.data import Case
-from tokenform.bench.engines import EngineOptions, EngineRefused, Session, load
-from tokenform.bench.judges import Judges
-from tokenform.bench.vocabulary import BenchVocabulary, tekken
+from tokenform_bench.data import Case
+from tokenform_bench.engines import EngineOptions, EngineRefused, Session, load
+from tokenform_bench.judges import Judges
+from tokenform_bench.vocabulary import BenchVocabulary, tekken
 
 # Tokens beyond twice the wanted ones after which a text counts as one that does not end.
 SPARE = 64

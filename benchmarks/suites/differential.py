@@ -21,10 +21,10 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
 
-from tokenform.bench.documents import write
-from tokenform.bench.judges import Judges
-from tokenform.bench.random_schemas import URIS, SchemaMaker, changed, documents
 from tokenform.errors import InvalidSchema, TokenformError, UnsatisfiableSchema
+from tokenform_bench.documents import write
+from tokenform_bench.judges import Judges
+from tokenform_bench.random_schemas import URIS, SchemaMaker, changed, documents
 
 from .maskcheck import byte_vocabulary
 from .walks import LOOSE

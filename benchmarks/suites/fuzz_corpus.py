@@ -15,8 +15,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from tokenform.bench.data import DRAFTS, read_maskbench, read_suite, sample
-from tokenform.bench.documents import write
+from tokenform_bench.data import DRAFTS, read_maskbench, read_suite, sample
+from tokenform_bench.documents import write
 
 from .hostile_inputs.texts import grammar_texts, patterns
 

@@ -27,10 +27,10 @@ from typing import Any
 
 from tokenform import _core
 from tokenform.batch.workers import Outcome, run_tasks
-from tokenform.bench.data import Case, keywords_of, read_maskbench, sample
-from tokenform.bench.documents import write
 from tokenform.errors import TokenformError
 from tokenform.frontends.schemas import SPELLINGS
+from tokenform_bench.data import Case, keywords_of, read_maskbench, sample
+from tokenform_bench.documents import write
 
 CLASSES = (
     "pass",

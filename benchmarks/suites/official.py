@@ -23,9 +23,9 @@ from pathlib import Path
 from typing import Any
 
 from tokenform.batch.workers import run_tasks
-from tokenform.bench.data import DRAFTS, Document, SuiteGroup, read_suite, suite_registry
-from tokenform.bench.documents import STYLES, shuffled, write
 from tokenform.errors import TokenformError, UnsatisfiableSchema
+from tokenform_bench.data import DRAFTS, Document, SuiteGroup, read_suite, suite_registry
+from tokenform_bench.documents import STYLES, shuffled, write
 
 from .maskcheck import byte_vocabulary, rejected_at
 

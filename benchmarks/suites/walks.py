@@ -18,11 +18,11 @@ from typing import Any
 
 import numpy as np
 
-from tokenform.bench.data import Case
-from tokenform.bench.documents import has_lone_surrogate, respelled
-from tokenform.bench.judges import Judges
-from tokenform.bench.vocabulary import tekken
 from tokenform.errors import TokenformError
+from tokenform_bench.data import Case
+from tokenform_bench.documents import has_lone_surrogate, respelled
+from tokenform_bench.judges import Judges
+from tokenform_bench.vocabulary import tekken
 
 LOOSE: dict[str, Any] = {"order": "any", "whitespace": "any", "numbers": "any", "strings": "any"}
 _TRIES = 48

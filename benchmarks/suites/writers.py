@@ -21,10 +21,10 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from tokenform.bench.data import Case
-from tokenform.bench.documents import has_lone_surrogate
-from tokenform.bench.tables import text_table
 from tokenform.errors import TokenformError
+from tokenform_bench.data import Case
+from tokenform_bench.documents import has_lone_surrogate
+from tokenform_bench.tables import text_table
 
 from .maskcheck import byte_vocabulary, rejected_at
 

@@ -11,7 +11,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from toy import TableModel, toy_automaton
 
-from tokenform.bench.enumeration import enumerate_target
+from tokenform.decoding.aligned.enumeration import enumerate_target
 from tokenform.decoding.aligned.masked import Masked
 
 

@@ -14,10 +14,10 @@ transformers = pytest.importorskip("transformers")
 
 from toy import TOKENS, StringsAutomaton  # noqa: E402
 
-from tokenform.bench.enumeration import enumerate_target, total_variation  # noqa: E402
 from tokenform.decoding.aligned.asap import ASAp  # noqa: E402
 from tokenform.decoding.aligned.backbone_lm import BackboneLM  # noqa: E402
 from tokenform.decoding.aligned.cars import CARS  # noqa: E402
+from tokenform.decoding.aligned.enumeration import enumerate_target, total_variation  # noqa: E402
 from tokenform.decoding.aligned.smc import SMC  # noqa: E402
 from tokenform.decoding.speculative.backbone import Backbone  # noqa: E402
 from tokenform.errors import ModelError  # noqa: E402

@@ -7,9 +7,9 @@ import pytest
 from toy import EOS, TOKENS, StringsAutomaton, TableModel
 
 import tokenform as tf
-from tokenform.bench.enumeration import enumerate_target
 from tokenform.decoding.aligned.beam import Beam
 from tokenform.decoding.aligned.best_span import BestSpan
+from tokenform.decoding.aligned.enumeration import enumerate_target
 from tokenform.decoding.aligned.phrases import Phrases
 from tokenform.errors import OptionError, SamplingError
 

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from toy import EOS, TOKENS, TableModel, toy_complete, toy_prefix
 
-from tokenform.bench.enumeration import enumerate_target
 from tokenform.decoding.aligned.automaton_constraint import AutomatonConstraint
 from tokenform.decoding.aligned.canonical import Canonical
+from tokenform.decoding.aligned.enumeration import enumerate_target
 from tokenform.decoding.aligned.masked import Masked
 from tokenform.decoding.aligned.potential import Score
 from tokenform.decoding.aligned.predicate import Predicate

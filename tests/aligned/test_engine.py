@@ -10,10 +10,10 @@ from toy import EOS, TOKENS, TableModel
 
 tf = pytest.importorskip("tokenform", reason="the compiled engine is not built", exc_type=ImportError)
 
-from tokenform.bench.enumeration import enumerate_target  # noqa: E402
 from tokenform.decoding.aligned import proposals  # noqa: E402
 from tokenform.decoding.aligned.automaton_constraint import AutomatonConstraint  # noqa: E402
 from tokenform.decoding.aligned.cars import CARS  # noqa: E402
+from tokenform.decoding.aligned.enumeration import enumerate_target  # noqa: E402
 from tokenform.decoding.aligned.masked import Masked  # noqa: E402
 from tokenform.decoding.aligned.smc import SMC  # noqa: E402
 

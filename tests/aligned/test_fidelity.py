@@ -8,18 +8,18 @@ import math
 import pytest
 from toy import StringsAutomaton, TableModel, local_distribution
 
-from tokenform.bench.enumeration import enumerate_target, kl_divergence, total_variation
-from tokenform.bench.fidelity import (
-    default_samplers,
-    evaluate_fidelity,
-    sampling_noise,
-    trie_distribution,
-)
 from tokenform.decoding.aligned.asap import ASAp
 from tokenform.decoding.aligned.cars import CARS
+from tokenform.decoding.aligned.enumeration import (
+    enumerate_target,
+    sampling_noise,
+    total_variation,
+    trie_distribution,
+)
 from tokenform.decoding.aligned.masked import Masked
 from tokenform.decoding.aligned.smc import SMC
 from tokenform.errors import LimitExceeded
+from tokenform_bench.fidelity import default_samplers, evaluate_fidelity, kl_divergence
 
 
 def test_every_sampler_on_the_toy(automaton, problem, exact, tmp_path):

@@ -15,8 +15,8 @@ from toy import EOS, TOKENS, toy_complete, toy_prefix  # noqa: E402
 
 import tokenform as tf  # noqa: E402
 from tokenform import errors  # noqa: E402
-from tokenform.bench.enumeration import enumerate_target  # noqa: E402
 from tokenform.decoding.aligned.backbone_lm import SLOTS, BackboneLM  # noqa: E402
+from tokenform.decoding.aligned.enumeration import enumerate_target  # noqa: E402
 
 BYTES = [*TOKENS[:5], b"", *(b"%c" % (97 + i) for i in range(7))]
 PROMPT = [0, 3]

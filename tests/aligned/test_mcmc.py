@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from toy import StringsAutomaton, TableModel, local_distribution
 
-from tokenform.bench.enumeration import enumerate_target, total_variation
+from tokenform.decoding.aligned.enumeration import enumerate_target, total_variation
 from tokenform.decoding.aligned.masked import Masked, Path, first_paths
 from tokenform.decoding.aligned.mcmc import CUTS, FLOOR, MCMC
 from tokenform.decoding.aligned.potential import Score

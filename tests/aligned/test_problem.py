@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from toy import EOS, STRINGS, TOKENS, StringsAutomaton, TableModel, toy_complete, toy_prefix
 
-from tokenform.bench.enumeration import enumerate_target, kl_divergence
 from tokenform.decoding.aligned.cars import CARS
+from tokenform.decoding.aligned.enumeration import enumerate_target
 from tokenform.decoding.aligned.masked import Masked
 from tokenform.decoding.aligned.predicate import Predicate
 from tokenform.decoding.aligned.problem import Problem
@@ -18,6 +18,7 @@ from tokenform.decoding.aligned.smc import SMC
 from tokenform.decoding.keyed_random import Purpose, pick, stream
 from tokenform.decoding.samplers.local import Local
 from tokenform.errors import ModelError, OptionError
+from tokenform_bench.fidelity import kl_divergence
 
 
 def strings_distribution(problem):

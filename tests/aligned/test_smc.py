@@ -20,10 +20,10 @@ from toy import (
     toy_prefix,
 )
 
-from tokenform.bench.enumeration import enumerate_target, total_variation
 from tokenform.decoding.aligned.asap import ASAp
 from tokenform.decoding.aligned.automaton_constraint import AutomatonConstraint
 from tokenform.decoding.aligned.awrs import AWRS
+from tokenform.decoding.aligned.enumeration import enumerate_target, total_variation
 from tokenform.decoding.aligned.potential import Score
 from tokenform.decoding.aligned.predicate import Predicate
 from tokenform.decoding.aligned.product import Product

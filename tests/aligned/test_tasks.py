@@ -15,13 +15,13 @@ from benchmarks.suites.ngram import NgramModel
 from earley import GrammarAutomaton
 
 import tokenform
-from tokenform.bench.fidelity import evaluate_fidelity
 from tokenform.decoding.aligned.asap import ASAp
 from tokenform.decoding.aligned.cars import CARS
 from tokenform.decoding.aligned.masked import Masked
 from tokenform.decoding.aligned.predicate import Predicate
 from tokenform.decoding.aligned.smc import SMC
 from tokenform.errors import SamplingError
+from tokenform_bench.fidelity import evaluate_fidelity
 
 SHARED = Path(os.environ.get("TOKENFORM_SHARED", Path(__file__).parents[3] / "shared"))
 SOLUTION = re.compile(r"^(\(define-fun (?:inv|f) .*\))$|^Molecule: (\S+)$", re.MULTILINE)

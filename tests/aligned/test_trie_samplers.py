@@ -20,9 +20,9 @@ from toy import (
     trie_distribution,
 )
 
-from tokenform.bench.enumeration import enumerate_target, total_variation
 from tokenform.decoding.aligned.asap import ASAp
 from tokenform.decoding.aligned.cars import CARS
+from tokenform.decoding.aligned.enumeration import enumerate_target, total_variation
 from tokenform.decoding.aligned.predicate import Predicate
 from tokenform.decoding.aligned.trie import Trie
 from tokenform.decoding.aligned.trie_file import load_trie, save_trie

@@ -22,10 +22,9 @@ from toy import (
     trie_distribution,
 )
 
-from tokenform.bench.enumeration import enumerate_target, total_variation
-from tokenform.bench.fidelity import sampling_noise
 from tokenform.decoding.aligned.asap import ASAp
 from tokenform.decoding.aligned.cars import CARS
+from tokenform.decoding.aligned.enumeration import enumerate_target, sampling_noise, total_variation
 from tokenform.decoding.aligned.masked import Masked
 from tokenform.decoding.aligned.mcmc import MCMC
 from tokenform.decoding.aligned.predicate import Predicate

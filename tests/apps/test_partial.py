@@ -16,10 +16,10 @@ from typing_extensions import TypedDict
 
 import tokenform as tf
 from tokenform import errors
-from tokenform.bench.data import read_maskbench, shared_file
-from tokenform.bench.documents import respelled, write
 from tokenform.frontends.json_reader import MISSING, JsonReader
 from tokenform.frontends.partial_value import Fields, partial_value
+from tokenform_bench.data import read_maskbench, shared_file
+from tokenform_bench.documents import respelled, write
 
 from . import reference
 

@@ -16,9 +16,9 @@ from typer.testing import CliRunner
 
 pytest.importorskip("httpx", reason='pip install "tokenform[serve]"')
 
-from tokenform.bench import serve
 from tokenform.cli import app
 from tokenform.errors import DataError, OptionError
+from tokenform_bench import serve
 
 SCHEMA = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
 PIECES = {"good": ['{"n"', ": ", "4}"], "wrong": ['{"n"', ": ", '"4"}'], "cut": ['{"n"', ": "]}

@@ -287,7 +287,7 @@ def test_a_report_that_can_not_be_written_is_told_before_anything_is(run, monkey
     for path, said in (("run.xyz", ".html"), ("nowhere/run.json", "no folder 'nowhere'")):
         refused = run("generate", "x", "-c", "yes", "--report", path)
         assert refused.exit_code == 2 and said in one_sentence(refused)
-    monkeypatch.setattr("tokenform.bench.fidelity.evaluate_fidelity", generation.generate)
+    monkeypatch.setattr("tokenform_bench.fidelity.evaluate_fidelity", generation.generate)
     refused = run("evaluate", "fidelity", "x", "-c", "yes", "--plot", "nowhere/plot.png")
     assert refused.exit_code == 2 and "no folder 'nowhere'" in one_sentence(refused)
 

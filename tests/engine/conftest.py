@@ -11,7 +11,7 @@ import tokenform as tf
 def tekken() -> tf.Vocabulary:
     """The 131,072 tokens of Mistral's Tekken."""
     pytest.importorskip("mistral_common", reason="the PyPI package mistral-common carries the vocabulary")
-    from tokenform.bench.vocabulary import tekken as read
+    from tokenform_bench.vocabulary import tekken as read
 
     found = read()
     return tf.Vocabulary(found.tokens, eos=[found.eos], special=found.special)

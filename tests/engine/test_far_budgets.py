@@ -15,8 +15,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import tokenform as tf
-from tokenform.bench.random_schemas import SchemaMaker
 from tokenform.errors import TokenformError
+from tokenform_bench.random_schemas import SchemaMaker
 
 PIECES = [
     b'":',

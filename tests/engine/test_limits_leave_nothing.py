@@ -16,9 +16,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tokenform as tf
-from tokenform.bench.random_schemas import SchemaMaker
 from tokenform.engine import Limits, Matcher
 from tokenform.errors import LimitExceeded, TokenformError
+from tokenform_bench.random_schemas import SchemaMaker
 
 PIECES = [
     b'{"',

@@ -1,6 +1,6 @@
 """The algebra of schemas by its laws, and the engine against two independent validators.
 
-Schemas are drawn over all keywords by `tokenform.bench.random_schemas`; Hypothesis draws the seeds.  A
+Schemas are drawn over all keywords by `tokenform_bench.random_schemas`; Hypothesis draws the seeds.  A
 document's verdict is that of a grammar with every option at "any".
 """
 
@@ -18,9 +18,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import tokenform as tf
-from tokenform.bench.documents import write
-from tokenform.bench.random_schemas import URIS, SchemaMaker, documents
 from tokenform.errors import InvalidSchema, LimitExceeded, UnsatisfiableSchema
+from tokenform_bench.documents import write
+from tokenform_bench.random_schemas import URIS, SchemaMaker, documents
 
 VOCABULARY = byte_vocabulary()
 LAWS = settings(

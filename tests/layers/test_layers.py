@@ -22,14 +22,13 @@ BESIDE = {
     "tool_formats": LAYERS.index("frontends"),
     "combinators": LAYERS.index("frontends"),
     "samplers": LAYERS.index("decoding"),
-    "bench": LAYERS.index("integrations"),
     "__main__": LAYERS.index("cli"),
 }
 """Parts beside the chain, by the highest layer that they may be counted to: the core is below everything,
 `tool_formats`, `combinators` and `samplers` are public faces of their layers,
-the built-in model is opened by integrations, benchmarks use whatever generation offers."""
+the built-in model is opened by integrations."""
 TORCH_FROM = LAYERS.index("masking")
-TRANSFORMERS = {"integrations", "builtin", "bench"}
+TRANSFORMERS = {"integrations", "builtin"}
 
 
 def part_of(path: Path) -> str:
@@ -67,11 +66,11 @@ def breaches(path: Path) -> list[str]:
         if parts[0] == "tokenform":
             target = parts[1] if len(parts) > 1 else ""
             public = target not in LAYERS and target not in BESIDE
-            if public and part not in ("cli", "bench"):
+            if public and part != "cli":
                 wrong.append(f"line {line}: imports the package's public face ({name})")
             elif not public and target != part and rank(target) > rank(part):
                 wrong.append(f"line {line}: {part} imports {target}, which is above it")
-        elif parts[0] == "benchmarks":
+        elif parts[0] in ("benchmarks", "tokenform_bench"):
             wrong.append(f"line {line}: {name} isn't installed with the package")
         elif parts[0] == "torch" and part not in BESIDE and rank(part) < TORCH_FROM:
             wrong.append(f"line {line}: torch below masking")
@@ -95,10 +94,10 @@ def test_the_check_sees_a_breach(tmp_path, monkeypatch):
     module = tmp_path / "engine" / "bad.py"
     module.parent.mkdir()
     module.write_text(
-        "import benchmarks.suites\n"
+        "import benchmarks.suites\nimport tokenform_bench\n"
         "def f():\n    import torch\n    from ..decoding import loop\n    from tokenform import cli\n"
     )
-    assert len(breaches(module)) == 4
+    assert len(breaches(module)) == 5
 
 
 def test_importing_the_package_imports_neither_torch_nor_transformers():

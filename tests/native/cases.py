@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 import tokenform as tf
-from tokenform.bench.data import read_maskbench, sample
 from tokenform.errors import TokenformError
+from tokenform_bench.data import read_maskbench, sample
 
 ROOT = Path(__file__).parents[2]
 TOKENS = [bytes([b]) for b in range(256)]

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tokenform.bench.data import MASKBENCH_FILE, shared_file
 from tokenform.errors import DataError
+from tokenform_bench.data import MASKBENCH_FILE, shared_file
 
 
 @pytest.fixture(scope="session")

@@ -39,6 +39,9 @@ def project() -> str:
 
 def test_one_version_everywhere() -> None:
     assert f'\nversion = "{tf.__version__}"\n' in project()
+    measuring = (ROOT / "benchmarks" / "pyproject.toml").read_text(encoding="utf-8")
+    assert f'\nversion = "{tf.__version__}"\n' in measuring
+    assert f'"tokenform=={tf.__version__}"' in measuring
     assert f'\nversion = "{tf.__version__}"\n' in (ROOT / "rust" / "Cargo.toml").read_text(encoding="utf-8")
     assert f"\nversion: {tf.__version__}\n" in (ROOT / "CITATION.cff").read_text(encoding="utf-8")
     changes = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
@@ -113,6 +116,19 @@ def test_the_command_needs_no_model_for_what_the_engine_does() -> None:
     done = without_models(call.format("'generate', 'x', '--regex', 'abc'"))
     assert done.returncode == 2
     assert done.stdout == "" and done.stderr.startswith("tokenform: this needs torch, which is not installed")
+
+
+def test_commands_that_measure_say_which_package_they_need() -> None:
+    absent = WITHOUT_MODELS.replace(
+        '"torch", "transformers", "tokenizers", "safetensors"', '"tokenform_bench"'
+    )
+    call = "import sys; sys.argv = ['tokenform', {}]; from tokenform.cli import main; main()"
+    for command in ("'evaluate', 'masks', '--limit', '3'", "'evaluate', '--help'", "'bench', 'serve'"):
+        done = subprocess.run(
+            [sys.executable, "-c", absent + call.format(command)], capture_output=True, text=True
+        )
+        assert (done.returncode, done.stdout) == (2, ""), done.stderr
+        assert "needs tokenform-bench, which is not installed: pip install tokenform-bench" in done.stderr
 
 
 def test_an_error_that_is_looked_for_in_the_package_is_found() -> None:

@@ -9,7 +9,7 @@ from types import ModuleType
 
 import pytest
 
-from tokenform.bench.engines import EngineOptions, load
+from tokenform_bench.engines import EngineOptions, load
 
 ROOT = Path(__file__).parents[2]
 

@@ -43,7 +43,11 @@ def test_what_the_page_points_to_exists() -> None:
 
 
 def test_a_slip_is_seen() -> None:
-    assert missing("tf.ASAp") is None and missing("KSeq") is None and missing("src/tokenform/bench/") is None
+    assert (
+        missing("tf.ASAp") is None
+        and missing("KSeq") is None
+        and missing("benchmarks/tokenform_bench/") is None
+    )
     assert missing("tf.ASAq") and missing("KSec") and missing("docs/paper.md")
     assert missing("python benchmarks/zooo.py --quick")
 

@@ -12,7 +12,7 @@ import jsonschema
 import lark
 from jsonschema.validators import validator_for
 
-from tokenform.bench.data import read_maskbench, sample
+from tokenform_bench.data import read_maskbench, sample
 
 SCHEMAS: list[dict[str, Any]] = [
     {

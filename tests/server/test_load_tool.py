@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tokenform.bench import serve
+from tokenform_bench import serve
 
 
 def test_every_document_of_the_server_is_valid(url: str) -> None:

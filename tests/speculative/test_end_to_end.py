@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from tokenform.bench.speculation_plot import plot
+from tokenform.cli.speculation_report import plot
 from tokenform.decoding.speculative.backbone import Backbone
 from tokenform.decoding.speculative.drafters import DraftModel, Forced, Merge, Recycling, Suffix
 from tokenform.decoding.speculative.node import Node

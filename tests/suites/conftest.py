@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tokenform.bench.data import MASKBENCH_FILE, SUITE_FILE, shared_file
 from tokenform.errors import DataError
+from tokenform_bench.data import MASKBENCH_FILE, SUITE_FILE, shared_file
 
 
 def _found(name: str) -> Path:

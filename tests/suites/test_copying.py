@@ -10,9 +10,9 @@ import pytest
 from benchmarks.suites.copying import STYLES, Model, priced, written
 
 import tokenform as tf
-from tokenform.bench.engines import Session
-from tokenform.bench.judges import Judges
-from tokenform.bench.vocabulary import BenchVocabulary
+from tokenform_bench.engines import Session
+from tokenform_bench.judges import Judges
+from tokenform_bench.vocabulary import BenchVocabulary
 
 np = pytest.importorskip("numpy")
 PIECES = [bytes([b]) for b in range(256)] + [b'": ', b'", "', b"00", b"19", b"  ", b""]

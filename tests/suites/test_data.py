@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tokenform.bench.data import Case, keywords_of, read_maskbench, read_suite, sample, suite_registry
 from tokenform.errors import DataError
+from tokenform_bench.data import Case, keywords_of, read_maskbench, read_suite, sample, suite_registry
 
 RECORD = {
     "id": "a",

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tokenform.bench.documents import STYLES, number, respelled, shuffled, write
-from tokenform.bench.judges import Judges, parse
+from tokenform_bench.documents import STYLES, number, respelled, shuffled, write
+from tokenform_bench.judges import Judges, parse
 
 _TEXT = st.text(st.characters(codec="utf-8"), max_size=12)
 # beyond 2^53 a float spelling names another number

@@ -10,11 +10,11 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from tokenform.bench.data import Case, Document
-from tokenform.bench.evaluate.tasks import bfcl, gsm8k, human_eval, maskbench
-from tokenform.bench.evaluate.tasks.grading import Marks
-from tokenform.bench.evaluate.tasks.wheels import Wheel
 from tokenform.errors import DataError
+from tokenform_bench.data import Case, Document
+from tokenform_bench.evaluate.tasks import bfcl, gsm8k, human_eval, maskbench
+from tokenform_bench.evaluate.tasks.grading import Marks
+from tokenform_bench.evaluate.tasks.wheels import Wheel
 
 
 def wheel(folder: Path, monkeypatch: pytest.MonkeyPatch, members: dict[str, bytes]) -> Wheel:
@@ -206,7 +206,7 @@ def test_maskbench_documents_are_told() -> None:
 
 
 def test_maskbench_tasks_are_the_same_for_a_seed(maskbench: Path) -> None:
-    from tokenform.bench.evaluate import tasks
+    from tokenform_bench.evaluate import tasks
 
     made = list(tasks.make_tasks("maskbench", 3, 0))
     assert made == list(tasks.make_tasks("maskbench", 3, 0)) and len(made) == 3

@@ -15,12 +15,13 @@ from pathlib import Path
 import pytest
 
 import tokenform
+import tokenform_bench
 from tokenform.batch import progress
-from tokenform.bench.evaluate import job, report
-from tokenform.bench.evaluate.__main__ import main
-from tokenform.bench.evaluate.job import Limits
-from tokenform.bench.evaluate.plan import Options
-from tokenform.bench.evaluate.store import Store, StoredCase, Unit, UnitResult
+from tokenform_bench.evaluate import job, report
+from tokenform_bench.evaluate.__main__ import main
+from tokenform_bench.evaluate.job import Limits
+from tokenform_bench.evaluate.plan import Options
+from tokenform_bench.evaluate.store import Store, StoredCase, Unit, UnitResult
 
 sys.path.insert(0, str(Path(__file__).parent))
 from tiny_model import save_tiny_model
@@ -98,9 +99,9 @@ def ended(pid: int) -> bool:
 def test_stopped_twice_and_resumed(setting: tuple[Path, Path], tmp_path: Path) -> None:
     data, model = setting
     out = tmp_path / "run"
-    source = str(Path(tokenform.__file__).parents[1])
+    source = os.pathsep.join(str(Path(one.__file__).parents[1]) for one in (tokenform, tokenform_bench))
     environment = {**os.environ, "PYTHONPATH": source, "OMP_NUM_THREADS": "1"}
-    line = [sys.executable, "-m", "tokenform.bench.evaluate", *command(data, model, out, "--workers", "1")]
+    line = [sys.executable, "-m", "tokenform_bench.evaluate", *command(data, model, out, "--workers", "1")]
 
     def heed() -> None:  # tests that a shell runs in the background inherit that interrupts are ignored
         signal.signal(signal.SIGINT, signal.SIG_DFL)

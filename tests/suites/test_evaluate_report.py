@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tokenform.bench.evaluate import report
+from tokenform_bench.evaluate import report
 
 sys.path.insert(0, str(Path(__file__).parent))
 from test_evaluate_store import ENGINES, filled

@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 import torch
 
-from tokenform.bench.evaluate import job, scoreboard
-from tokenform.bench.evaluate.__main__ import _options, main, parser
-from tokenform.bench.evaluate.passes import Passes
-from tokenform.bench.evaluate.plan import BOARD, SCOREBOARD, Options
-from tokenform.bench.evaluate.scoreboard import ALL, bootstrap
-from tokenform.bench.evaluate.store import Store, StoredCase, Unit, UnitResult, Verdict
+from tokenform_bench.evaluate import job, scoreboard
+from tokenform_bench.evaluate.__main__ import _options, main, parser
+from tokenform_bench.evaluate.passes import Passes
+from tokenform_bench.evaluate.plan import BOARD, SCOREBOARD, Options
+from tokenform_bench.evaluate.scoreboard import ALL, bootstrap
+from tokenform_bench.evaluate.store import Store, StoredCase, Unit, UnitResult, Verdict
 
 sys.path.insert(0, str(Path(__file__).parent))
 from tiny_model import TEMPLATE, save_tiny_model

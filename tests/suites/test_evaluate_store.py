@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from tokenform.bench.evaluate import report, svg
-from tokenform.bench.evaluate.figures import compute, spread
-from tokenform.bench.evaluate.plan import Options, cases_of, units_left
-from tokenform.bench.evaluate.store import Store, StoredCase, Unit, UnitResult, Verdict
 from tokenform.errors import DataError, OptionError
+from tokenform_bench.evaluate import report, svg
+from tokenform_bench.evaluate.figures import compute, spread
+from tokenform_bench.evaluate.plan import Options, cases_of, units_left
+from tokenform_bench.evaluate.store import Store, StoredCase, Unit, UnitResult, Verdict
 
 ENGINES = ("tokenform", "llguidance", "none")
 

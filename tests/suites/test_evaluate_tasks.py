@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from tokenform.bench.evaluate import tasks
-from tokenform.bench.evaluate.tasks import extraction, words
-from tokenform.bench.evaluate.tasks.grading import Marks, first_object, leaves, mark_document, mark_text, same
-from tokenform.bench.judges import Judges
 from tokenform.errors import DataError, OptionError
+from tokenform_bench.evaluate import tasks
+from tokenform_bench.evaluate.tasks import extraction, words
+from tokenform_bench.evaluate.tasks.grading import Marks, first_object, leaves, mark_document, mark_text, same
+from tokenform_bench.judges import Judges
 
 MADE = ("last_letters", "shuffled_objects", "arithmetic", "extraction", "extraction_aside")
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from benchmarks.suites.maskcheck import OPTIONS, Tally, judge
 
-from tokenform.bench.data import read_maskbench, sample
+from tokenform_bench.data import read_maskbench, sample
 
 ANY = dict.fromkeys(OPTIONS, "any")
 

@@ -8,9 +8,9 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from tokenform.bench.engines import ENGINES, EngineMissing, EngineOptions, EngineRefused, Session, load
-from tokenform.bench.measure import measure_case, quantiles, walk
-from tokenform.bench.tables import markdown_table, number, text_table
+from tokenform_bench.engines import ENGINES, EngineMissing, EngineOptions, EngineRefused, Session, load
+from tokenform_bench.measure import measure_case, quantiles, walk
+from tokenform_bench.tables import markdown_table, number, text_table
 
 EOS = 40
 
@@ -92,7 +92,7 @@ def test_tables() -> None:
 
 
 def test_an_unknown_engine_is_named() -> None:
-    from tokenform.bench.vocabulary import BenchVocabulary
+    from tokenform_bench.vocabulary import BenchVocabulary
 
     with pytest.raises(EngineMissing, match="tokenform, llguidance"):
         load("nothing", BenchVocabulary("x", [], 0, [], lambda text: []), EngineOptions())
@@ -104,7 +104,7 @@ PEERS = [name for name in ENGINES if name != "none"]
 @pytest.mark.parametrize("name", PEERS)
 def test_each_engine_judges_a_plain_schema_right(name: str) -> None:
     pytest.importorskip("mistral_common")
-    from tokenform.bench.vocabulary import tekken
+    from tokenform_bench.vocabulary import tekken
 
     vocabulary = tekken()
     try:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from benchmarks.suites import official
 
-from tokenform.bench.data import Document
+from tokenform_bench.data import Document
 
 BASELINE = Path(__file__).with_name("baseline.json")
 

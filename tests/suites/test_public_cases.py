@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from benchmarks.suites import cases
 
-from tokenform.bench import data
+from tokenform_bench import data
 
 try:
     CASES = cases.read_cases()

@@ -10,7 +10,7 @@ import pytest
 from benchmarks.suites import walks
 
 from tokenform.batch.workers import run_tasks
-from tokenform.bench.data import read_maskbench, sample
+from tokenform_bench.data import read_maskbench, sample
 
 pytest.importorskip("mistral_common")
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from benchmarks.suites.writers import FORMS, judge
 
-from tokenform.bench.data import Case, Document, read_maskbench, sample
+from tokenform_bench.data import Case, Document, read_maskbench, sample
 
 
 def test_each_form_writes_the_document() -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tokenform.batch.workers import note, untimed
-from tokenform.bench.evaluate.store import Unit, UnitResult
+from tokenform_bench.evaluate.store import Unit, UnitResult
 
 
 def behave(scale: int) -> Callable[[tuple[str, Any]], Any]:

@@ -18,10 +18,10 @@ from scripted import tokenizer
 from test_served import THOUGHT, Served, chat
 
 import tokenform as tf
-from tokenform.bench import data
 from tokenform.errors import InvalidSchema, TokenformError
 from tokenform.frontends.json_reader import JsonReader
 from tokenform.frontends.tools import FORMATS
+from tokenform_bench import data
 
 BYTES = tf.Vocabulary([bytes([byte]) for byte in range(256)] + [b""], eos=[256], special=[256])
 try:

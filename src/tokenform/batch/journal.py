@@ -4,7 +4,7 @@ Purpose: a job that is killed goes on from here; what is in the journal is never
 Invariant: a record is on the disk before it is counted; a torn last line is cut off when the journal is
 opened again; one process writes at a time; a journal belongs to one job (`fix`).
 Complexity: one write and one fsync a record, of a whole batch of rows; 100 bytes of memory a row.
-Rejected: SQLite, which evaluations keep their results in (`bench.evaluate.store`: their report joins tables;
+Rejected: SQLite, which evaluations keep their results in (their report joins tables;
 here each row is read once, in order); the output file itself (rows end out of order, and CSV and Parquet
 can't be appended to safely).
 """

@@ -12,14 +12,14 @@ from typing import Annotated
 import typer
 
 from tokenform import __version__
-from tokenform.cli import bench, check, demo, evaluate, explain, generate, serve, tools
+from tokenform.cli import check, demo, explain, generate, measuring, serve, tools
 from tokenform.errors import SchemaWarning
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, help="Structured generation, exactly.")
 for command in (generate.generate, check.check, tools.tools, explain.explain, serve.serve, demo.demo):
     app.command()(command)
-app.add_typer(evaluate.evaluations, name="evaluate")
-app.add_typer(bench.benches, name="bench")
+for name, summary in measuring.COMMANDS.items():
+    measuring.add(app, name, summary)
 
 
 def _show_version(asked: bool) -> None:

@@ -104,7 +104,7 @@ def generate(
         spelling = {"order": order, "whitespace": whitespace, "numbers": numbers, "strings": strings}
         grammar = constraint(schema, pattern, choices, grammar_file, strict=strict, **spelling)
         tell(grammar)
-        from tokenform.bench.speculation_plot import check_report, write_report
+        from tokenform.cli.speculation_report import check_report, write_report
         from tokenform.decoding.speculative.report import Report
         from tokenform.integrations.generation import generate as write
 

@@ -1,10 +1,11 @@
-"""A language model behind another one, which is what it is but for what a subclass changes."""
+"""A language model behind another one: all the same, but for what a subclass changes."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from tokenform.decoding.aligned.protocols import Float, LanguageModel, Tokens
+from tokenform.errors import SamplingError
 
 
 class WrappedModel:
@@ -33,3 +34,33 @@ class WrappedModel:
     def logprobs(self, prefixes: Sequence[Tokens]) -> Float:
         """See `LanguageModel`."""
         return self.model.logprobs(prefixes)
+
+
+TOLD = 500  # forward passes after which `report` hears again
+
+
+class Metered(WrappedModel):
+    """A language model that may be asked so many times, and says how often it was.
+
+    Raises, in `logprobs`:
+        SamplingError: it was asked more often.
+    """
+
+    def __init__(
+        self, model: LanguageModel, name: str, most: int | None, report: Callable[[str], None]
+    ) -> None:
+        super().__init__(model)
+        self._name, self._most, self._report = name, most, report
+        self._before, self._told = model.forwards, 0
+
+    def logprobs(self, prefixes: Sequence[Tokens]) -> Float:
+        """See `LanguageModel`."""
+        spent = self.forwards - self._before
+        if self._most is not None and spent >= self._most:
+            raise SamplingError(
+                f"it has made {spent} forward passes; raise max_forwards, or draw fewer texts"
+            )
+        if spent >= self._told + TOLD:
+            self._told = spent
+            self._report(f"{self._name}: {spent} forward passes")
+        return super().logprobs(prefixes)

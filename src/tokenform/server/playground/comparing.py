@@ -1,7 +1,7 @@
 """Samplers on a small language, beside the exact distribution over its texts.
 
-Invariant: the exact bars are enumerated (`bench/enumeration.py`), never sampled; a language of more than
-`PREFIXES` prefixes is refused.  Each sampler has a budget of its own and pays for its own distributions.
+Invariant: the exact bars are enumerated, never sampled; a language of more than `PREFIXES` prefixes is
+refused.  Each sampler has a budget of its own and pays for its own distributions.
 """
 
 from __future__ import annotations
@@ -11,8 +11,7 @@ from collections import defaultdict
 from collections.abc import Mapping
 from typing import Any
 
-from tokenform.bench.enumeration import enumerate_target
-from tokenform.bench.fidelity import sampling_noise, trie_distribution
+from tokenform.decoding.aligned.enumeration import enumerate_target, sampling_noise, trie_distribution
 from tokenform.decoding.aligned.masked import Masked
 from tokenform.decoding.aligned.problem import Problem
 from tokenform.decoding.aligned.protocols import Tokens

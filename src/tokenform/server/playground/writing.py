@@ -11,10 +11,10 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tokenform.bench.fidelity import Counted
 from tokenform.decoding.aligned import AWRS, CARS, MCMC, SMC, ASAp, Beam
 from tokenform.decoding.aligned.protocols import Float, LanguageModel, Tokens
 from tokenform.decoding.aligned.sampler import AlignedSampler
+from tokenform.decoding.aligned.wrapped import Metered
 from tokenform.decoding.generator import Generator
 from tokenform.decoding.results import Result
 from tokenform.decoding.samplers.local import Local
@@ -35,7 +35,7 @@ SAMPLERS: dict[str, Callable[..., AlignedSampler]] = {
 SETTINGS = ("sampler", "temperature", "top_p", "seed", "max_tokens", "n")
 
 
-class Watched(Counted):
+class Watched(Metered):
     """A language model that is asked no more once nobody reads."""
 
     def __init__(self, model: LanguageModel, name: str, channel: Channel) -> None:

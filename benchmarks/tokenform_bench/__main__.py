@@ -1,0 +1,3 @@
+from tokenform_bench.commands import app
+
+app()
