@@ -1,6 +1,6 @@
 """MaskBench: time per token and to the first mask, and verdicts, of several engines in one run.
 
-    python benchmarks/maskbench.py --limit 300 --engines tokenform,llguidance
+    python benchmarks/maskbench.py --limit 300 --engines tokenform,glrmask,llguidance
     python benchmarks/maskbench.py --data folder/ --whitespace any --order any --warm
 
 Purpose: the table of the project's speed claims. Engines take turns schema by schema, each in a process of
@@ -28,7 +28,7 @@ from suites.maskcheck import add_data_arguments, add_option_arguments, chosen_op
 from tokenform.batch.workers import WorkerStartError, run_tasks
 from tokenform_bench.data import Case
 from tokenform_bench.engines import EngineOptions
-from tokenform_bench.measure import Measured, case_measurer, quantiles
+from tokenform_bench.measure import CLOCKS, Measured, case_measurer, quantiles
 from tokenform_bench.tables import number, save, text_table
 
 RESULTS = Path(__file__).resolve().parent / "results"
@@ -77,7 +77,7 @@ def run(
         streams[name] = run_tasks(
             cases,
             case_measurer,
-            (name, options, arguments.warm),
+            (name, options, arguments.warm, arguments.clock),
             workers=1,
             timeout=arguments.timeout,
             memory_bytes=arguments.memory << 20,
@@ -242,6 +242,9 @@ def main() -> int:
     parser.add_argument("--engines", default="tokenform,llguidance")
     parser.add_argument("--reference", default="llguidance", help="ratios are taken to this engine")
     add_option_arguments(parser, **asdict(EngineOptions()))
+    parser.add_argument(
+        "--clock", choices=CLOCKS, default="wall", help="cpu: the processor time of all threads of an engine"
+    )
     parser.add_argument("--warm", action="store_true", help="walk the documents a second time as well")
     parser.add_argument("--timeout", type=float, default=20.0, help="seconds for one schema on one engine")
     parser.add_argument("--memory", type=int, default=6144, help="MiB for one engine's process")

@@ -199,6 +199,7 @@ EXTRAS = {
     "xgrammar": "peers",
     "outlines_core": "peers",
     "lmformatenforcer": "peers",
+    "glrmask": "peers",
 }
 """Packages that the base package does not bring, and the extra that does: `tokenform[models]`."""
 

@@ -15,6 +15,7 @@ _PACKAGES = {
     "xgrammar": "xgrammar",
     "outlines_core": "outlines_core",
     "lmfe": "lmformatenforcer",
+    "glrmask": "glrmask",
     "none": "tokenform",
 }
 ENGINES = tuple(_PACKAGES)
