@@ -58,7 +58,7 @@ def _write(path: Path, value: object) -> None:
 
 ABSENT = """<!doctype html><html lang="en"><meta charset="utf-8"><title>tokenform playground</title>
 <p>These pages were built without the playground: <code>make wasm</code> before <code>make docs</code>.
-<a href="../guides/playground.html">What it is</a>.</p>
+<a href="../guides/serving.html#the-playground">What it is</a>.</p>
 """
 
 if __name__ == "__main__":
