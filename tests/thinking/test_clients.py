@@ -113,7 +113,12 @@ def test_pydantic_ai(served: Served) -> None:
     from pydantic_ai.models.openai import OpenAIChatModel
     from pydantic_ai.providers.openai import OpenAIProvider
 
-    made = OpenAIChatModel("it", provider=OpenAIProvider(base_url=served.url, api_key="none"))
+    def model() -> Any:
+        """With connections of its own: they belong to the event loop that opened them."""
+        asks = openai.AsyncOpenAI(base_url=served.url, api_key="none")
+        return OpenAIChatModel("it", provider=OpenAIProvider(openai_client=asks))
+
+    made = model()
     settings = {"max_tokens": 200}
 
     def parts(result: Any, kind: Any) -> list[Any]:
@@ -141,7 +146,7 @@ def test_pydantic_ai(served: Served) -> None:
 
     async def streamed() -> Any:
         served.says("Hello there.")
-        async with ai.Agent(made).run_stream(ASKED, model_settings=settings) as stream:
+        async with ai.Agent(model()).run_stream(ASKED, model_settings=settings) as stream:
             return [text async for text in stream.stream_text(delta=True)], stream.all_messages()
 
     texts, messages = asyncio.run(streamed())

@@ -140,3 +140,44 @@ def test_long_texts_are_read(name: str) -> None:
         assert set(call.arguments["song"]) == {"\\"}
     if not find_format(name).wire.guess and not find_format(name).channels:
         assert len(parse_tool_calls(TWO[name].output * 1000, TOOLS, format=name)) == 2000
+
+
+# Sections whose calls have no marks of their own.
+BARE = ["apertus", "command_r", "hunyuan", "lfm2", "minimax_m1", "nemotron", "olmo3"]
+
+
+def without_opener(name: str) -> str:
+    """The two calls without what opens their section."""
+    text, opened = TWO[name].output, find_format(name).wire.section[0]  # type: ignore[index]
+    assert opened in text
+    return text[text.index(opened) + len(opened) :]
+
+
+@pytest.mark.parametrize("said", ["", "I look it up. "])
+@pytest.mark.parametrize("name", BARE)
+def test_calls_are_told_by_what_closes_their_section(name: str, said: str) -> None:
+    """In pieces too: nothing of them is given as text before."""
+    text = said + without_opener(name) + " Gern."
+    found = parse_tool_calls(text, TOOLS, format=name)
+    assert [(call.name, call.arguments) for call in found] == [BOOK, PLAY]
+    assert (found.content or "").split() == [*said.split(), "Gern."]
+    stream = ToolCallStream(TOOLS, format=name)
+    deltas = [delta for character in text for delta in stream.feed(character)] + stream.close()
+    assert "".join(delta.get("content") or "" for delta in deltas) == found.content
+    assert list(stream.result) == list(found)
+
+
+@pytest.mark.parametrize("name", ["lfm2", "olmo3"])
+def test_text_may_speak_of_calls(name: str) -> None:
+    for text in (
+        "play(song='Ode') plays a song.",
+        "Call play(song='Ode'), then\nbook_table(place='x', guests=1).",
+        "replay(song='Ode')] and self.play(song='Ode')]",
+    ):
+        found = parse_tool_calls(text, TOOLS, format=name, reasoning="none")
+        assert not found and found.content == text
+
+
+def test_a_call_without_its_beginning_costs_itself_alone() -> None:
+    text = TWO["apertus"].output.replace('{"book_table', "book_table", 1)
+    assert text != TWO["apertus"].output and names(read("apertus", text)) == [PLAY]

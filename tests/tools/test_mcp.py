@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
 
@@ -70,6 +71,23 @@ def test_the_tools_alone() -> None:
 def test_what_comes_back(result: Any, text: str) -> None:
     (call,) = tf.parse_tool_calls(CALL, [{"name": "weather", "parameters": SCHEMA}], format="hermes")
     assert call.answer(result)["content"] == text
+
+
+@dataclass
+class Params:
+    cursor: str | None = None
+
+
+class OfParams(Session):
+    """Asks for pages as `ClientSession` of the second version does."""
+
+    async def list_tools(self, *, params: Params | None = None) -> Any:  # type: ignore[override]
+        return await Session.list_tools(self, params.cursor if params else None)
+
+
+def test_pages_by_parameters() -> None:
+    tools = asyncio.run(tf.tool_formats.mcp_tools(OfParams()))
+    assert [tool.name for tool in tools] == ["weather", "now"]
 
 
 def test_what_is_no_list_of_tools() -> None:

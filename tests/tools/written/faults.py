@@ -1,8 +1,8 @@
 """What models do wrong in calls: each fault breaks one call of a turn and says what is left to read.
 
 READ: one reading remains, the call as it was meant.  ERROR: none remains, or two do: an error, which keeps
-the other calls.  EITHER: one of the two.  ANY: what is left may be text, or lose the calls beside it too;
-each fault says why.  Never another call, and no error without a cause.
+the other calls.  EITHER: one of the two.  ANY: what is left may be text, too; each fault says why.  Never
+another call, no call that is lost beside the broken one, and no error without a cause.
 """
 
 from __future__ import annotations
@@ -139,10 +139,14 @@ def no_opener(turn: Turn, rng: random.Random) -> bool:
 
 
 def no_section_opener(turn: Turn, rng: random.Random) -> bool:
-    turn.at, turn.section[0] = 0, ""
-    # calls that have no marks of their own were given as text, piece by piece, when the section's end is met
-    turn.expect = ANY
-    return bool(turn.writer.section[0])
+    """All of it, or its marker but for the bracket behind it."""
+    opener = turn.section[0]
+    bracket = rng.random() < 0.5 and len(opener) > 1 and opener.rstrip().endswith("[")
+    turn.at, turn.section[0] = 0, "[" if bracket else ""
+    # calls without marks of their own are told by the marker behind them; a bracket there may close anything
+    own = any(len(turn.call[place].text) > 2 for place in turn.places("open"))
+    turn.expect = READ if own or len(turn.section[1].strip()) > 1 else ANY
+    return bool(opener)
 
 
 def no_closer(turn: Turn, rng: random.Random) -> bool:

@@ -164,9 +164,11 @@ def outcome(row: Row) -> tuple[str, str]:
         found = parse_tool_calls(row.output, TOOLS, format=row.format, prompt=row.prompt)
     except ToolError as caught:
         error, found = caught, caught.calls
-    if row.turn.expect == ANY and error is None and not _alike(pairs(found), turn.meant):
-        return "text", ""
     got = pairs(found)
+    if turn.expect == ANY and error is None and not _alike(got, turn.meant):
+        left = iter(turn.meant)
+        some = all(any(same(call, other) for other in left) for call in got)
+        return ("text", "") if some else ("wrong", f"{got}")
     if error is not None:
         # a call that is cut or broken costs itself alone
         kept = _alike(got, turn.others) or _alike(got, turn.meant)
@@ -212,8 +214,8 @@ def good(row: Row, became: str) -> bool:
         "read": ("read",),
         "error": ("refused",),
         "either": ("read", "refused"),
-        # where the text has no other sign of a call, the calls are text, but for a marker that is left over
-        ANY: ("read", "refused", "text", "lost"),
+        # where the text has no other sign of a call, the calls are text
+        ANY: ("read", "refused", "text"),
     }
     guess = row.turn.writer.guess and row.fault != "right"
     return became in allowed[row.turn.expect] or (guess and became == "text" and row.turn.expect != READ)

@@ -172,6 +172,7 @@ class Wire:
         guess: the opener is ordinary text ("{", "["): away from the start, what follows is a call only if
             it reads as one.
         written: of a layout among `Format.also`: the grammar allows it too.
+        closed: calls are told by what closes the section alone, which has to be there.
     """
 
     call: tuple[Part, ...]
@@ -179,11 +180,12 @@ class Wire:
     between: str = ""
     guess: bool = False
     written: bool = False
+    closed: bool = False
 
     @property
     def opener(self) -> str:
         """The literal that a call, or the list of calls, begins with."""
-        first = self.section[0] if self.section else self.call[0]
+        first = (self.section and self.section[0]) or self.call[0]
         return first if isinstance(first, str) else "{"
 
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 import inspect
 import json
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, Protocol, TypeGuard
+from typing import Any, Protocol, TypeGuard, get_args, get_type_hints
 
 from tokenform.errors import ToolError
 from tokenform.frontends.tools.definitions import Tool, read_tools
@@ -61,8 +61,13 @@ async def _page(session: ToolSession, cursor: str | None) -> Any:
     ask: Callable[..., Any] = session.list_tools
     if not cursor:
         return await _awaited(ask())
-    keyword = "cursor" if "cursor" in inspect.signature(ask).parameters else None
-    return await _awaited(ask(cursor=cursor) if keyword else ask(cursor))
+    taken = inspect.signature(ask).parameters
+    if "cursor" in taken:
+        return await _awaited(ask(cursor=cursor))
+    if "params" in taken:  # the class of what it takes stands in its annotation
+        kind = next(one for one in get_args(get_type_hints(ask)["params"]) if one is not type(None))
+        return await _awaited(ask(params=kind(cursor=cursor)))
+    return await _awaited(ask(cursor))
 
 
 async def _awaited(value: Any) -> Any:

@@ -98,7 +98,7 @@ class CallReader:
             self._begin()
             self.fragment("{}")
         if wire.call[-1] == "}" and not self._over:
-            yield from self._braces(())
+            yield from self.braces(())
         self._finish()
 
     def addressed(self, name: str) -> Reading[None]:
@@ -107,7 +107,7 @@ class CallReader:
         self._tool = self.find(name)
         self._begin()
         yield from self._json_arguments(True, self.fragment)
-        yield from self._braces(())
+        yield from self.braces(())
         self._finish()
 
     def _begin(self) -> None:
@@ -163,7 +163,7 @@ class CallReader:
             elif isinstance(part, JsonCall):
                 yield from self._json_call(part, rest, wire)
                 self._whole = True
-                yield from self._braces(rest)
+                yield from self.braces(rest)
             else:
                 self._begin()
                 yield from self._arguments(part, rest)
@@ -173,7 +173,7 @@ class CallReader:
         if isinstance(part, JsonArguments):
             yield from self._json_arguments(True, self.fragment)
             self._whole = True
-            yield from self._braces(rest)
+            yield from self.braces(rest)
         elif isinstance(part, PythonArguments):
             yield from self._python()
         elif isinstance(part, MarkedArguments):
@@ -247,7 +247,7 @@ class CallReader:
                 return True
         return False
 
-    def _braces(self, rest: Sequence[Part]) -> Reading[None]:
+    def braces(self, rest: Sequence[Part]) -> Reading[None]:
         """Pass over closing braces that nothing has opened, unless one comes next in the layout."""
         if not (rest and isinstance(rest[0], str) and rest[0].strip().startswith("}")):
             while (yield from self.try_literal("}")):
@@ -265,22 +265,25 @@ class CallReader:
         self.source.release(mark)
         return True
 
-    def ends(self, closer: str) -> Reading[bool]:
-        """Take what closes a section, if it comes; behind a whole call a stop may have taken its rest, or the
-        turn ends."""
+    def ends(self, closer: str, cut: bool = True) -> Reading[bool]:
+        """Take what closes a section, if it comes.
+
+        cut: behind a whole call a stop may have taken its rest, or the turn ends.
+        """
+        whole = self._whole and cut
         mark = self.source.mark()
         found = True
         for token in self.tokens(closer):
             yield from self.source.blank()
             if (yield from self.source.accept(token)):
                 continue
-            found = self._whole and (yield from self.source.within(token))
+            found = whole and (yield from self.source.within(token))
             if found:
                 self.source.take(len((yield from self.source.peek(len(token)))))
                 break
             self.source.back(mark)
             yield from self.source.blank()
-            for end in self.form.dropped if self._whole else ():
+            for end in self.form.dropped if whole else ():
                 found = found or (yield from self.source.matches(end))
             if not found:
                 self.source.back(mark)
@@ -424,7 +427,7 @@ class CallReader:
     def _json_arguments(self, known: bool, keep: Callable[[str], None]) -> Reading[None]:
         """The arguments, told on if the call's name is known, else kept for later."""
         yield from self.source.blank()
-        if (yield from self.source.peek()) == '"' and not self._guess:
+        if (yield from self.source.peek()) == '"':
             # an object as JSON text, which some servers write back into conversations
             taken: list[str] = []
             yield from json_string(self.source, taken.append)

@@ -15,6 +15,7 @@ from __future__ import annotations
 import json
 import secrets
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import Any
 
 from tokenform.errors import ToolError
@@ -22,7 +23,7 @@ from tokenform.frontends.tools import harmony
 from tokenform.frontends.tools.calls import ToolCall, ToolCalls
 from tokenform.frontends.tools.definitions import Tool, ToolLike, by_name, read_tools
 from tokenform.frontends.tools.formats import find_format
-from tokenform.frontends.tools.layout import Either, JsonCall, Part, PythonArguments, Wire
+from tokenform.frontends.tools.layout import Either, JsonCall, Name, Part, PythonArguments, Wire
 from tokenform.frontends.tools.read_call import CallReader
 from tokenform.frontends.tools.read_nested import Place, whole_numbers
 from tokenform.frontends.tools.read_told import Nobody
@@ -246,23 +247,42 @@ class Reader:
     def _table(self) -> dict[str, list[Wire]]:
         """The layouts by the text that they begin with; the template's own first."""
         table: dict[str, list[Wire]] = {}
-        for wire in (self.form.wire, *self.form.also):
+        known = (self.form.wire, *self.form.also)
+        for wire in known:
             table.setdefault(self.form.opener(wire), []).append(wire)
-        for bare in filter(None, map(self._without_opener, (self.form.wire, *self.form.also))):
-            table.setdefault(self.form.opener(bare), []).append(bare)
+        taken = frozenset(table)
+        for bare in (bare for wire in known for bare in self._without_opener(wire, taken)):
+            for opener in self._begins(bare):
+                table.setdefault(opener, []).append(bare)
         return table
 
-    def _without_opener(self, wire: Wire) -> Wire | None:
+    def _begins(self, wire: Wire) -> list[str]:
+        """What calls of this layout begin with: names, where nothing stands before them."""
+        if wire.section == ("", wire.section[1] if wire.section else None) and isinstance(wire.call[0], Name):
+            return [name + _text(wire.call[1]) for name in self._tools]
+        return [self.form.opener(wire)]
+
+    def _without_opener(self, wire: Wire, known: frozenset[str]) -> list[Wire]:
         """The layout without what it begins with, which models leave out, where calls can be told all the
-        same: by a marker of their own, or as objects of JSON with a marker behind them."""
+        same: by a marker of their own, or by one behind them."""
         first, last = wire.call[0], wire.call[-1]
-        if wire.section:
-            bare = Wire(wire.call, between=wire.between)
-            marked = isinstance(first, str) and len(self.form.opener(bare)) > 3
-            known = {self.form.opener(one) for one in (self.form.wire, *self.form.also)}
-            return bare if marked and self.form.opener(bare) not in known else None
-        objects = len(wire.call) == 3 and isinstance(wire.call[1], JsonCall) and isinstance(last, str)
-        return Wire(wire.call[1:], between=wire.between, guess=True) if objects and not wire.guess else None
+        if wire.section is None:
+            objects = len(wire.call) == 3 and isinstance(wire.call[1], JsonCall) and isinstance(last, str)
+            return [replace(wire, call=wire.call[1:], guess=True)] if objects and not wire.guess else []
+        bare = replace(wire, section=None)
+        if isinstance(first, str) and len(self.form.opener(bare)) > 3:
+            return [bare] if self.form.opener(bare) not in known else []
+        opener = self.form.tokens(wire.section[0])
+        return [
+            replace(wire, section=(rest, wire.section[1]), guess=True, closed=True)
+            for rest in dict.fromkeys(("".join(opener[1:]), ""))
+            if rest not in known
+        ]
+
+    def _has_mark(self, wire: Wire) -> bool:
+        """Whether a special token closes the section."""
+        closer = self.form.tokens(wire.section[1])[-1] if wire.section else ""
+        return closer in (*self.form.special, *self.form.embedded)
 
     def _closers(self) -> set[str]:
         """Tokens that close calls and sections."""
@@ -303,7 +323,8 @@ class Reader:
 
     def _take_calls(self, opener: str) -> Reading[bool]:
         before = self.source.before
-        if self.form.whole_word and (before.isalnum() or before == "_"):
+        whole = self.form.whole_word or opener[0].isalpha()
+        if whole and (before.isalnum() or before in tuple("_.")):
             return False
         wires = self._openers[opener]
         for wire in wires:
@@ -325,7 +346,11 @@ class Reader:
         at_start = self._waiting is not None and not self._said
         own = wire is self.form.wire and not wire.guess
         sure = own and sure
-        self._hold = "none" if sure else "argument" if own else "name" if at_start and wire.guess else "all"
+        if wire.closed and not at_start and not self._has_mark(wire):
+            return False  # a bracket that nothing opened tells only where nothing stands before
+        told = not wire.closed or (self._has_mark(wire) and not isinstance(wire.call[0], Name))
+        named = at_start and wire.guess and told
+        self._hold = "none" if sure else "argument" if own else "name" if named else "all"
         self._held = None if sure else []
         mark, calls, begun = self.source.mark(), len(self._result), self._begun
         waiting, skip = self._waiting and list(self._waiting), self._skip
@@ -361,8 +386,9 @@ class Reader:
         # a bracket may stand anywhere in what is broken; a marker that long is meant
         ends, begins = ([t for t in tokens if len(t) > 3] for tokens in (closed[-1:], begun[:1]))
         if wire.section and not begins and start is not None:
-            marks = [*ends, *(opener for opener in self._openers if len(opener) > 3)]
+            marks = [*ends, *(opener for opener in self._sure if len(opener) > 3)]
             if (yield from passed_over(self.source, start, marks)):
+                yield from self.calls.braces(())
                 error.passed = True
                 return True
         stop = yield from self.source.until([*ends, *begins, *self._openers], lambda text: None)
@@ -405,7 +431,7 @@ class Reader:
                 self.source.release(start)
             if wire.section is None:
                 return
-            if (yield from calls.ends(wire.section[1])):
+            if (yield from calls.ends(wire.section[1], cut=not wire.closed)):
                 return
             if not apart:
                 continue

@@ -24,10 +24,12 @@ _BLANK = re.compile(f"[{WHITESPACE}]*")
 
 
 @lru_cache(maxsize=256)
-def _any_of(texts: tuple[str, ...]) -> tuple[re.Pattern[str], int]:
-    """Finds the earliest of the texts, the longest of those at the same place; and their greatest length."""
+def _any_of(texts: tuple[str, ...]) -> tuple[re.Pattern[str], int, frozenset[str]]:
+    """Finds the earliest of the texts, the longest of those at the same place; their greatest length; and
+    what may become one of them."""
     ordered = sorted(texts, key=len, reverse=True)
-    return re.compile("|".join(map(re.escape, ordered))), len(ordered[0])
+    begun = frozenset(text[:size] for text in texts for size in range(1, len(text)))
+    return re.compile("|".join(map(re.escape, ordered))), len(ordered[0]), begun
 
 
 class Source:
@@ -146,14 +148,14 @@ class Source:
 
         Returns: the stop, None where the text ends without one.
         """
-        pattern, longest = _any_of(tuple(stops))
+        pattern, longest, begun = _any_of(tuple(stops))
         while True:
             text, at = self._text, self._at
             found = pattern.search(text, at)
             held = len(text)
             # A stop that is found does not count yet where a longer one may begin with it or before it.
             if not self.ended and not (found and found.start() <= held - longest):
-                held = _open_tail(text, max(held - longest + 1, at), stops)
+                held = _open_tail(text, max(held - longest + 1, at), begun)
             if found and held > found.start():
                 if found.start() > at:
                     emit(self.take(found.start() - at))
@@ -166,10 +168,9 @@ class Source:
             yield
 
 
-def _open_tail(text: str, start: int, stops: Sequence[str]) -> int:
-    """Where from `start` on the longest suffix begins that is the beginning of a stop, but not all of it."""
+def _open_tail(text: str, start: int, begun: frozenset[str]) -> int:
+    """Where from `start` on the longest suffix begins that may become a stop."""
     for place in range(start, len(text)):
-        tail = text[place:]
-        if any(len(tail) < len(stop) and stop.startswith(tail) for stop in stops):
+        if text[place:] in begun:
             return place
     return len(text)
