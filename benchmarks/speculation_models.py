@@ -108,13 +108,9 @@ def run(rows: dict[str, Row], prompts: Sequence[Any], most: int, passes: Passes)
                 row.stats += [] if stats is None else [stats]
 
 
-def generator_row(
-    drafter: Any, constrained: bool, temperature: float = 0.0, policy: Any = None, verifier: Any = None
-) -> Row:
+def generator_row(drafter: Any, constrained: bool, temperature: float = 0.0, policy: Any = None) -> Row:
     """This library's generator on the built-in model."""
-    generator = tf.Generator(
-        drafter=drafter, sampler=tf.Local(temperature=temperature), policy=policy, verifier=verifier
-    )
+    generator = tf.Generator(drafter=drafter, sampler=tf.Local(temperature=temperature), policy=policy)
 
     def write(example: Example, most: int) -> tuple[list[int], tf.Stats]:
         grammar = grammar_of(example) if constrained else None

@@ -1,13 +1,13 @@
-"""Every drafter x verifier x policy, every sampler and every search, in one table from one command.
+"""Every drafter x policy, every sampler and every search, in one table from one command.
 
     python benchmarks/zoo.py --quick                       # the built-in model and its draft model
-    python benchmarks/zoo.py                               # the same on more texts, and all rules x policies
+    python benchmarks/zoo.py                               # the same on more texts, and all policies
     python benchmarks/zoo.py --model .real/smollm2         # a chat model (it has no draft model)
 
 Rows: `documents` are replayed (valid documents of MaskBench, 131,072 tokens; nothing is run, so only drafters
 that look things up are there), `schemas` and `free text` are written by the model, greedily; `distribution`
-is a language of few texts whose distribution under the model is enumerated, and that each rule, sampler and
-search is held against.
+is a language of few texts whose distribution under the model is enumerated, and that each sampler and search
+is held against.
 Columns: tokens a pass of the model; drafted tokens that were kept; milliseconds of drafting a pass (wall
 time); CPU milliseconds a token; how far off: texts that are those of plain decoding, or the total variation
 from the enumerated distribution beside what as many exact draws would show ("of"), and log Z less the true
@@ -43,7 +43,7 @@ from tokenform.decoding.aligned.enumeration import (
     total_variation,
     trie_distribution,
 )
-from tokenform.decoding.speculative import drafters, policies, verifiers
+from tokenform.decoding.speculative import drafters, policies
 from tokenform.decoding.speculative.drafters import DraftModel, Merge, auto
 from tokenform.errors import SamplingError
 from tokenform_bench.data import read_maskbench, sample, shared_folder
@@ -64,24 +64,12 @@ LOOKED_UP: dict[str, Callable[[], Any]] = {
 LEARNING: dict[str, Callable[[], Any]] = {  # they need the model's own numbers
     "Recycling": drafters.Recycling,
     "auto + Recycling": lambda: Merge(*auto().drafters, drafters.Recycling()),
-    "Lookahead": drafters.Lookahead,
     "LayerSkip": drafters.LayerSkip,
 }
 POLICIES: dict[str, Callable[[], Any]] = {
     "Controller": policies.Controller,
     "Fixed(32)": policies.Fixed,
     "BestFirst(32)": policies.BestFirst,
-    "Confidence": policies.Confidence,
-    "Cumulative": policies.Cumulative,
-}
-MATCHED = {"SampleAndMatch": verifiers.SampleAndMatch, "GreedyTree": verifiers.GreedyTree}
-DRAWN: dict[str, tuple[Any, Any]] = {  # with the shape that each rule is made for
-    "TokenRule": (verifiers.TokenRule, 1),
-    "BlockRule": (verifiers.BlockRule, 1),
-    "KSeq": (verifiers.KSeq, 2),
-    "BestPath": (verifiers.BestPath, 2),
-    "Recursive": (verifiers.Recursive, (2, 2, 1)),
-    "Traversal": (verifiers.Traversal, (2, 2, 1)),
 }
 CITIES = ("Ur", "Rome", "Oslo", "Bern", "Lyon", "Paris", "Cairo", "Vienna", "Managua", "Paris, TX")
 """Values of different lengths, whose ends fall due at different steps; longer ones would have too many
@@ -94,7 +82,6 @@ class Line:
 
     workload: str
     drafter: str
-    verifier: str = ""
     policy: str = ""
     tokens_a_pass: float | None = None
     acceptance: float | None = None
@@ -113,12 +100,12 @@ class Told(list[Line]):
             self.append(line)
 
 
-Cell = tuple[str, str, str, Any, Any, Any]
-"""Names of drafter, verifier and policy; drafter, verifier, policy."""
+Cell = tuple[str, str, Any, Any]
+"""Names of drafter and policy; drafter, policy."""
 
 
 def cells(draft: Any, tokens: Sequence[bytes], quick: bool) -> Iterator[Cell]:
-    """All combinations; with `quick`, rules other than the default's with fewer policies."""
+    """All combinations; with `quick`, of fewer policies."""
     known: dict[str, Callable[[], Any]] = {**LOOKED_UP, **LEARNING}
     if draft is not None:
         # a vocabulary of which a third is unknown to the other
@@ -131,13 +118,9 @@ def cells(draft: Any, tokens: Sequence[bytes], quick: bool) -> Iterator[Cell]:
             "DraftModel, shared tokens": lambda: DraftModel(draft, vocabulary=shared),
             "DraftModel, respelled": lambda: DraftModel(draft, vocabulary=spelled),
         }
-    for name, (verifier, rule), policy in itertools.product(known, MATCHED.items(), POLICIES):
-        if not quick or policy == "Controller" or (verifier == "SampleAndMatch" and policy == "Fixed(32)"):
-            yield name, verifier, policy, known[name](), rule(), POLICIES[policy]
-    for (verifier, (rule, shape)), policy in itertools.product(DRAWN.items(), POLICIES):
-        if draft is not None and (not quick or policy == "Fixed(32)"):
-            drawn = DraftModel(draft, shape=shape)
-            yield "DraftModel, drawn", verifier, policy, drawn, rule(), POLICIES[policy]
+    for name, policy in itertools.product(known, POLICIES):
+        if not quick or policy in ("Controller", "Fixed(32)"):
+            yield name, policy, known[name](), POLICIES[policy]
 
 
 def written(
@@ -147,12 +130,12 @@ def written(
     plain = make(drafter=None)
     rows: dict[str, Row] = {"plain": chat_row(plain)}
     for cell in todo:
-        drafter, verifier, policy = cell[3:]
-        rows[" | ".join(cell[:3])] = chat_row(make(drafter=drafter, verifier=verifier, policy=policy))
+        drafter, policy = cell[2:]
+        rows[" | ".join(cell[:2])] = chat_row(make(drafter=drafter, policy=policy))
     run(rows, [tasks[0], *tasks], most, Passes(plain.model))
     want = rows["plain"].texts
     for name, row in rows.items():
-        names = [*name.split(" | "), "", ""][:3]
+        names = [*name.split(" | "), ""][:2]
         if row.failed:
             yield Line(workload, *names, off=row.failed, failed=True)
             continue
@@ -182,32 +165,27 @@ def replayed(count: int) -> Iterator[Line]:
         report, seconds = speculation.measure(todo, vocabulary, spell, (maker, shape))
         kept = report.accepted / report.drafted if report.drafted else None
         yield Line(
-            "documents", name, "", policy, report.tokens_per_forward, kept,
+            "documents", name, policy, report.tokens_per_forward, kept,
             1e3 * report.seconds_draft / report.forwards, 1e3 * seconds / report.tokens, "replayed",
         )  # fmt: skip
 
 
 def rules(make: Callable[..., tf.Generator], draft: Any, draws: int) -> Iterator[Line]:
-    """Each rule's own draws at temperature 1 beside the distribution of local masking, by enumeration."""
+    """Draws with drafts at temperature 1 beside the distribution of local masking, by enumeration."""
     # not finite, else the text is decided as one value; max_tokens makes it so
     grammar, prompt = tf.regex("[ab][01]+"), "Say a letter and some digits."
-    todo: dict[str, tuple[Any, Any]] = {"plain": (None, None), "auto": (auto(), verifiers.SampleAndMatch())}
+    todo: dict[str, Any] = {"plain": None, "auto": auto()}
     if draft is not None:
-        matched = DraftModel(draft)
-        todo["DraftModel"] = (matched, verifiers.SampleAndMatch())
-        todo |= {name: (DraftModel(draft, shape=s), rule()) for name, (rule, s) in DRAWN.items()}
-    for name, (drafter, verifier) in todo.items():
-        writer = make(
-            drafter=drafter, verifier=verifier, sampler=tf.Local(1.0, forced="any"), policy=policies.Fixed
-        )
+        todo["DraftModel"] = DraftModel(draft)
+    for name, drafter in todo.items():
+        writer = make(drafter=drafter, sampler=tf.Local(1.0, forced="any"), policy=policies.Fixed)
         problem = writer.problem(prompt, grammar, max_tokens=4, sampler=tf.samplers.Masked())
         want, began = trie_distribution(problem, None), time.process_time()
         found = writer.sample(prompt, grammar, n=draws, max_tokens=4, seed=1)
         took, stats = time.process_time() - began, [one.stats for one in found]
         drafted, tokens = sum(s.drafted for s in stats), sum(len(one.tokens) for one in found)
         yield Line(
-            "distribution", "DraftModel, drawn" if name in DRAWN else name,
-            "" if verifier is None else type(verifier).__name__, "Fixed(32)",
+            "distribution", name, "Fixed(32)",
             tokens / sum(s.forwards for s in stats),
             sum(s.accepted for s in stats) / drafted if drafted else None,
             1e3 * sum(s.seconds_draft for s in stats) / sum(s.forwards for s in stats),
@@ -294,7 +272,7 @@ def faithful(writer: tf.Generator, draws: int, most: int, only: Sequence[str]) -
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("--quick", action="store_true", help="few texts, fewer rules x policies")
+    parser.add_argument("--quick", action="store_true", help="few texts, fewer policies")
     parser.add_argument("--model", help="a folder or GGUF file of a chat model; else the built-in model")
     parser.add_argument("--count", type=int, help="texts of a workload")
     parser.add_argument("--max-tokens", type=int)
@@ -346,7 +324,6 @@ def table(lines: Sequence[Line]) -> str:
     titles = [
         "drafter, sampler or search",
         "on",
-        "verifier",
         "policy",
         "tokens/pass",
         "kept",
@@ -354,7 +331,7 @@ def table(lines: Sequence[Line]) -> str:
         "ms/token",
     ]
     rows = [
-        [one.drafter, one.workload, one.verifier, one.policy]
+        [one.drafter, one.workload, one.policy]
         + [shown(x) for x in (one.tokens_a_pass, one.acceptance, one.ms_a_draft, one.ms_a_token)]
         + [("FAILED " if one.failed else "") + one.off]
         for one in lines

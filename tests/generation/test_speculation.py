@@ -79,5 +79,5 @@ def test_a_failing_transform_ends_the_call_with_its_error(model, tokenizer):
 def test_what_is_no_drafter_is_refused(model, tokenizer, wrong):
     with pytest.raises(errors.DrafterError):
         tf.Generator(model, tokenizer, drafter=wrong)
-    with pytest.raises(errors.OptionError, match="rule of acceptance"):
+    with pytest.raises(errors.OptionError, match="verifier= is gone"):
         tf.Generator(model, tokenizer, verifier=wrong)

@@ -9,14 +9,12 @@ from tokenform.decoding.speculative.backbone import Backbone
 from tokenform.decoding.speculative.policies import Policy
 from tokenform.decoding.speculative.request import Output, Request
 from tokenform.decoding.speculative.speculator import Speculator
-from tokenform.decoding.speculative.verifiers import Verifier
 
 
 def decode(
     backbone: Backbone,
     requests: Iterable[Request],
     drafter: Any = None,
-    verifier: Verifier | None = None,
     policy: Policy | None = None,
 ) -> list[Output]:
     """Writes all texts in one ragged batch.
@@ -24,7 +22,7 @@ def decode(
     Returns:
         One output a request, in their order; a sequence that failed has `error`.
     """
-    speculator = Speculator(backbone, drafter, verifier, policy)
+    speculator = Speculator(backbone, drafter, policy)
     try:
         outputs = [speculator.output(speculator.add(request)) for request in requests]
         while speculator.active:

@@ -19,9 +19,7 @@ from tokenform.decoding.speculative.drafters import (
     DraftModel,
     Forced,
     Hints,
-    Input,
     LayerSkip,
-    Lookahead,
     Merge,
     Names,
     NGram,
@@ -36,19 +34,10 @@ from tokenform.decoding.speculative.drafters import (
 from tokenform.decoding.speculative.drafters.base import Seen
 from tokenform.decoding.speculative.drafters.other_vocabulary import LongestMatch
 from tokenform.decoding.speculative.drafters.suffix_automaton import SEPARATOR, SuffixAutomaton, copied
-from tokenform.decoding.speculative.policies import Controller, Fixed
+from tokenform.decoding.speculative.policies import Controller
 from tokenform.decoding.speculative.request import Request
-from tokenform.decoding.speculative.speculator import Speculator
 from tokenform.decoding.speculative.tree import DraftTree
-from tokenform.decoding.speculative.verifiers import (
-    BestPath,
-    BlockRule,
-    KSeq,
-    Recursive,
-    TokenRule,
-    Traversal,
-)
-from tokenform.errors import DrafterError
+from tokenform.errors import DrafterError, OptionError
 
 from .automata import EOS, Patterned, record, vocabulary, word
 from .models import VOCABULARY, model
@@ -206,8 +195,7 @@ def test_recycling_proposes_the_last_best_successors():
 def test_the_old_name_of_suffix_warns_and_goes_on_over_an_edit():
     prompt = list(range(10, 40))
     there = context(list(prompt))
-    with pytest.warns(DeprecationWarning, match="Suffix"):
-        session = Input().session(there)
+    session = Suffix(remember=False).session(there)
     for token in [10, 11, 12, 50, 14, 15]:
         there.tokens.append(token)
         session.observe(there, Seen([token], DraftTree(), torch.zeros(1, VOCABULARY)))
@@ -217,18 +205,6 @@ def test_the_old_name_of_suffix_warns_and_goes_on_over_an_edit():
 def test_the_pair_that_load_draft_gives_is_a_draft_model():
     net = model("llama")
     assert DraftModel((net, None)).backbone(None).model is net
-
-
-def test_lookahead_learns_n_grams_of_its_own_window():
-    net = model("llama")
-    drafter = Lookahead()
-    speculator = Speculator(Backbone(net), drafter)
-    request = Request([1, 2, 3], GREEDY, max_tokens=16)
-    output = speculator.output(speculator.add(request))
-    session = speculator._live[0].session._live[0][1]
-    while speculator.active:
-        speculator.step()
-    assert session.pool and output.tokens == plain(net, request)
 
 
 def test_a_model_that_drafts_for_itself_is_always_right():
@@ -326,7 +302,6 @@ EVERY = {
     "suffix": Suffix,
     "forced": lambda: Forced(),
     "recycling": Recycling,
-    "lookahead": Lookahead,
     "layers": lambda: LayerSkip(tokens=3),
     "model": lambda: DraftModel(model("llama", seed=1, layers=1), tokens=4),
     "shared": lambda: DraftModel(
@@ -336,7 +311,7 @@ EVERY = {
         model("gpt2", seed=1, layers=1), tokens=3, vocabulary=other_vocabulary(True)
     ),
     "auto": lambda: auto(),
-    "all": lambda: Merge(Forced(), Suffix(), Recycling(), Lookahead(), LayerSkip(tokens=2)),
+    "all": lambda: Merge(Forced(), Suffix(), Recycling(), LayerSkip(tokens=2)),
 }
 
 
@@ -360,26 +335,17 @@ def test_no_drafter_changes_a_text(drafter, kind):
     assert [o.tokens for o in got] == want
 
 
-RULES = {TokenRule: 1, BlockRule: 1, KSeq: 2, BestPath: 2, Recursive: (2, 1, 1), Traversal: (2, 2)}
+def test_what_is_gone_says_what_to_take():
+    from tokenform.decoding.speculative import drafters, policies, verifiers
+
+    for module, name in ((drafters, "Lookahead"), (policies, "Cumulative"), (verifiers, "TokenRule")):
+        with pytest.raises(AttributeError, match=f"{name}.*(take|Fixed|DraftModel)"):
+            getattr(module, name)
+    with pytest.raises(OptionError, match="shape= is gone"):
+        DraftModel(model("llama"), shape=2)
 
 
-@pytest.mark.parametrize("rule", list(RULES))
-def test_sampled_texts_under_rules_for_drawn_drafts_follow_the_constraint(rule):
-    net, automaton = model("llama"), record()
-    asked = [
-        Request([i + 1], sampler(), automaton, max_tokens=60, eos=frozenset([EOS]), number=i, seed=2)
-        for i in range(4)
-    ]
-    drafter = DraftModel(model("llama", seed=1, layers=1), tokens=3, shape=RULES[rule])
-    for output in decode(Backbone(net), asked, drafter, rule()):
-        assert output.error is None and output.reason == "end"
-        text = b"".join(vocabulary()[t] for t in output.tokens)
-        assert text.startswith(b'{"name":"') and text.endswith(b"}")
-
-
-def test_a_rule_for_drawn_drafts_needs_a_drafter_that_draws():
-    with pytest.raises(DrafterError, match="drawn"):
-        Speculator(Backbone(model("llama")), NGram(), BlockRule())
+def test_two_drafters_of_one_name_are_refused():
     with pytest.raises(DrafterError, match="one name"):
         Merge(NGram(), NGram())
 
@@ -439,19 +405,6 @@ def test_a_pass_tells_its_padding():
     backbone.score(trees)
     assert backbone.counters.positions - before[0] == 14
     assert backbone.counters.scored - before[1] == 8
-
-
-@pytest.mark.parametrize("policy", [Fixed(64), Controller()])
-def test_lookahead_learns_under_a_mask_and_under_the_controller(policy):
-    """Its window is made of allowed tokens and is scored, so that n-grams come of it."""
-    net = model("qwen3")
-    automaton = Patterned([(frozenset(b"ab"), 1)] * 40)
-    request = Request([3, 4, 5], GREEDY, automaton, max_tokens=60, eos=frozenset([EOS]))
-    want = plain(net, request)
-    drafter = Merge(Lookahead(columns=4, size=2))
-    (got,) = decode(Backbone(net), [request], drafter, policy=policy)
-    assert got.tokens == want
-    assert got.report.sources["lookahead window"][0] > 0 and "lookahead" in got.report.sources
 
 
 def test_names_cost_no_more_than_they_take():

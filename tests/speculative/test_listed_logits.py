@@ -18,7 +18,7 @@ from tokenform.decoding.draws import MaskedSampler
 from tokenform.decoding.draws.lazy import LazyDrawer
 from tokenform.decoding.scheduler import Scheduler
 from tokenform.decoding.speculative.backbone import Backbone, head
-from tokenform.decoding.speculative.drafters import Forced, Lookahead, Merge, Recycling, Suffix, auto
+from tokenform.decoding.speculative.drafters import Forced, Merge, Recycling, Suffix, auto
 from tokenform.decoding.speculative.drafters.base import Seen
 from tokenform.decoding.speculative.matching import DeviceDraws
 from tokenform.decoding.speculative.node import Node
@@ -43,7 +43,7 @@ LOCALS = {
 DRAFTERS = {
     "none": lambda: None,
     "auto": lambda: auto(),
-    "looks": lambda: Merge(Forced(), Recycling(), Lookahead()),
+    "looks": lambda: Merge(Forced(), Recycling()),
 }
 
 
@@ -273,7 +273,6 @@ def test_logits_that_somebody_looks_at_are_whole(columns):
         (dataclasses.replace(plain, sampler=touched), None),
         (dataclasses.replace(plain, automaton=None, hints=None), None),
         (plain, Merge(Recycling())),
-        (plain, Merge(Lookahead())),
     ):
         columns.clear()
         speculator = Speculator(Backbone(net), drafter)
@@ -284,7 +283,7 @@ def test_logits_that_somebody_looks_at_are_whole(columns):
     seen = []
 
     class Watching:
-        name, drawn = "watching", False
+        name = "watching"
 
         def session(self, context):
             return self

@@ -27,7 +27,6 @@ from tokenform.decoding.speculative.policies import Fixed
 from tokenform.decoding.speculative.request import Request
 from tokenform.decoding.speculative.speculator import Speculator
 from tokenform.decoding.speculative.tree import DraftTree
-from tokenform.decoding.speculative.verifiers import BestPath, SampleAndMatch, TokenRule, Traversal
 
 from .automata import EOS, record, vocabulary
 from .models import model
@@ -50,16 +49,12 @@ def other_vocabulary(retokenise: bool) -> VocabularyMap:
     return VocabularyMap(tokens, draft, retokenise)
 
 
-CASES: dict[str, tuple[Any, Any]] = {
-    "matched": (lambda: DraftModel(small(), tokens=4), SampleAndMatch),
-    "matched, chains": (lambda: DraftModel(Backbone(small(), "chain"), tokens=3), SampleAndMatch),
-    "shared": (lambda: DraftModel(small(), tokens=3, vocabulary=other_vocabulary(False)), SampleAndMatch),
-    "retokenised": (lambda: DraftModel(small(), tokens=3, vocabulary=other_vocabulary(True)), SampleAndMatch),
-    "layers": (lambda: LayerSkip([1], tokens=3), SampleAndMatch),
-    "drawn chain": (lambda: DraftModel(small(), tokens=3, shape=1), TokenRule),
-    "drawn paths": (lambda: DraftModel(small(), tokens=2, shape=2), BestPath),
-    "drawn tree": (lambda: DraftModel(small(), shape=(2, 2)), Traversal),
-    "drawn tree, chains": (lambda: DraftModel(Backbone(small(), "chain"), shape=(2, 1)), Traversal),
+CASES: dict[str, Any] = {
+    "matched": lambda: DraftModel(small(), tokens=4),
+    "matched, chains": lambda: DraftModel(Backbone(small(), "chain"), tokens=3),
+    "shared": lambda: DraftModel(small(), tokens=3, vocabulary=other_vocabulary(False)),
+    "retokenised": lambda: DraftModel(small(), tokens=3, vocabulary=other_vocabulary(True)),
+    "layers": lambda: LayerSkip([1], tokens=3),
 }
 PASSES = [name for name in CASES if "chains" not in name]  # a model that takes no trees runs one by one
 
@@ -114,25 +109,25 @@ class Passes:
 
 def once(drafter: Any) -> Any:
     """Asked at the root alone: how it goes on depends on what all sequences of the drafter have accepted."""
-    return drafter if drafter.drawn else Merge(drafter, rounds=1)
+    return Merge(drafter, rounds=1)
 
 
 @pytest.mark.parametrize("constrained", [False, True])
 @pytest.mark.parametrize("name", list(CASES))
 def test_drafts_and_texts_of_a_batch_are_those_of_each_sequence_alone(name, constrained, drafts):
-    make, rule = CASES[name]
+    make = CASES[name]
     net, asked = model("qwen3"), requests(constrained)
-    texts = [o.tokens for o in decode(Backbone(net), asked, once(make()), rule())]
+    texts = [o.tokens for o in decode(Backbone(net), asked, once(make()))]
     whole = dict(drafts)
     drafts.clear()
     for one, text in zip(asked, texts, strict=True):
-        assert decode(Backbone(net), [one], once(make()), rule())[0].tokens == text
+        assert decode(Backbone(net), [one], once(make()))[0].tokens == text
     assert whole == drafts and any(tokens for tokens, _ in whole.values())
 
 
 @pytest.mark.parametrize("name", PASSES)
 def test_a_batch_makes_as_many_passes_as_its_longest_draft(name, monkeypatch):
-    make, rule = CASES[name]
+    make = CASES[name]
     net = model("qwen3")
     layers = name == "layers"
     passes = Passes(monkeypatch, net if layers else small())
@@ -140,7 +135,7 @@ def test_a_batch_makes_as_many_passes_as_its_longest_draft(name, monkeypatch):
     def count(asked: list[Request]) -> int:
         backbone, drafter = Backbone(net), make()
         before, own = passes.count, backbone.counters.forwards
-        decode(backbone, asked, drafter, rule())
+        decode(backbone, asked, drafter)
         made = passes.count - before - (backbone.counters.forwards - own if layers else 0)
         assert layers or drafter.forwards == made
         return made
@@ -214,7 +209,7 @@ def test_a_sequence_whose_passes_fail_loses_its_drafter_alone(name, monkeypatch)
 
 @pytest.mark.parametrize("name", list(CASES))
 def test_a_model_that_fails_for_good_leaves_plain_decoding(name, monkeypatch):
-    make, rule = CASES[name]
+    make = CASES[name]
     net, asked = model("qwen3"), requests(constrained=True, count=3)
     for one in asked:
         one.sampler = sampler(0.0)
@@ -223,7 +218,7 @@ def test_a_model_that_fails_for_good_leaves_plain_decoding(name, monkeypatch):
     Passes(monkeypatch, net if thin else small(), lambda ids, left_out: not thin or left_out)
     backbone, drafter = Backbone(net), make()
     with pytest.warns(UserWarning, match="switched off"):
-        got = decode(backbone, asked, drafter, rule())
+        got = decode(backbone, asked, drafter)
     assert [o.tokens for o in got] == want
     assert all(len(o.report.notes) == 1 and o.report.drafted == 0 for o in got)
     assert backbone.sequences == [] and (thin or drafter.sequences == 0)

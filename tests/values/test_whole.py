@@ -19,7 +19,7 @@ from tokenform.decoding.speculative.request import Request
 from tokenform.decoding.speculative.speculator import Speculator
 from tokenform.errors import OptionError
 
-from .judge import WORDS, best, generator, logprobs, model, shares, text_logprob, tokenizer
+from .judge import WORDS, best, generator, logprobs, shares, text_logprob
 
 PROMPT = "no newark"
 
@@ -255,23 +255,6 @@ def test_transforms_and_mixtures_are_part_of_a_value() -> None:
     (result,) = gen.sample(PROMPT, tf.choice(WORDS))
     assert result.text == best(scores) and banned
     assert result.logprob == pytest.approx(sum(result.token_logprobs))
-
-
-def test_rules_for_drawn_drafts_decide_values_too() -> None:
-    from tokenform.decoding.speculative.verifiers import TokenRule
-
-    gen = generator(
-        drafter=tf.drafters.DraftModel(model(len(tokenizer()), 0), shape=[1, 1, 1]),
-        verifier=TokenRule(),
-        batch_size=64,
-    )
-    count = 600
-    wanted = shares(choice_scores(gen, PROMPT, WORDS))
-    drawn = frequencies(gen, tf.choice(WORDS), tf.Local(1.0), count)
-    for word, share in wanted.items():
-        assert abs(drawn.get(word, 0.0) - share) <= 4 * (share * (1 - share) / count) ** 0.5 + 1e-3
-    grammar = tf.json_schema(SCHEMA)
-    assert all(one.value for one in gen.sample(PROMPT, grammar, n=8, seed=1, sampler=tf.Local(1.0)))
 
 
 def test_listed_logits_change_no_value() -> None:

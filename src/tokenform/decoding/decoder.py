@@ -3,9 +3,8 @@
 Purpose: `Decoder(...).run(rows, batch_size)` runs all rows to their ends and tells each token as it is taken.
 Plain decoding is the same loop without drafts.
 What is written before a text (`Row.lead`) and the text are one sequence for callers, and two for the model.
-Invariant: drafts change no text, up to the model's own rounding; a verifier for drawn drafts keeps the
-distribution alone. A row joins as soon as another has ended (in plain decoding, when all of its batch have).
-A row that fails has its error, and the others go on.
+Invariant: drafts change no text, up to the model's own rounding.  A row joins as soon as another has
+ended (in plain decoding, when all of its batch have).  A row that fails has its error; the others go on.
 Complexity: see `speculative/speculator.py`; the cache lives as long as one `run`.
 Rejected: one backbone for all calls of a generator (calls in several threads would share its cache).
 """
@@ -31,7 +30,6 @@ from tokenform.decoding.speculative.request import Output, Request
 from tokenform.decoding.speculative.speculator import Speculator, Step
 from tokenform.decoding.speculative.targets import Penalties
 from tokenform.decoding.speculative.tree import DraftTree
-from tokenform.decoding.speculative.verifiers import Verifier
 from tokenform.decoding.thinking import Lead
 from tokenform.engine import Vocabulary, tokenizers
 from tokenform.errors import DrafterError, TokenformError, own_error
@@ -57,7 +55,6 @@ class Decoder(Speculator):
         vocabulary: of the model's logits; wider logits are cut to it before drawing.
         transforms: applied to each row's logits before the mask, in order.
         drafter: guesses; None decodes plainly.
-        verifier: the rule of acceptance; None is sample-and-match, with which seeds keep their texts.
         policy: size and shape of drafts; None scores what pays by the measured costs.
         encode: bytes -> token ids as the model's tokenizer writes them, for drafters; None is longest match.
         mixing: a second model or prompt, and penalties; None for the model alone.
@@ -72,7 +69,6 @@ class Decoder(Speculator):
         transforms: Sequence[Transform] = (),
         *,
         drafter: Any = None,
-        verifier: Verifier | None = None,
         policy: Policy | None = None,
         encode: Callable[[bytes], list[int]] | None = None,
         mixing: Mixing | None = None,
@@ -83,7 +79,7 @@ class Decoder(Speculator):
         self._masked = self.distribution(sampler)
         self._companion = self._mixing.backbone(backbone)
         self._waves, self._drafts = backbone.mode == "plain", drafter is not None
-        super().__init__(backbone, drafter, verifier, policy or Controller(), matcher)
+        super().__init__(backbone, drafter, policy or Controller(), matcher)
         self._led: dict[int, Row] = {}  # rows whose text has not begun
         self._inner: dict[int, int] = {}  # by a row's number that of the sequence that is written for it now
         self._spent: dict[int, Report] = {}  # by a row's number the work on what is written before its text
@@ -129,7 +125,6 @@ class Decoder(Speculator):
         """
         if self._waves:
             raise DrafterError("this model is run token by token, without drafts; leave the drafter out.")
-        self.check(drafter)
 
     def join(self, row: Row) -> int:
         """Starts a row beside those that are being written; returns the number that `step` calls it by.

@@ -63,7 +63,6 @@ class Decoders:
             self._vocabulary,
             own.transforms,
             drafter=drafter,
-            verifier=None if drafter is None else own.verifier,
             policy=self._controller if own.policy is None else own.policy(),
             encode=self.encode,
             mixing=own.mixing,

@@ -54,11 +54,11 @@ from tokenform.decoding.result_of import result_of
 from tokenform.decoding.results import Result, too_long
 from tokenform.decoding.row import Row, check_room, check_shortest
 from tokenform.decoding.samplers.local import Local
+from tokenform.decoding.speculative import removed
 from tokenform.decoding.speculative.backbone import check_model
 from tokenform.decoding.speculative.drafters import Hints
 from tokenform.decoding.speculative.policies import Policy
 from tokenform.decoding.speculative.targets import Mixture, Penalties
-from tokenform.decoding.speculative.verifiers import Verifier
 from tokenform.decoding.thinking import Start, Thinking, Thoughts, thinking_of
 from tokenform.decoding.tracing import span_of
 from tokenform.decoding.validated import law_of, settled
@@ -87,7 +87,7 @@ class Generator(Writing):
         drafter: guesses tokens that are then scored together, which changes no text: "auto" looks up what
             the grammar forces and what stood in the text before; None is plain decoding; or a drafter of
             `tokenform.drafters`.  Where "auto" can't run a model exactly, decoding is plain.
-        verifier: the rule by which guesses are accepted; None keeps each seed's text.
+        verifier: is gone, and refused.
         policy: makes the policy of a call (size and shape of drafts); None scores what pays.
         transforms: functions (tokens so far, logits [V]) -> logits [V], applied before the mask.
         mixture: of the model and a second model or prompt, one of `tokenform.targets`: `Contrastive`,
@@ -125,7 +125,7 @@ class Generator(Writing):
         top_p: float | None = None,
         min_p: float | None = None,
         drafter: Any = "auto",
-        verifier: Verifier | None = None,
+        verifier: None = None,
         policy: Callable[[], Policy] | None = None,
         transforms: Sequence[Transform] = (),
         mixture: Mixture | None = None,
@@ -143,9 +143,7 @@ class Generator(Writing):
         if tokenizer is None:
             raise ModelError("a model needs its tokenizer; pass tokenizer=, or a Vocabulary for bare ids.")
         check_drafter(drafter)
-        if verifier is not None and not isinstance(verifier, Verifier):
-            known = "tokenform.decoding.speculative.verifiers"
-            raise OptionError(f"{type(verifier).__name__} is no rule of acceptance; see {known}.")
+        removed.check(verifier=verifier)
         check_counts(batch_size=batch_size)
         check_model(model)  # before any work
         if sampler == "model":
@@ -165,7 +163,7 @@ class Generator(Writing):
         self.batch_size = batch_size
         self.transforms = tuple(transforms)
         self.mixing = Mixing(mixture, companion, penalties)
-        self.drafter, self.verifier, self.policy = drafter, verifier, policy
+        self.drafter, self.policy = drafter, policy
         self._tokens: list[bytes] = list(self.vocabulary.tokens)
         self._decoders = Decoders(model, self.vocabulary, self.tokenizer, prompt_cache, compile)
         self.thoughts = Thoughts(self.tokenizer, self.vocabulary)

@@ -70,7 +70,7 @@ def uniform(seed: int, sequence: int, position: int, stream: int = 0) -> float:
         seed: the caller's seed.
         sequence: number of the sequence within the call.
         position: absolute position of the token that is drawn.
-        stream: 0 for the token itself; other streams for a verifier's own decisions.
+        stream: 0 for the token itself; other streams for other decisions.
     """
     return (keyed(seed, sequence, position, stream) >> 11) * (1.0 / (1 << 53))
 
@@ -133,7 +133,7 @@ def fresh_seed() -> int:
 
 
 class KeyedChoice:
-    """A verifier's own randomness: the n-th decision of a step has its own number."""
+    """Decisions of one place of a text: the n-th has its own number."""
 
     def __init__(self, seed: int, sequence: int, position: int) -> None:
         self._key = seed, sequence, position

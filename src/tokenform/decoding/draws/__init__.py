@@ -5,8 +5,8 @@ step.
 Invariant: a node's draw depends on its logits, its constraint and its key alone.  `dense.py` and `lazy.py`
 draw the same tokens; which of them runs is a matter of where the logits are.
 
-    dense.py   on the device: every row is masked and raced as a whole, and one transfer brings all results
-    home lazy.py    on the host: only the tokens that can still win are looked at
+    dense.py   on the device: every row is masked and raced as a whole; one transfer brings all results home
+    lazy.py    on the host: only the tokens that can still win are looked at
     race.py    the races over whole rows
 """
 
@@ -15,7 +15,7 @@ from __future__ import annotations
 from tokenform.decoding.draws.base import NO_WISH, Drawer, Drawn, MaskedSampler, Transform, Wish
 from tokenform.decoding.draws.dense import DenseDrawer
 from tokenform.decoding.draws.lazy import LazyDrawer
-from tokenform.decoding.draws.race import race, winners
+from tokenform.decoding.draws.race import race
 
 __all__ = [
     "NO_WISH",
@@ -27,5 +27,4 @@ __all__ = [
     "Transform",
     "Wish",
     "race",
-    "winners",
 ]

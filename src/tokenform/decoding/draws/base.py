@@ -46,7 +46,6 @@ class Drawn(NamedTuple):
         error: why there is none.
         best: the model's likeliest tokens, best first, as many as were asked for.
         chances: their probabilities under the model's own distribution, if these were asked for.
-        allowed: the likeliest allowed token that does not end the text; -1 for none, or if not asked for.
         refused: what would have been drawn here without the budget; None: the same.
     """
 
@@ -55,7 +54,6 @@ class Drawn(NamedTuple):
     error: TokenformError | None = None
     best: Sequence[int] = ()
     chances: Sequence[float] = ()
-    allowed: int = -1
     refused: int | None = None
 
 
@@ -65,13 +63,11 @@ class Wish(NamedTuple):
     Attributes:
         best: how many of the likeliest tokens.
         chances: whether their probabilities too.
-        allowed: whether the likeliest token that goes on.
         logprob: whether the probability of the draw.
     """
 
     best: int = 0
     chances: bool = False
-    allowed: bool = False
     logprob: bool = True
 
 

@@ -192,7 +192,7 @@ class DenseDrawer:
         total = wide.logsumexp(-1)[:, None].double()
         logprob = wide.gather(-1, best[:, None]).double() - total
         columns = [best[:, None].double(), logprob, top[:, None].double()]
-        columns += _wished(wide, total, masked, sampler, wish)
+        columns += _wished(wide, total, wish)
         table = torch.cat(columns, 1).tolist()  # the transfer
         for i, (token, chance, largest, *more) in zip(places, table, strict=True):
             failure = None if math.isfinite(largest) else hopeless()
@@ -271,9 +271,7 @@ def _least(masked: torch.Tensor, local: Local) -> torch.Tensor | None:
     return local.truncation.threshold(masked.double() / local.temperature)
 
 
-def _wished(
-    wide: torch.Tensor, total: torch.Tensor, masked: torch.Tensor, sampler: MaskedSampler, wish: Wish
-) -> list[torch.Tensor]:
+def _wished(wide: torch.Tensor, total: torch.Tensor, wish: Wish) -> list[torch.Tensor]:
     """Columns of what was wished for, float64 [n, .]: two token ids share a number."""
     columns: list[torch.Tensor] = []
     if wish.best:
@@ -282,19 +280,12 @@ def _wished(
         columns.append(ids[:, ::2] * _PAIR + ids[:, 1::2])
         if wish.chances:
             columns.append((scores.double() - total).exp())
-    if wish.allowed:
-        ends = [t for t in sampler.eos if t < sampler.size]
-        going = masked.clone()
-        going[:, ends] = _NEVER
-        top, token = going.max(-1, keepdim=True)
-        columns.append(torch.where(top > _NEVER, token, -1).double())
     return columns
 
 
 def _told(
     token: int, logprob: float, error: TokenformError | None, wish: Wish, more: Sequence[float]
 ) -> Drawn:
-    allowed = int(more[-1]) if wish.allowed else -1
     pairs = (wish.best + 1) // 2
     best = [one for pair in more[:pairs] for one in divmod(int(pair), _PAIR)][: wish.best]
-    return Drawn(token, logprob, error, best, more[pairs : pairs + wish.best * wish.chances], allowed)
+    return Drawn(token, logprob, error, best, more[pairs : pairs + wish.best * wish.chances])

@@ -29,15 +29,6 @@ def race(
     return _finished(scores, keys).argmax(-1)
 
 
-def winners(distributions: torch.Tensor, keys: Sequence[Key], count: int) -> torch.Tensor:
-    """The first `count` of each row's race in their order, int64 [n, count]: draws without replacement.
-
-    Args:
-        distributions: float64 [n, V], non-negative; need not be normalised.
-    """
-    return _finished(distributions.log(), keys).topk(min(count, distributions.shape[1]), -1).indices
-
-
 def _finished(scores: torch.Tensor, keys: Sequence[Key]) -> torch.Tensor:
     """log p - log E of each token; the scores float64 [n, V] are overwritten."""
     first, second = torch.tensor(keys, dtype=torch.int32, device=scores.device)[:, :, None].unbind(1)

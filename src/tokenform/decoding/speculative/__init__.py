@@ -1,4 +1,4 @@
-"""Lossless speculation: the shared backbone, drafters, verifiers, policies, target transforms.
+"""Lossless speculation: the shared backbone, drafters, policies, target transforms.
 
 Reading order: `tree.py`, `backbone/base.py`, `node.py`, `speculator.py`, then a variant each.
 """

@@ -36,7 +36,7 @@ WIDTH = 64
 """Nodes that one pass scores for one value."""
 
 _NEVER = -math.inf
-_VALUE, _PATH = 1 << 40, 1 << 41  # streams of numbers apart from tokens' and verifiers'
+_VALUE, _PATH = 1 << 40, 1 << 41  # streams of numbers apart from tokens'
 
 
 class Learnt(NamedTuple):

@@ -32,7 +32,7 @@ from .tree import ROOT
 
 if TYPE_CHECKING:
     from .live import Live
-    from .matching import Logits, Verdict
+    from .matching import Logits
 
 _PASS = 8.0  # scored nodes that cost as much as a pass of one
 
@@ -78,12 +78,8 @@ class Deciding:
     def __init__(self, places: Places | None = None) -> None:
         self._places = places or Places()
 
-    def prepare(self, live: Live, *, alone: bool) -> None:
-        """Adds to the tree of a sequence what decides values.
-
-        Args:
-            alone: where a value may begin at the root, its paths are the whole tree.
-        """
+    def prepare(self, live: Live) -> None:
+        """Adds to the tree of a sequence what decides values."""
         live.weighs = False
         if live.request.sampler.local.values != "whole" or live.request.automaton is None:
             return
@@ -93,10 +89,10 @@ class Deciding:
         chain = any(part.mode != "tree" for part, _ in live.seqs)
         if choosing is not None:
             live.weighs = True
-            if chain or alone:
+            if chain:
                 live.draft_nothing()
             self._add(live, ROOT, choosing, choosing.wanted(WIDTH, chain))
-        if not (chain or alone):
+        if not chain:
             self._add_behind(live, WIDTH)
 
     def tell(
@@ -128,26 +124,6 @@ class Deciding:
             value = choosing.choices.options[chosen.option]
             live.output.decided.append(Decision(begun, value, choosing.logprobs))
         return told
-
-    def cut(self, live: Live, verdict: Verdict) -> Verdict:
-        """What comes before the first value of a verdict that is to be decided as a whole."""
-        request, state = live.request, live.output.state
-        if request.automaton is None or request.sampler.local.values != "whole":
-            return verdict
-        for place, token in enumerate(verdict.tokens):
-            if place:
-                choosing = self._choosing_at(live, state, place)
-                if choosing is not None and choosing.choices.begins(token):
-                    choosing.settled, live.choosing = True, choosing
-                    return verdict._replace(
-                        tokens=verdict.tokens[:place],
-                        logprobs=verdict.logprobs[:place],
-                        refused=verdict.refused[:place],
-                    )
-            if token in request.eos or place == len(verdict.tokens) - 1:
-                break
-            state = request.automaton.advance(state, token)
-        return verdict
 
     def _choosing(self, live: Live, node: int) -> Choosing | None:
         """What decides at a node of the tree; None where no value may begin there."""

@@ -24,26 +24,13 @@ import torch
 
 from tokenform.decoding.clock import Clock, Span, Took
 from tokenform.decoding.draws import NO_WISH, Drawn, MaskedSampler, Wish
-from tokenform.decoding.keyed_random import Key
 
 from .backbone import Backbone
 from .node import Node
-from .node_draws import NodeDraws, Sample
+from .node_draws import NodeDraws
 from .tree import DraftTree
 
 _Result = TypeVar("_Result")
-
-
-class Independent(NamedTuple):
-    """Draws that are made of a node's distribution, apart from the sampler's own.
-
-    Attributes:
-        keys: of the races at each node.
-        counts: how many draws without replacement each race makes, a node.
-    """
-
-    keys: Sequence[Sequence[Key]]
-    counts: Sequence[int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +43,6 @@ class Ask:
         copies: 1 + companions of the sampler; each gets the same logits.
         convert: logits [n, V'] of the model -> [n, V] of the target's ids; None leaves them.
         wish: what is told beside each draw.
-        independent: what to draw; None is the sampler's own draw.
     """
 
     backbone: Backbone
@@ -68,19 +54,13 @@ class Ask:
     copies: int = 1
     convert: Callable[[torch.Tensor], torch.Tensor] | None = None
     wish: Wish = NO_WISH
-    independent: Independent | None = None
 
 
 class Scored:
-    """The answer to an `Ask`.
-
-    Attributes:
-        samples: independent draws at each node, where these were asked for.
-    """
+    """The answer to an `Ask`."""
 
     def __init__(self, ask: Ask, logits: torch.Tensor, draws: NodeDraws, span: Span, sharing: int) -> None:
         self.ask, self._span, self._sharing = ask, span, sharing
-        self.samples: list[Sample] = []
         self._draws, self._drawn = draws, list[Drawn]()
         rows = [row for row, _ in ask.nodes]
         self.rows = logits if rows == list(range(len(logits))) else logits[rows]
@@ -197,11 +177,9 @@ def _pass(asks: Sequence[Ask], draws: NodeDraws) -> Sequence[Scored | Exception]
         scored = [Scored(ask, logits[ask.seq], draws, span, len(asks)) for ask in asks]
         if draws.whole:
             span.end()  # before its draws: when those are home, it has ended
-        _sample([one for one in scored if one.ask.independent is not None], draws)
-        if not draws.whole:
-            span.end()  # after them, for the host works at them
+            _draw([one for one in scored if one.ask.nodes], draws)
         else:
-            _draw([one for one in scored if one.ask.independent is None and one.ask.nodes], draws)
+            span.end()
     except Exception as error:
         if len(asks) == 1:
             return [error]
@@ -223,25 +201,3 @@ def _draw(scored: Sequence[Scored], draws: NodeDraws) -> None:
         for one in group:
             one.told(drawn[: len(one.ask.nodes)])
             drawn = drawn[len(one.ask.nodes) :]
-
-
-def _sample(scored: Sequence[Scored], draws: NodeDraws) -> None:
-    """Independent draws, in one transfer."""
-    distributions, keys, counts = [], list[Sequence[Key]](), list[int]()
-    for one in scored:
-        assert one.ask.independent is not None
-        keys += one.ask.independent.keys
-        counts += one.ask.independent.counts
-    groups: list[list[Scored]] = []
-    for one in scored:  # neighbours of one sampler are one call
-        if groups and groups[-1][0].ask.sampler == one.ask.sampler:
-            groups[-1].append(one)
-        else:
-            groups.append([one])
-    for group in groups:
-        rows = [torch.cat([one.rows for one in group])] * group[0].ask.copies
-        nodes = [node for one in group for _, node in one.ask.nodes]
-        distributions.append(draws.distributions(group[0].ask.sampler, rows, nodes)[:2])
-    found = draws.samples(distributions, keys, counts) if keys else []
-    for one in scored:
-        one.samples, found = found[: len(one.ask.nodes)], found[len(one.ask.nodes) :]

@@ -2,9 +2,7 @@
 
 Purpose: a node that the automaton refuses can't be accepted: scoring it is waste.  So is one
 that ends the text: whether the text ends is decided above it.
-Invariant: every node that is left has a state; nothing follows the end of the text.  The one
-exception are tokens that were *drawn* from a distribution: the rules for drawn drafts must see them to
-reject them (leaving them out would bend the distribution), so they stay as leaves, with state None.
+Invariant: every node that is left has a state; nothing follows the end of the text.
 Complexity: one `allows` and one `advance` a node, both memoised by the automaton.
 Rejected: returning a tree of the kept nodes (it would be copied once more into the tree that is scored).
 """
@@ -31,25 +29,17 @@ def allowed_states(
         depth: most levels that are kept.
     """
     states: dict[int, State | None] = {ROOT: state}
-    ends: set[int] = set()
-    parents, depths, distributions = tree.parents, tree.depths, tree.distributions
+    parents, depths = tree.parents, tree.depths
     for i, token in enumerate(tree.tokens):
         parent = parents[i]
-        if depths[i] > depth or parent not in states or parent in ends:
+        if depths[i] > depth or parent not in states or token in eos:
             continue
         below = None
-        if token in eos:
-            if parent not in distributions:
-                continue
-            ends.add(i)
         if automaton is not None:
             above = states[parent]
-            if not automaton.is_finished(above) and automaton.allows(above, token):
-                below = automaton.advance(above, token)
-            elif parent in distributions:
-                ends.add(i)
-            else:
+            if automaton.is_finished(above) or not automaton.allows(above, token):
                 continue
+            below = automaton.advance(above, token)
         states[i] = below
     return states
 

@@ -131,20 +131,19 @@ class Live:
             return DraftTree()
         return (yield from self.session.drafting(self.context, budget))
 
-    def take(self, draft: Draft, keep: Sequence[bool] | None) -> None:
+    def take(self, draft: Draft, keep: Sequence[bool]) -> None:
         """Keeps what is to be scored of a draft.
 
         Args:
-            keep: its nodes; None for all, as rules for drawn drafts need them.
+            keep: its nodes.
         """
         self.tree = draft.tree
         self.output.report.seconds_draft += draft.seconds
         if not len(self.tree):
             self.draft_nothing()
-        if keep is not None:
-            if any(part.mode != "tree" for part, _ in self.seqs):
-                keep = _first_path(self.tree, keep)
-            self.tree = self.session.shape(self.tree, keep)
+        if any(part.mode != "tree" for part, _ in self.seqs):
+            keep = _first_path(self.tree, keep)
+        self.tree = self.session.shape(self.tree, keep)
 
     def draft_nothing(self) -> None:
         """The next pass is one without a draft."""

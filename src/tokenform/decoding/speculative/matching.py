@@ -1,27 +1,27 @@
 """From scored trees to committed tokens, for a whole batch.
 
-Purpose: under sample-and-match every sequence goes down its tree while what is drawn is drafted; under a rule
-for drawn drafts, numbers of all nodes and a draw at each come home, and the rule decides by those.
-Invariant: the committed tokens are those of `verifiers/`.  No distribution leaves the device.
+Purpose: the sampler draws at each node, and a sequence goes down its tree while what is drawn is drafted
+(sample-and-match).  That is exact for any sampler and any draft, for the draft decides nothing but which
+distributions are known already; with keyed numbers the text is that of plain decoding.
+Invariant: no distribution leaves the device.
 Complexity: on a device one draw call a step over all nodes of all trees, which brings some bytes a node
-home; on the host sample-and-match makes a call a level over the nodes that are reached, for nothing else is
-worth its time there.
+home; on the host a call a level over the nodes that are reached.
+Source: the point-mass case of speculative sampling (Leviathan et al. 2023), on trees.
+Rejected: rules for drafts with a distribution of their own (`removed.py`).
 """
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
 import numpy as np
 import torch
 
-from tokenform.decoding.draws import NO_WISH, Drawn, MaskedSampler, Wish, race
+from tokenform.decoding.draws import NO_WISH, Drawn, MaskedSampler, Wish
 from tokenform.decoding.draws.base import FAILED, Rows
-from tokenform.decoding.keyed_random import KeyedChoice, race_key
-from tokenform.decoding.samplers.local import hopeless
-from tokenform.errors import OptionError, TokenformError, own_error
+from tokenform.errors import TokenformError, own_error
 from tokenform.masking import MaskTable
 
 from .choices import Places
@@ -30,10 +30,8 @@ from .grammar import goes_on
 from .live import Live
 from .node import Node
 from .node_draws import NodeDraws
-from .request import UNKNOWN
 from .scores import Columns, Scores
 from .tree import ROOT, VALUES
-from .verifiers import Coins, DrawnRule, Forest, SampleAndMatch
 
 Logits = list[torch.Tensor | Scores]
 """[nodes + 1, V] of a sequence's model, then of each companion."""
@@ -41,7 +39,6 @@ Logits = list[torch.Tensor | Scores]
 Scored = tuple[Live, Logits]
 
 _DRAW_ALONE = Wish(logprob=False)
-_AT_ONCE = 1 << 26  # probabilities of a rule for drawn drafts that are weighed at once: 512 MiB
 
 
 class Verdict(NamedTuple):
@@ -50,7 +47,7 @@ class Verdict(NamedTuple):
     Attributes:
         tokens: those that are committed, an end-of-text included, perhaps with some behind it.
         logprobs: of each, under the model's own distribution.
-        refused: for each, what the budget refused in its place: `Drawn.refused`, or `UNKNOWN`.
+        refused: for each, what the budget refused in its place (`Drawn.refused`).
         drawn: at each row of the tree, where all were drawn at on a device; else None.
     """
 
@@ -102,19 +99,13 @@ class DeviceDraws(NodeDraws):
                 asked += live.tree.children(node)
         return None if found[0] is None else found
 
-    def match(self, scored: Sequence[Scored], rule: SampleAndMatch) -> Verdicts:
-        """The committed tokens of each sequence by sample-and-match, or why there are none."""
+    def match(self, scored: Sequence[Scored]) -> Verdicts:
+        """The committed tokens of each sequence, or why there are none."""
         drawn: dict[tuple[int, int], Drawn] = {}
         waiting, whole, found = [], self.whole, dict[int, Verdict | TokenformError]()
         for live, logits in scored:
-            if not (whole or rule.greedy or live.tree.tokens or live.weighs):
+            if not (whole or live.tree.tokens or live.weighs):
                 found[live.number] = self._next(live, logits)
-                continue
-            if rule.greedy and live.request.sampler.local.temperature != 0:
-                refusal = OptionError(
-                    "GreedyTree verifies greedy targets alone; use SampleAndMatch to sample"
-                )
-                drawn[live.number, ROOT] = Drawn(-1, 0.0, refusal)
                 continue
             sources = live.tree.sources if whole else ()  # nobody draws on the way through a value
             nodes = [n for n, source in enumerate(sources) if source != VALUES and _goes_on(live, n)]
@@ -132,7 +123,7 @@ class DeviceDraws(NodeDraws):
                 node = self._below(live, logits, node, drawn)
         for live, _ in scored:
             if live.number not in found:
-                found[live.number] = _walk(live, drawn, rule, whole)
+                found[live.number] = _walk(live, drawn, whole)
         return found
 
     def _next(self, live: Live, logits: Logits) -> Verdict | TokenformError:
@@ -174,62 +165,6 @@ class DeviceDraws(NodeDraws):
         child = live.tree.child(node, drawn[live.number, node].token)
         return child if child is not None and _goes_on(live, child) else None
 
-    def judge(self, scored: Sequence[Scored], rule: DrawnRule) -> Verdicts:
-        """The same by a rule for drawn drafts."""
-        found: Verdicts = {}
-        parts: list[tuple[list[Scored], torch.Tensor]] = []
-        for group in _groups(scored):
-            for several in (group, *([one] for one in group)):
-                some = [(live, logits) for live, logits in several if live.number not in found]
-                if not some:
-                    continue
-                try:
-                    for live, _ in some:
-                        rule.check(live.tree)
-                    parts.append((some, self._weighed(some, rule)))
-                    break
-                except Exception as error:  # of one of them: which, is found one by one
-                    if len(several) == 1:
-                        found[several[0][0].number] = own_error(error, FAILED)
-        if not parts:
-            return found
-        rows = torch.cat([table for _, table in parts]).tolist()  # the transfer
-        for some, _ in parts:
-            for live, _ in some:
-                own, rows = rows[: len(live.tree) + 1], rows[len(live.tree) + 1 :]
-                found[live.number] = _decided(live, own, rule)
-        return found
-
-    def _weighed(self, scored: Sequence[Scored], rule: DrawnRule) -> torch.Tensor:
-        """What the rule and the commitment need of each row, float64 [R, 7] on the device."""
-        sampler = scored[0][0].request.sampler
-        own, count = [cast("list[torch.Tensor]", one) for _, one in scored], len(scored[0][1])
-        logits = [torch.cat([one[i] for one in own]) for i in range(count)]
-        nodes = [_node(live, n) for live, _ in scored for n in range(ROOT, len(live.tree))]
-        device = logits[0].device
-        with torch.inference_mode():
-            p, there, refused = self.distributions(sampler, logits, nodes)
-            forest = Forest([live.tree for live, _ in scored], device)
-            distributions = [
-                _on(torch.as_tensor(distribution), device) for distribution in forest.distributions
-            ]
-            q = torch.stack(distributions).double() if distributions else p[:0]
-            p = torch.where(there[:, None], p, 1.0 / p.shape[1])
-            chance, final, lean = rule.weigh(forest, p, q)
-            keys = [
-                race_key(live.request.seed, live.request.number, len(live.text), 0)
-                for live, _ in scored
-                for _ in range(len(live.tree) + 1)
-            ]
-            token = race(final.log(), None, 1.0, keys)
-            whole = logits[0].double()
-            total = whole.logsumexp(-1)
-            parents, drafted = torch.tensor([forest.parents, forest.tokens], device=device)
-            guessed = whole[parents, drafted] - total[parents]
-            logprob = whole.gather(1, token[:, None])[:, 0] - total
-            columns = [chance, lean, there.double(), token.double(), logprob, guessed, refused]
-            return torch.stack(columns, 1)
-
     def _draw(self, wanted: Sequence[tuple[Live, Logits, int]], drawn: dict[tuple[int, int], Drawn]) -> None:
         groups: dict[MaskedSampler, list[tuple[Live, Logits, int]]] = {}
         for one in wanted:
@@ -240,7 +175,6 @@ class DeviceDraws(NodeDraws):
             wishes = [live.session.wish for live, _, _ in group] if self.whole else []
             wish = Wish(
                 max((w.best for w in wishes), default=0),
-                allowed=any(w.allowed for w in wishes),
                 logprob=any(live.request.logprobs for live, _, _ in group),
             )
             try:
@@ -250,45 +184,6 @@ class DeviceDraws(NodeDraws):
             for (live, _, node), answer in zip(group, found, strict=True):
                 live.output.report.evaluations += 1
                 drawn[live.number, node] = answer
-
-
-def _groups(scored: Sequence[Scored]) -> list[list[Scored]]:
-    """Neighbours of one sampler, not more of them than are weighed at once."""
-    groups: list[list[Scored]] = []
-    held = 0
-    for live, logits in scored:
-        same = groups and groups[-1][0][0].request.sampler == live.request.sampler
-        held += cast("torch.Tensor", logits[0]).numel()
-        if same and held <= _AT_ONCE:
-            groups[-1].append((live, logits))
-        else:
-            groups.append([(live, logits)])
-            held = cast("torch.Tensor", logits[0]).numel()
-    return groups
-
-
-def _decided(live: Live, rows: Sequence[Sequence[float]], rule: DrawnRule) -> Verdict | TokenformError:
-    """What a rule for drawn drafts commits.
-
-    It draws no token without the budget that could be compared with the one it has.  A draw that is made
-    again where it does not fit is one from the same distribution, and whether it was is a coin of its own:
-    the mass that the budget refuses.
-    """
-    tree, request = live.tree, live.request
-    live.output.report.evaluations += len(rows)
-    choice = KeyedChoice(request.seed, request.number, len(live.text))
-    stop = rule.stop(tree, Coins([row[0] for row in rows], [row[1] for row in rows]), choice)
-    tokens = tree.path(stop) if stop != ROOT else []
-    nodes = [ROOT, *tree.walk(tokens)]
-    if not all(rows[node + 1][2] for node in nodes):
-        return hopeless()
-    logprobs = [rows[node + 1][5] for node in nodes[1:]]
-    refused = [UNKNOWN if choice.accept(rows[node + 1][6]) else None for node in nodes]
-    return Verdict([*tokens, int(rows[stop + 1][3])], [*logprobs, rows[stop + 1][4]], refused)
-
-
-def _on(tensor: torch.Tensor, device: torch.device) -> torch.Tensor:
-    return tensor if tensor.device == device else tensor.to(device)
 
 
 def _goes_on(live: Live, node: int) -> bool:
@@ -310,22 +205,18 @@ def _node(live: Live, node: int) -> Node:
     )  # fmt: skip
 
 
-def _walk(
-    live: Live, drawn: dict[tuple[int, int], Drawn], rule: SampleAndMatch, whole: bool
-) -> Verdict | TokenformError:
+def _walk(live: Live, drawn: dict[tuple[int, int], Drawn], whole: bool) -> Verdict | TokenformError:
+    """What is drawn from the root down, as long as it is drafted."""
     passed: list[Drawn] = []
-
-    def token(node: int) -> int | None:
-        if (one := drawn.get((live.number, node))) is None:
-            return None
+    node: int | None = ROOT
+    while node is not None and (one := drawn.get((live.number, node))) is not None:
         passed.append(one)
-        return one.token if one.error is None else None
-
-    tokens = rule.follow(live.tree, token)
+        node = live.tree.child(node, one.token) if one.error is None else None
     if not passed:  # the value that begins here is not decided yet, or an earlier pass has scored it
         assert live.decided is not None
         return Verdict(live.decided.tokens, live.decided.logprobs, live.decided.refused)
     if passed[-1].error is not None:
         return passed[-1].error
     rows = [drawn.get((live.number, n)) for n in range(ROOT, len(live.tree))] if whole else None
+    tokens = [one.token for one in passed]
     return Verdict(tokens, [one.logprob for one in passed], [one.refused for one in passed], rows)

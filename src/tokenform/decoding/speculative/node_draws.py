@@ -8,7 +8,6 @@ node at a time, for nothing else is worth its time there.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -21,26 +20,11 @@ from tokenform.decoding.draws import (
     LazyDrawer,
     MaskedSampler,
     Wish,
-    winners,
 )
 from tokenform.decoding.draws.base import Rows
-from tokenform.decoding.keyed_random import Key
 from tokenform.masking import CAPACITY, MaskTable
 
 from .node import Node
-
-
-class Sample(NamedTuple):
-    """Independent draws at a node.
-
-    Attributes:
-        distribution: [V], what was drawn from; on the device.
-        tokens, chances: the draws and their probabilities.
-    """
-
-    distribution: Any
-    tokens: list[int]
-    chances: list[float]
 
 
 class NodeDraws:
@@ -91,38 +75,6 @@ class NodeDraws:
     ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         """What the sampler draws from at each of N nodes; see `DenseDrawer.distributions`."""
         return self._device_drawer(sampler).distributions(sampler, logits, nodes)
-
-    def samples(
-        self,
-        asked: Sequence[tuple[torch.Tensor, torch.Tensor]],
-        keys: Sequence[Sequence[Key]],
-        count: Sequence[int],
-    ) -> list[Sample]:
-        """Independent draws at each of N nodes, in one transfer.
-
-        Args:
-            asked: what `distributions` gave, for one sampler after the other; N rows in all.  A row that has
-                no distribution is drawn from as a uniform one.
-            keys: of the races at each node.
-            count: how many draws without replacement each race makes at a node.
-        """
-        distributions = torch.cat([distribution for distribution, _ in asked])
-        there = torch.cat([there for _, there in asked])
-        distributions = torch.where(there[:, None], distributions, 1.0 / distributions.shape[1])
-        rows = [row for row, own in enumerate(keys) for _ in own]
-        flat = [key for own in keys for key in own]
-        whole = distributions[torch.tensor(rows, device=distributions.device)]
-        tokens = winners(whole, flat, max(count))
-        table = torch.stack([tokens.double(), whole.gather(1, tokens)], -1)
-        found = table.flatten(0, 1).tolist()  # the transfer: a row a draw
-        out, at, width = [], 0, tokens.shape[1]
-        for row, own in enumerate(keys):
-            drawn: list[tuple[float, float]] = []
-            for _ in own:
-                drawn += [(t, c) for t, c in found[at : at + width][: count[row]] if c > 0]
-                at += width
-            out.append(Sample(distributions[row], [int(t) for t, _ in drawn], [c for _, c in drawn]))
-        return out
 
     def _device_drawer(self, sampler: MaskedSampler) -> DenseDrawer:
         words = (sampler.size + 31) // 32

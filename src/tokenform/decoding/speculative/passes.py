@@ -47,14 +47,13 @@ class Passes:
         backbone: of the model.
         draws: say which tokens' logits are looked at.
         report: passes are counted there, and what was run again is noted.
-        listed: whether nothing but the draws looks at logits.
     Attributes:
         padding: what padding costs beside a scored token, in the last pass.
         timed: passes whose time nobody has been told.
     """
 
-    def __init__(self, backbone: Backbone, draws: DeviceDraws, report: Report, *, listed: bool) -> None:
-        self._backbone, self._draws, self._report, self._listed = backbone, draws, report, listed
+    def __init__(self, backbone: Backbone, draws: DeviceDraws, report: Report) -> None:
+        self._backbone, self._draws, self._report = backbone, draws, report
         self.padding = backbone.padding
         self._clock, self.timed = Clock(backbone.device), deque[_Timed]()
 
@@ -94,7 +93,7 @@ class Passes:
                 yield tokens, took.work, before.work
 
     def _pass(self, batch: list[Live], drafting: Span | None) -> list[tuple[Live, Logits | TokenformError]]:
-        columns = self._columns(batch) if self._listed and self._backbone.sliced else {}
+        columns = self._columns(batch) if self._backbone.sliced else {}
         counters = self._backbone.counters
         plain = drafting is None and self._clock.host
         span, began = None if plain else self._clock.begin(), time.perf_counter()

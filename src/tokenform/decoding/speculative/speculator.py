@@ -2,7 +2,7 @@
 
 Purpose: `add` requests at any time, `step` until they are done; one forward pass of the model
 serves all of them in each step.
-Invariant: the distribution of a text is the sampler's, whatever is drafted; with sample-and-match the
+Invariant: the distribution of a text is the sampler's, whatever is drafted; the
 text itself does not depend on drafts, the batch or the order of requests.  A sequence that
 fails takes no other with it, and leaves nothing in the cache.
 Complexity: one forward pass a step, plus the drafters' own, which the batch shares (`drafting.py`).
@@ -21,7 +21,7 @@ import torch
 
 from tokenform.decoding.clock import Clock, Span
 from tokenform.decoding.draws.base import FAILED
-from tokenform.errors import DrafterError, InvalidState, TokenformError, own_error
+from tokenform.errors import InvalidState, TokenformError, own_error
 
 from .backbone import Backbone
 from .drafters.base import Nothing, Seen
@@ -34,7 +34,6 @@ from .policies import Fixed, Policy
 from .report import Report
 from .request import UNKNOWN, Cut, Output, Request
 from .tree import VALUES
-from .verifiers import DrawnRule, SampleAndMatch, Verifier
 
 Likely = list[tuple[int, float]]
 """(id, log-probability) of the likeliest tokens at one place, best first."""
@@ -63,41 +62,27 @@ class Speculator:
     Args:
         backbone: runs the model.
         drafter: guesses; None decodes plainly.
-        verifier: the rule of acceptance; rules for drawn drafts need a drafter that draws.
         policy: size and shape of drafts; None is 32 nodes.
-        matcher: draws for sample-and-match; None makes one where the logits are.
-    Raises:
-        DrafterError: the verifier and the drafter don't fit.
+        matcher: draws; None makes one where the logits are.
     """
 
     def __init__(
         self,
         backbone: Backbone,
         drafter: Any = None,
-        verifier: Verifier | None = None,
         policy: Policy | None = None,
         matcher: DeviceDraws | None = None,
     ) -> None:
         self.backbone, self._draws = backbone, matcher or DeviceDraws(backbone.device)
         self.drafter = drafter if drafter is not None else Nothing()
-        self.verifier = verifier if verifier is not None else SampleAndMatch()
         self.policy = policy if policy is not None else Fixed(32)
         self.report = Report(notes=list(backbone.notes))
         self._live: dict[int, Live] = {}
         self._left: dict[int, list[tuple[Backbone, int]]] = {}  # of texts that have ended, to go on with
         self._next = 0
-        self.check(self.drafter)
         self._merge = _merged(self.drafter)
-        self._passes = Passes(backbone, self._draws, self.report, listed=not self.verifier.drawn)
+        self._passes = Passes(backbone, self._draws, self.report)
         self._clock = Clock(backbone.device)
-
-    def check(self, drafter: Any) -> None:
-        """Refuses a drafter that does not fit the verifier (`DrafterError`)."""
-        if self.verifier.drawn and not drafter.drawn and not isinstance(drafter, Nothing):
-            raise DrafterError(
-                f"{type(self.verifier).__name__} needs drafts drawn from a distribution,"
-                f" {drafter.name!r} looks them up; use SampleAndMatch with it"
-            )
 
     @property
     def active(self) -> int:
@@ -109,10 +94,7 @@ class Speculator:
 
         Raises:
             PromptTooLong, OptionError: the prompt can't be run.
-            DrafterError: the request's drafter does not fit the verifier.
         """
-        if request.drafter is not None:
-            self.check(request.drafter)
         drafter = self._merge if request.drafter is None else _merged(request.drafter)
         number, self._next = self._next, self._next + 1
         self._live[number] = Live(number, request, self.backbone, drafter)
@@ -189,19 +171,8 @@ class Speculator:
 
     def _verdicts(self, scored: list[Scored]) -> Verdicts:
         """The committed tokens of each sequence, an end-of-text included, and the log-probability of each."""
-        began, rule, draws = time.perf_counter(), self.verifier, self._draws
-        if isinstance(rule, DrawnRule):
-            found = draws.match([one for one in scored if one[0].weighs], SampleAndMatch())
-            judged = draws.judge([one for one in scored if not one[0].weighs], rule)
-            for live, _ in scored:
-                verdict = judged.get(live.number)
-                if verdict is not None:
-                    failed = isinstance(verdict, TokenformError)
-                    found[live.number] = (
-                        verdict if failed else draws.deciding.cut(live, cast(Verdict, verdict))
-                    )
-        else:
-            found = draws.match(scored, rule)
+        began = time.perf_counter()
+        found = self._draws.match(scored)
         seconds = time.perf_counter() - began
         for live, _ in scored:
             live.output.report.seconds_mask += seconds / len(scored)
@@ -222,21 +193,16 @@ class Speculator:
                     live.draft_nothing()
                 else:
                     live.session.reset(live.output.state)
-                self._draws.deciding.prepare(live, alone=self.verifier.drawn)
+                self._draws.deciding.prepare(live)
             return None
         span = self._clock.begin()
-        drawn = self.verifier.drawn  # then all that was drawn is scored, and nobody shapes or keeps accounts
-        asking = (
-            live.drafting(self.policy.budget(len(batch), None if drawn else live.account)) for live in batch
-        )
+        asking = (live.drafting(self.policy.budget(len(batch), live.account)) for live in batch)
         drafts = together(asking, self._draws)
-        keep: Sequence[list[bool] | None] = [None] * len(drafts)
-        if not drawn:
-            trees, accounts = [draft.tree for draft in drafts], [live.account for live in batch]
-            keep = self.policy.shape(trees, self._passes.padding, accounts)
+        trees, accounts = [draft.tree for draft in drafts], [live.account for live in batch]
+        keep = self.policy.shape(trees, self._passes.padding, accounts)
         for live, draft, kept in zip(batch, drafts, keep, strict=True):
             live.take(draft, kept)
-            self._draws.deciding.prepare(live, alone=self.verifier.drawn)
+            self._draws.deciding.prepare(live)
         span.end()
         return span
 

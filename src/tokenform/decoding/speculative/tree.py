@@ -7,15 +7,12 @@ a path of tokens names at most one node.
 Complexity: `add`, `child` O(1); `graft` O(size of the other tree).
 Source: Miao et al. 2024 (SpecInfer), section 3, token trees.
 Rejected: arrays with padding per level (a fixed template wastes what the grammar
-prunes); duplicates as separate nodes (they would be scored twice: a sampler that draws
-with replacement records its draws in `paths` instead).
+prunes); duplicates as separate nodes (they would be scored twice).
 """
 
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Sequence
-
-import numpy as np
 
 ROOT = -1
 VALUES = "values"
@@ -34,23 +31,9 @@ class DraftTree:
         sources: name of the drafter that guessed the node first.
         confidences: the drafter's estimate, in (0, 1], that the node is accepted given
             that its parent is.
-        distributions: node -> float64 [V], the distribution q that the node's children were *drawn* from.
-            No entry: the children are point masses (looked up, not drawn).
-        paths: independently drawn root-to-leaf paths as node indices, repeats included;
-            empty where the tree was not drawn path by path.
     """
 
-    __slots__ = (
-        "_index",
-        "_kids",
-        "confidences",
-        "depths",
-        "distributions",
-        "parents",
-        "paths",
-        "sources",
-        "tokens",
-    )
+    __slots__ = ("_index", "_kids", "confidences", "depths", "parents", "sources", "tokens")
 
     def __init__(self) -> None:
         self.tokens: list[int] = []
@@ -58,8 +41,6 @@ class DraftTree:
         self.depths: list[int] = []
         self.sources: list[str] = []
         self.confidences: list[float] = []
-        self.distributions: dict[int, np.ndarray] = {}
-        self.paths: list[list[int]] = []
         self._index: dict[tuple[int, int], int] = {}
         self._kids: dict[int, list[int]] = {}
 
@@ -142,7 +123,7 @@ class DraftTree:
             return self._copied(other)
         most = before + room
         new: dict[int, int] = {ROOT: at}
-        known, whole = self._index, True
+        known = self._index
         for i, token in enumerate(other.tokens):
             if kept is not None and i not in kept:
                 continue
@@ -150,22 +131,15 @@ class DraftTree:
             node = None if parent is None else known.get((parent, token))
             if node is None:
                 if parent is None or len(self.tokens) >= most:
-                    whole = False
                     continue
                 node = self.add(parent, token, other.sources[i], other.confidences[i])
             new[i] = node
-        for node, distribution in other.distributions.items():
-            if node in new:
-                self.distributions.setdefault(new[node], distribution)
-        if not before and whole:
-            self.paths = [[new[n] for n in p if n in new] for p in other.paths]
         return new
 
     def _copied(self, other: DraftTree) -> dict[int, int]:
         """Becomes a copy of another tree; its nodes, each as itself."""
         for name in ("tokens", "parents", "depths", "sources", "confidences"):
             setattr(self, name, list(getattr(other, name)))
-        self.distributions, self.paths = dict(other.distributions), [list(path) for path in other.paths]
         self._index = dict(other._index)
         self._kids = {parent: list(kids) for parent, kids in other._kids.items()}
         return {node: node for node in range(ROOT, len(other))}

@@ -1,16 +1,17 @@
 """Drafters: sources of guesses."""
 
+from typing import NoReturn
+
+from ..removed import refuse
 from .auto import auto
 from .base import Budget, Context, Drafter, Nothing, Session
 from .draft_model import DraftModel
 from .forced import Forced
 from .hints import Hints, property_names
 from .layer_skip import LayerSkip, search_skip_set
-from .lookahead import Lookahead
 from .merge import Merge
 from .names import Names
 from .ngram import NGram
-from .old_names import Input
 from .other_vocabulary import VocabularyMap
 from .recycling import Recycling
 from .suffix import Suffix
@@ -22,9 +23,7 @@ __all__ = [
     "Drafter",
     "Forced",
     "Hints",
-    "Input",
     "LayerSkip",
-    "Lookahead",
     "Merge",
     "NGram",
     "Names",
@@ -37,3 +36,7 @@ __all__ = [
     "property_names",
     "search_skip_set",
 ]
+
+
+def __getattr__(name: str) -> NoReturn:
+    refuse(__name__, name)

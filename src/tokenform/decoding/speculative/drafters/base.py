@@ -3,7 +3,7 @@
 Purpose: a drafter guesses what follows; it never decides anything.  `session` starts it on
 one sequence; the drafter itself holds what sequences share (a datastore, a second model).
 Sessions that look things up have `propose` alone; those that need passes of a model are `Asking`.
-Invariant: a draft may be anything: the grammar prunes it, the verifier judges it.
+Invariant: a draft may be anything: the grammar prunes it, and the draws decide.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Context:
         automaton, state: the constraint after `path`, or None.
         vocabulary_size: V of the model.
         backbone, seq: the model's backbone and the sequence in it.
-        sampler: how the sequence's tokens are drawn, for drafters that draw.
+        sampler: how the sequence's tokens are drawn.
         seed, sequence: the key of the randomness.
         remaining: tokens that may still be written after `path`.
         eos: tokens that end the text.
@@ -206,11 +206,9 @@ class Drafter(Protocol):
 
     Attributes:
         name: stands in reports as the source of its nodes.
-        drawn: whether its drafts are drawn from distributions that are kept in the tree.
     """
 
     name: str
-    drawn: bool
 
     def session(self, context: Context) -> Session:
         """Starts on a sequence whose prompt is `context.tokens`."""
@@ -244,7 +242,7 @@ class Asking(Silent):
 class Nothing:
     """No drafts: plain decoding."""
 
-    name, drawn = "nothing", False
+    name = "nothing"
 
     def session(self, context: Context) -> Session:
         return Silent()

@@ -2,14 +2,13 @@
 
 Purpose: the second model writes with the *same sampler* as the first: same mask, same
 temperature, same counter-based numbers.  So where the two models agree on the distribution their draws agree
-too, and sample-and-match accepts often although nothing about q is kept.  With `shape` given,
-drafts are drawn independently instead, with their distributions, for the rules of drawn drafts.
+too, and are accepted often although nothing about its distribution is kept.
 Invariant: the second model's sequence is cut to what it shares with the text before it drafts.
-Complexity: at most one pass of the small model a drafted token (a chain, see `matched.py`) or level (a tree),
-shared by all sequences of a step; where it takes no trees, one a node of the level.
+Complexity: at most one pass of the small model a drafted token (see `matched.py`), shared by all sequences of
+a step.
 Source: Leviathan et al. 2023; coupling by shared randomness: Daliri et al. 2024 (Drafter-invariant
 speculative decoding).
-Rejected: independent draws for sample-and-match (they accept sum p q, not nearly 1 - TV).
+Rejected: independent draws (they accept sum p q, not nearly 1 - TV), and rules of acceptance for them.
 """
 
 from __future__ import annotations
@@ -24,24 +23,20 @@ from typing import Any
 import torch
 
 from tokenform.decoding.draws import NO_WISH, MaskedSampler, Wish
-from tokenform.decoding.keyed_random import Key, race_key
 from tokenform.decoding.samplers.local import Local
 from tokenform.errors import DrafterError
 
+from .. import removed
 from ..backbone import Backbone, PromptCache
 from ..backbone.prompt_cache import common
-from ..drafting import Ask, Drafting, Independent, Scored
-from ..grammar import allowed_states, goes_on
+from ..drafting import Ask, Drafting, Scored
 from ..node import Node
-from ..node_draws import Sample
-from ..tree import ROOT, DraftTree
+from ..tree import DraftTree
 from .base import Asking, Budget, Context, PassCost, Session
-from .drawing import draw_paths, draw_tree
 from .matched import Foresight, draw_matched
 from .other_vocabulary import VocabularyMap
 
 _KEPT = 64 << 20  # bytes of keys and values of prompts that are kept for later runs
-_STREAM = 1 << 20  # keeps a draft's own numbers apart from the sampler's
 
 
 class DraftModel:
@@ -51,13 +46,10 @@ class DraftModel:
         model: a Hugging Face causal language model, which each run gives a cache of its own; the pair (model,
             tokenizer) that `load_draft()` gives; or a `Backbone` that holds a model, for one run at a time.
         tokens: longest draft.
-        siblings: runners-up that are added beside each drafted token (matched drafts only).
-        shape: None for drafts that are matched; a number of independent paths, or the
-            widths of a tree's levels, for drafts that are drawn.
+        siblings: runners-up that are added beside each drafted token.
+        shape: is gone, and refused.
         vocabulary: how the model's tokens relate to the target's, if they are not the same
             (see `other_vocabulary.py`).
-    Raises:
-        DrafterError: the options don't fit.
     """
 
     name, costly = "model", True
@@ -67,22 +59,18 @@ class DraftModel:
         model: Any,
         tokens: int = 6,
         siblings: int = 1,
-        shape: int | Sequence[int] | None = None,
+        shape: None = None,
         vocabulary: VocabularyMap | None = None,
     ) -> None:
+        removed.check(shape=shape)
         if isinstance(model, tuple) and len(model) == 2:
             model = model[0]
         self._alone = model if isinstance(model, Backbone) else Backbone(model)
         self._given = isinstance(model, Backbone)
         self._of_run: weakref.WeakKeyDictionary[Backbone, Backbone] = weakref.WeakKeyDictionary()
         self._lock, self._prompts = threading.Lock(), PromptCache(_KEPT)
-        self.tokens, self.siblings, self.shape, self.vocabulary = tokens, siblings, shape, vocabulary
-        self.drawn = shape is not None
+        self.tokens, self.siblings, self.vocabulary = tokens, siblings, vocabulary
         self.cost = PassCost()
-        if vocabulary is not None and vocabulary.retokenise and self.drawn:
-            raise DrafterError(
-                "re-tokenised drafts can't be drawn with their distributions; leave shape=None"
-            )
 
     @property
     def forwards(self) -> int:
@@ -123,7 +111,7 @@ class _DraftModelSession(Asking):
         self.drafter = drafter
         self.backbone = drafter.backbone(context.backbone)
         self.seq: int | None = None
-        matched = drafter.vocabulary is None and not drafter.drawn and self.backbone.deepest is None
+        matched = drafter.vocabulary is None and self.backbone.deepest is None
         self.foresight = Foresight(context, self.backbone.vocabulary_size) if matched else None
 
     def drafting(self, context: Context, budget: Budget) -> Drafting[DraftTree]:
@@ -136,9 +124,7 @@ class _DraftModelSession(Asking):
             return DraftTree()
         if d.vocabulary is not None and d.vocabulary.retokenise:
             return (yield from self._retokenised(seq, d.vocabulary, most, budget))
-        if d.shape is None:
-            return (yield from self._matched(seq, context, most, budget))
-        return (yield from self._drawn(seq, context, d.shape, most, budget))
+        return (yield from self._matched(seq, context, most, budget))
 
     def _follow(self, context: Context) -> int | None:
         """Brings the second model's sequence to the text; None if there is no text for it."""
@@ -201,22 +187,6 @@ class _DraftModelSession(Asking):
         """The target's tokens in the second model's."""
         return tokens if self.drafter.vocabulary is None else self.drafter.vocabulary.to_draft(tokens)
 
-    def _drawn(
-        self, seq: int, context: Context, shape: int | Sequence[int], most: int, budget: Budget
-    ) -> Drafting[DraftTree]:
-        """Drafts that are drawn, with their distributions, in the drafter's shape."""
-        draws = _Independent(self, seq, context)
-        if isinstance(shape, int):
-            depth = min(most, budget.nodes // shape)
-            return (yield from draw_paths(draws, shape, depth, self.drafter.name))
-        widths, nodes, level = [], 0, 1
-        for width in shape[: budget.depth]:
-            level *= width
-            nodes += level
-            if nodes <= budget.nodes:
-                widths.append(width)
-        return (yield from draw_tree(draws, widths, self.drafter.name))
-
     def _retokenised(
         self, seq: int, vocabulary: VocabularyMap, most: int, budget: Budget
     ) -> Drafting[DraftTree]:
@@ -238,49 +208,6 @@ class _DraftModelSession(Asking):
         if self.seq is not None:
             self.backbone.drop(self.seq)
             self.seq = None
-
-
-class _Independent:
-    """Draws of one draft, the n-th by the n-th key of the sequence's place.
-
-    Where the sampler has no distribution (no allowed token is shared) it is uniform: the rules are exact for
-    any.  Below a text that has ended, or that the grammar refuses, nothing is drawn.
-    """
-
-    def __init__(self, session: _DraftModelSession, seq: int, context: Context) -> None:
-        self.session, self.seq, self.context = session, seq, context
-        self.count = 0
-
-    def __call__(
-        self, tree: DraftTree, wanted: Sequence[tuple[int, int]], apart: bool
-    ) -> Drafting[list[Sample | None]]:
-        session, context, backbone = self.session, self.context, self.session.backbone
-        auto, eos = context.automaton, context.eos
-        states = allowed_states(tree, auto, context.state, eos, len(tree))
-        going = [(n, count) for n, count in wanted if goes_on(tree, n, states, auto, eos)]
-        paths = {n: tree.path(n) for n, _ in going}
-        keys = [[self._key() for _ in range(1 if apart else count)] for _, count in going]
-        counts = [count if apart else 1 for _, count in going]
-        places = [context.node(paths[n], states[n]) for n, _ in going]
-        found: list[Sample] = []
-        if backbone.mode == "tree" and going:
-            whole = DraftTree()
-            rows = [whole.add_path(ROOT, session._own(path)) + 1 for path in paths.values()]
-            nodes, independent = list(zip(rows, places, strict=True)), Independent(keys, counts)
-            found = (yield session._ask(self.seq, context, whole, nodes, independent=independent)).samples
-        elif going:
-            for path, place, own, count in zip(paths.values(), places, keys, counts, strict=True):
-                chain = DraftTree.chain(session._own(path))
-                independent = Independent([own], [count])
-                ask = session._ask(self.seq, context, chain, [(len(chain), place)], independent=independent)
-                found += (yield ask).samples
-        samples = dict(zip(paths, found, strict=True))
-        return [samples.get(node) for node, _ in wanted]
-
-    def _key(self) -> Key:
-        context, self.count = self.context, self.count + 1
-        position = len(context.tokens) + len(context.path)
-        return race_key(context.seed ^ _STREAM, context.sequence, position, self.count)
 
 
 @functools.cache

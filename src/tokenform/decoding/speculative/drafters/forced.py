@@ -41,7 +41,7 @@ class Forced:
         siblings: most learnt or shorter tokens beside the last token of a span.
     """
 
-    name, drawn = FORCED, False
+    name = FORCED
 
     def __init__(self, choices: int = 3, rounds: int = 3, siblings: int = 2) -> None:
         self.choices, self.rounds, self.siblings = choices, rounds, siblings

@@ -36,7 +36,7 @@ class LayerSkip:
     tokens: longest draft.
     """
 
-    name, drawn = "layers", False
+    name = "layers"
 
     def __init__(self, skip: Sequence[int] | None = None, tokens: int = 4) -> None:
         self.skip = frozenset(skip) if skip is not None else None

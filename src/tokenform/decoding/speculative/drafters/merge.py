@@ -36,7 +36,7 @@ class Merge:
     rounds: how often the sources may go on where the tree ends.
     """
 
-    name, drawn = "merge", False
+    name = "merge"
 
     def __init__(self, *drafters: Drafter, rounds: int = 4) -> None:
         if not drafters:
@@ -86,10 +86,6 @@ class MergeSession(Asking):
                 break
             below = context.below(path, self._states[leaf])
             for drafter, session in asked:
-                if (
-                    round_ and drafter.drawn
-                ):  # drawn once, from the root: what the rules for drawn drafts assume
-                    continue
                 room = budget.nodes - len(tree)
                 if room <= 0 or (
                     _costly(drafter) and not round_ and len(tree) and self._front(tree)[1] >= _SURE
@@ -131,7 +127,7 @@ class MergeSession(Asking):
     def wish(self) -> Wish:
         """What the drafters want to be told of every row."""
         wishes = [session.wish for _, session in self._live if hasattr(session, "wish")]
-        return Wish(max((w.best for w in wishes), default=0), False, any(w.allowed for w in wishes))
+        return Wish(max((w.best for w in wishes), default=0))
 
     @property
     def states(self) -> dict[int, State | None]:
@@ -194,7 +190,7 @@ class MergeSession(Asking):
 
 def _costly(drafter: Drafter) -> bool:
     """Whether each of its tokens costs a forward pass."""
-    return bool(getattr(drafter, "costly", False)) and not drafter.drawn
+    return bool(getattr(drafter, "costly", False))
 
 
 def _check(tree: DraftTree, vocabulary_size: int) -> None:

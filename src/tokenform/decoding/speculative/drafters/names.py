@@ -36,7 +36,7 @@ _TAKEN = 8
 class Names:
     """Drafts the names of `context.hints`."""
 
-    name, drawn = "names", False
+    name = "names"
 
     def __init__(self) -> None:
         self.layout = LAYOUTS[0]  # of the text that was last followed

@@ -24,7 +24,7 @@ class NGram:
     places: how many earlier places become branches.
     """
 
-    name, drawn = "ngram", False
+    name = "ngram"
 
     def __init__(self, longest: int = 4, shortest: int = 1, tokens: int = 10, places: int = 4) -> None:
         if not 1 <= shortest <= longest:

@@ -27,7 +27,7 @@ class Recycling:
     shared: sequences share one matrix; else each has its own.
     """
 
-    name, drawn = "recycling", False
+    name = "recycling"
 
     def __init__(self, width: int = 8, nodes: int = 80, shared: bool = True) -> None:
         self.width, self.nodes, self.shared = width, nodes, shared

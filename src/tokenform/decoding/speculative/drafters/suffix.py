@@ -29,7 +29,7 @@ class Suffix:
     keep: tokens that the datastore holds at least before its older half is forgotten.
     """
 
-    name, drawn = "suffix", False
+    name = "suffix"
 
     def __init__(
         self,

@@ -2,8 +2,7 @@
 
 Purpose: a policy says how many nodes may be drafted, when a drafter that pays for each token
 should stop, and which nodes of the proposal are worth scoring.
-Invariant: a policy changes what is scored, never what is committed, unless the drafts were
-drawn from distributions: then it may only cut by what it knows before the draw (`depth`, `nodes`).
+Invariant: a policy changes what is scored, never what is committed.
 """
 
 from __future__ import annotations

@@ -24,7 +24,6 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from ..drafters.base import Budget
-from ..drafters.lookahead import INVESTMENT
 from ..tree import FORCED, ROOT, DraftTree
 from .account import FIRST, SURE, Account
 from .base import best_first, chances
@@ -192,7 +191,7 @@ def _sure(tree: DraftTree, chance: Sequence[float]) -> bool:
 
 def _kept(tree: DraftTree, chance: Sequence[float], order: Sequence[int], columns: _Columns) -> list[bool]:
     """Which nodes of a tree are scored."""
-    kept = [source == INVESTMENT for source in tree.sources]
+    kept = [False] * len(tree)
     for node in order[: columns.width]:
-        kept[node] = kept[node] or chance[node] > columns.least
+        kept[node] = chance[node] > columns.least
     return kept

@@ -2,7 +2,7 @@
 
 Purpose: contrastive decoding (an expert against an amateur), context-aware decoding (with
 and without the document), a safety mixture.  The companion
-scores the same draft tree, so that every verifier works unchanged.
+scores the same draft tree, so that drafts stay lossless.
 Invariant: each returns scores of a proper distribution on the tokens of finite score.
 Source: Li et al. 2023, equation 2 (contrastive); Shi et al. 2024, equation 2
 (context-aware); Xu et al. 2024 (SafeDecoding, equation 4).
