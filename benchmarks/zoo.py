@@ -64,7 +64,6 @@ LOOKED_UP: dict[str, Callable[[], Any]] = {
 LEARNING: dict[str, Callable[[], Any]] = {  # they need the model's own numbers
     "Recycling": drafters.Recycling,
     "auto + Recycling": lambda: Merge(*auto().drafters, drafters.Recycling()),
-    "LayerSkip": drafters.LayerSkip,
 }
 POLICIES: dict[str, Callable[[], Any]] = {
     "Controller": policies.Controller,

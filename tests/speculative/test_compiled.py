@@ -14,7 +14,7 @@ import transformers as hf
 import tokenform as tf
 from tokenform import errors
 from tokenform.decoding.speculative.backbone import Backbone, Compiled, static_passes
-from tokenform.decoding.speculative.drafters import Forced, LayerSkip, Merge, NGram
+from tokenform.decoding.speculative.drafters import Forced, Merge, NGram
 from tokenform.decoding.speculative.policies import Fixed
 from tokenform.decoding.speculative.tree import DraftTree
 
@@ -254,11 +254,6 @@ def test_models_with_caches_of_their_own_run_as_they_are():
     split = copy.deepcopy(network())
     split.hf_device_map = {"model.embed_tokens": 0, "model.layers": 1}
     assert "several devices" in Backbone(split, compiled=Compiled("eager")).notes[0]
-
-
-def test_drafts_of_the_model_itself_go_beside_compiled_passes():
-    plain, fast = pair(network(), drafter=LayerSkip([1], tokens=2))
-    assert tokens(fast) == tokens(plain) and shapes(fast)
 
 
 def test_threads_share_what_is_compiled():

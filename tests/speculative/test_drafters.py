@@ -19,7 +19,6 @@ from tokenform.decoding.speculative.drafters import (
     DraftModel,
     Forced,
     Hints,
-    LayerSkip,
     Merge,
     Names,
     NGram,
@@ -29,10 +28,8 @@ from tokenform.decoding.speculative.drafters import (
     VocabularyMap,
     auto,
     property_names,
-    search_skip_set,
 )
 from tokenform.decoding.speculative.drafters.base import Seen
-from tokenform.decoding.speculative.drafters.other_vocabulary import LongestMatch
 from tokenform.decoding.speculative.drafters.suffix_automaton import SEPARATOR, SuffixAutomaton, copied
 from tokenform.decoding.speculative.policies import Controller
 from tokenform.decoding.speculative.request import Request
@@ -244,50 +241,6 @@ def test_guessing_for_the_draft_model_saves_passes_and_changes_no_draft(constrai
     assert quick == slow and few < many
 
 
-def test_layer_skip_leaves_the_model_and_the_cache_as_they_were():
-    net = model("gemma3", layers=4)
-    backbone = Backbone(net)
-    layers = list(net.model.layers)
-    request = Request([1, 2, 3], GREEDY, max_tokens=20)
-    output = decode(backbone, [request], LayerSkip([1]))[0]
-    assert output.report.drafted > 0 and output.tokens == plain(net, request)
-    assert list(net.model.layers) == layers and backbone.sequences == []
-
-
-def test_searched_skip_set_is_the_least_harmful_layer():
-    net = model("llama", seed=3)
-    with torch.no_grad():
-        for p in (net.model.layers[1].self_attn.o_proj.weight, net.model.layers[1].mlp.down_proj.weight):
-            p.zero_()
-    layers = list(net.model.layers)
-    assert search_skip_set(Backbone(net), list(range(1, 20)), share=0.34) == [1]
-    assert list(net.model.layers) == layers
-    with pytest.raises(DrafterError):
-        search_skip_set(Backbone(net), [1], share=1.5)
-
-
-def test_layers_are_left_out_by_what_the_first_prompt_says():
-    """One layer of three does nothing: without it the drafts are the model's own."""
-    net = model("llama", seed=3, layers=3)
-    with torch.no_grad():
-        for p in (net.model.layers[1].self_attn.o_proj.weight, net.model.layers[1].mlp.down_proj.weight):
-            p.zero_()
-    output = decode(Backbone(net), [Request([1, 2, 3], GREEDY, max_tokens=20)], LayerSkip())[0]
-    assert output.report.accepted == output.report.drafted > 0
-
-
-def test_vocabularies_are_mapped_by_bytes():
-    target, draft = [b"", b"a", b"b", b"ab", b"c"], [b"b", b"ab", b"a", b"bc", b""]
-    mapping = VocabularyMap(target, draft)
-    assert mapping.to_draft([3, 1, 2]) == [1, 2, 0]
-    rows = mapping.to_target(torch.arange(5.0)[None], 5)
-    assert rows[0].tolist() == [-np.inf, 2.0, 0.0, 1.0, -np.inf]
-    assert LongestMatch({b: i for i, b in enumerate(target) if b})(b"abca") == [3, 4, 1]
-    assert VocabularyMap(target, draft, retokenise=True).to_draft([1, 2, 2]) == [1, 0]
-    with pytest.raises(DrafterError, match="common"):
-        VocabularyMap([b"a"], [b"b"])
-
-
 def other_vocabulary(retokenise: bool) -> VocabularyMap:
     """The test vocabulary in another order, some of its pieces missing."""
     tokens = vocabulary()
@@ -302,7 +255,6 @@ EVERY = {
     "suffix": Suffix,
     "forced": lambda: Forced(),
     "recycling": Recycling,
-    "layers": lambda: LayerSkip(tokens=3),
     "model": lambda: DraftModel(model("llama", seed=1, layers=1), tokens=4),
     "shared": lambda: DraftModel(
         model("gpt2", seed=1, layers=1), tokens=3, vocabulary=other_vocabulary(False)
@@ -311,7 +263,7 @@ EVERY = {
         model("gpt2", seed=1, layers=1), tokens=3, vocabulary=other_vocabulary(True)
     ),
     "auto": lambda: auto(),
-    "all": lambda: Merge(Forced(), Suffix(), Recycling(), LayerSkip(tokens=2)),
+    "all": lambda: Merge(Forced(), Suffix(), Recycling()),
 }
 
 

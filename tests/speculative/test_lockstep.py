@@ -11,13 +11,11 @@ import pytest
 import torch
 
 from tokenform.decoding.speculative.backbone import Backbone
-from tokenform.decoding.speculative.backbone.skipping import SkippedLayer, decoder_layers, without_layers
 from tokenform.decoding.speculative.drafters import (
     Budget,
     Context,
     DraftModel,
     Forced,
-    LayerSkip,
     Merge,
     VocabularyMap,
 )
@@ -54,7 +52,6 @@ CASES: dict[str, Any] = {
     "matched, chains": lambda: DraftModel(Backbone(small(), "chain"), tokens=3),
     "shared": lambda: DraftModel(small(), tokens=3, vocabulary=other_vocabulary(False)),
     "retokenised": lambda: DraftModel(small(), tokens=3, vocabulary=other_vocabulary(True)),
-    "layers": lambda: LayerSkip([1], tokens=3),
 }
 PASSES = [name for name in CASES if "chains" not in name]  # a model that takes no trees runs one by one
 
@@ -89,7 +86,7 @@ class Passes:
     """Counts the calls of a model's `forward`, views of it included, and may refuse one.
 
     Args:
-        refused: (token ids, whether layers are left out) -> whether memory runs out.
+        refused: token ids -> whether memory runs out.
     """
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, net: Any, refused: Any = None) -> None:
@@ -99,8 +96,7 @@ class Passes:
         def forward(this: Any, *arguments: Any, **named: Any) -> Any:
             if this.model.embed_tokens is net.model.embed_tokens:
                 self.count += 1
-                thin = any(isinstance(layer, SkippedLayer) for layer in this.model.layers)
-                if refused is not None and refused(named.get("input_ids", next(iter(arguments), None)), thin):
+                if refused is not None and refused(named.get("input_ids", next(iter(arguments), None))):
                     raise torch.OutOfMemoryError("no memory")
             return whole(this, *arguments, **named)
 
@@ -129,16 +125,13 @@ def test_drafts_and_texts_of_a_batch_are_those_of_each_sequence_alone(name, cons
 def test_a_batch_makes_as_many_passes_as_its_longest_draft(name, monkeypatch):
     make = CASES[name]
     net = model("qwen3")
-    layers = name == "layers"
-    passes = Passes(monkeypatch, net if layers else small())
+    passes = Passes(monkeypatch, small())
 
     def count(asked: list[Request]) -> int:
-        backbone, drafter = Backbone(net), make()
-        before, own = passes.count, backbone.counters.forwards
-        decode(backbone, asked, drafter)
-        made = passes.count - before - (backbone.counters.forwards - own if layers else 0)
-        assert layers or drafter.forwards == made
-        return made
+        drafter, before = make(), passes.count
+        decode(Backbone(net), asked, drafter)
+        assert drafter.forwards == passes.count - before
+        return drafter.forwards
 
     single = [count([one]) for one in requests()]
     assert min(single) > 5
@@ -159,29 +152,27 @@ def test_drafters_of_one_model_share_its_passes():
 def test_sources_in_one_tree_share_passes_too():
     net, asked = model("mistral"), requests(constrained=True)
     drafter = DraftModel(small(), tokens=3)
-    sources = Merge(Forced(), LayerSkip([1], tokens=2), drafter)
+    sources = Merge(Forced(), drafter)
     got = decode(Backbone(net), asked, sources)
     assert [o.tokens for o in got] == [plain(net, one) for one in asked]
-    assert {"model", "layers", "forced"} <= {name for o in got for name in o.report.sources}
+    assert {"model", "forced"} <= {name for o in got for name in o.report.sources}
     assert drafter.sequences == 0
 
 
-@pytest.mark.parametrize("name", ["matched", "retokenised", "layers"])
+@pytest.mark.parametrize("name", ["matched", "retokenised"])
 @pytest.mark.parametrize("after", [0, 1, 4])
 def test_a_shared_pass_that_fails_is_made_again_in_halves(name, after, monkeypatch):
     """Batches of more than two don't fit: the texts stay, and nobody's drafter is switched off."""
-    make, _ = CASES[name]
+    make = CASES[name]
     net, asked, seen = model("qwen3"), requests(count=5), 0
     want = [plain(net, one) for one in asked]
 
-    def refused(ids: torch.Tensor, thin: bool) -> bool:
+    def refused(ids: torch.Tensor) -> bool:
         nonlocal seen
-        if name == "layers" and not thin:
-            return False
         seen += 1
         return seen > after and ids.shape[0] > 2
 
-    Passes(monkeypatch, net if name == "layers" else small(), refused)
+    Passes(monkeypatch, small(), refused)
     backbone, drafter = Backbone(net), make()
     got = decode(backbone, asked, drafter)
     assert [o.tokens for o in got] == want
@@ -191,13 +182,13 @@ def test_a_shared_pass_that_fails_is_made_again_in_halves(name, after, monkeypat
 
 @pytest.mark.parametrize("name", ["matched", "matched, chains"])
 def test_a_sequence_whose_passes_fail_loses_its_drafter_alone(name, monkeypatch):
-    make, _ = CASES[name]
+    make = CASES[name]
     net, bad, asked = model("qwen3"), 50, requests(count=5)
     for one in asked:
         one.sampler = sampler(banned=[bad])
     asked[2].prompt = [3, bad, 4]
     want = [plain(net, one) for one in asked]
-    Passes(monkeypatch, small(), lambda ids, thin: bool((ids == bad).any()))
+    Passes(monkeypatch, small(), lambda ids: bool((ids == bad).any()))
     backbone, drafter = Backbone(net), make()
     with pytest.warns(UserWarning, match="switched off"):
         got = decode(backbone, asked, drafter)
@@ -214,14 +205,13 @@ def test_a_model_that_fails_for_good_leaves_plain_decoding(name, monkeypatch):
     for one in asked:
         one.sampler = sampler(0.0)
     want = [plain(net, one) for one in asked]
-    thin = name == "layers"
-    Passes(monkeypatch, net if thin else small(), lambda ids, left_out: not thin or left_out)
+    Passes(monkeypatch, small(), lambda ids: True)
     backbone, drafter = Backbone(net), make()
     with pytest.warns(UserWarning, match="switched off"):
         got = decode(backbone, asked, drafter)
     assert [o.tokens for o in got] == want
     assert all(len(o.report.notes) == 1 and o.report.drafted == 0 for o in got)
-    assert backbone.sequences == [] and (thin or drafter.sequences == 0)
+    assert backbone.sequences == [] and drafter.sequences == 0
 
 
 @pytest.mark.parametrize("mode", ["chain", "plain"])
@@ -237,7 +227,7 @@ def test_a_batch_that_fails_in_its_second_pass_is_as_it_was(mode, monkeypatch):
     first = next(iter(again))
     backbone.score({first: DraftTree()})
     with monkeypatch.context() as patch:
-        Passes(patch, net, lambda ids, thin: int(ids[-1, 0]) == 3)
+        Passes(patch, net, lambda ids: int(ids[-1, 0]) == 3)
         with pytest.raises(torch.OutOfMemoryError):
             backbone.score(again)
     for old, (seq, tree) in zip(trees, again.items(), strict=True):
@@ -268,7 +258,7 @@ def test_a_drafting_that_raises_closes_the_others_and_goes_to_the_caller():
 def test_a_shared_pass_costs_each_sequence_its_share(monkeypatch):
     pause, net = 0.05, small()
 
-    def work(ids, thin):  # costs on a CPU are the thread's own seconds
+    def work(ids):  # costs on a CPU are the thread's own seconds
         end = time.thread_time() + pause
         while time.thread_time() < end:
             pass
@@ -305,29 +295,15 @@ def test_a_price_that_keeps_all_from_being_drafted_is_forgotten():
         assert 100 < asked < 1000 and drafter.forwards > 0
 
 
-def test_a_model_is_never_changed_by_layer_skipping():
-    """Another thread that runs the model meanwhile gets the whole model's logits."""
-    net, ids = model("qwen3"), torch.tensor([[3, 4, 5]])
-    with torch.inference_mode():
-        want = net(ids).logits
-        view = without_layers(net, frozenset({0, 1}))
-        thin = view(ids).logits
-        assert torch.equal(net(ids).logits, want) and not torch.equal(thin, want)
-    assert view is without_layers(net, frozenset({0, 1})) and without_layers(net, frozenset()) is net
-    assert {id(p) for p in view.parameters()} < {id(p) for p in net.parameters()}
-    assert len(decoder_layers(net)) == len(decoder_layers(view))
-
-
-@pytest.mark.parametrize("name", ["layers", "model"])
-def test_threads_that_share_models_write_the_texts_of_one(name):
-    """Each call has a cache of its own, of the draft model too, and no call changes a model."""
+def test_threads_that_share_models_write_the_texts_of_one():
+    """Each call has a cache of its own, of the draft model too."""
     net = model("qwen3")
-    drafter = LayerSkip([1], tokens=3) if name == "layers" else DraftModel(small(), tokens=3)
+    drafter = DraftModel(small(), tokens=3)
     own = [Request([3, 4, i], sampler(0.0), max_tokens=24) for i in range(9)]
     want = [plain(net, one) for one in own]
 
     def write(one: Request) -> Any:
-        return decode(Backbone(net), [one], drafter, None, Fixed(8))[0]
+        return decode(Backbone(net), [one], drafter, Fixed(8))[0]
 
     with ThreadPoolExecutor(3) as pool:
         got = list(pool.map(write, own))

@@ -35,7 +35,7 @@ _Result = TypeVar("_Result")
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """A request for a pass: `backbone.score({seq: tree}, skip=skip)` alone, and for draws of its rows.
+    """A request for a pass: `backbone.score({seq: tree})` alone, and for draws of its rows.
 
     Attributes:
         nodes: (row of the pass, place) at which something is drawn; row 0 is the root.
@@ -48,7 +48,6 @@ class Ask:
     backbone: Backbone
     seq: int
     tree: DraftTree
-    skip: frozenset[int] = frozenset()
     nodes: Sequence[tuple[int, Node]] = ()
     sampler: Any = None
     copies: int = 1
@@ -158,10 +157,10 @@ class _DraftRun:
 
 
 def _answers(asks: Sequence[Ask], draws: NodeDraws) -> list[Scored | Exception]:
-    """One pass for each model (and set of layers left out) that is asked for; answers in order."""
-    groups: dict[tuple[int, frozenset[int]], list[int]] = {}
+    """One pass for each model that is asked for; answers in order."""
+    groups: dict[int, list[int]] = {}
     for i, ask in enumerate(asks):
-        groups.setdefault((id(ask.backbone), ask.skip), []).append(i)
+        groups.setdefault(id(ask.backbone), []).append(i)
     answers: dict[int, Scored | Exception] = {}
     for members in groups.values():
         there = draws.on(asks[members[0]].backbone.device)
@@ -173,7 +172,7 @@ def _pass(asks: Sequence[Ask], draws: NodeDraws) -> Sequence[Scored | Exception]
     """One pass over sequences of one model; halves of it where it fails."""
     span = Clock(asks[0].backbone.device).begin()
     try:
-        logits = asks[0].backbone.score({ask.seq: ask.tree for ask in asks}, skip=asks[0].skip)
+        logits = asks[0].backbone.score({ask.seq: ask.tree for ask in asks})
         scored = [Scored(ask, logits[ask.seq], draws, span, len(asks)) for ask in asks]
         if draws.whole:
             span.end()  # before its draws: when those are home, it has ended

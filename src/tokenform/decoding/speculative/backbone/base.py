@@ -45,7 +45,6 @@ class Track:
         root: logits [V] after all committed tokens, if all of them are known.
         place: where the subclass keeps its keys and values.
         prompt: how many first tokens are the prompt, until those are kept for later calls; then 0.
-        thin: some of them were computed with layers left out, so nobody may share them.
     """
 
     tokens: list[int]
@@ -55,7 +54,6 @@ class Track:
     root: torch.Tensor | None = None
     place: Any = None
     prompt: int = 0
-    thin: bool = False
 
 
 class _Tracks(dict[int, Track]):
@@ -204,9 +202,7 @@ class Backbone:
         if len(track.tokens) - track.computed > 1:
             self.score({seq: DraftTree()})
         new = next(self._ids)
-        copy = Track(
-            list(track.tokens), track.computed, track.tree, track.logits, track.root, thin=track.thin
-        )
+        copy = Track(list(track.tokens), track.computed, track.tree, track.logits, track.root)
         self._share(track, copy)
         self._tracks[new] = copy
         return new
@@ -266,21 +262,17 @@ class Backbone:
         track.root = None
         self._release(track, min(track.computed, length - 1))
 
-    def score(
-        self, trees: Mapping[int, DraftTree], *, skip: frozenset[int] = frozenset()
-    ) -> dict[int, torch.Tensor]:
+    def score(self, trees: Mapping[int, DraftTree]) -> dict[int, torch.Tensor]:
         """Logits at the root and at every node of each sequence's tree, in one forward pass.
 
         Args:
             trees: sequence -> draft tree, which may be empty.  Chains alone where the mode is not "tree"; in
                 mode "plain" a text with one is run as a whole, and nothing is kept of it.
-            skip: layers to leave out (for drafting with the model itself).  What is then
-                committed must be truncated again before the whole model goes on.
         Returns:
             sequence -> float [n + 1, V]: row 0 after the committed tokens, row i + 1 after
             node i.  If the pass raises, every sequence is as it was, without its last tree.
         """
-        return cast("dict[int, torch.Tensor]", self._scored(trees, skip, {}))
+        return cast("dict[int, torch.Tensor]", self._scored(trees, {}))
 
     def score_listed(
         self, trees: Mapping[int, DraftTree], columns: Mapping[int, Columns]
@@ -290,16 +282,13 @@ class Backbone:
         Args:
             columns: of these sequences the tokens that are wanted at each row, as many as nodes and one.
         """
-        return self._scored(trees, frozenset(), columns)
+        return self._scored(trees, columns)
 
-    def _scored(
-        self, trees: Mapping[int, DraftTree], skip: frozenset[int], columns: Mapping[int, Columns]
-    ) -> dict[int, Logits]:
+    def _scored(self, trees: Mapping[int, DraftTree], columns: Mapping[int, Columns]) -> dict[int, Logits]:
         out: dict[int, Logits] = {}
         todo: dict[int, DraftTree] = {}
         for seq, tree in trees.items():
             track = self._tracks[seq]
-            track.thin = track.thin or bool(skip)
             if self.max_length is not None:
                 self._check_length(len(track.tokens) + max(tree.depths, default=0))
             if track.tree is not None:
@@ -312,7 +301,7 @@ class Backbone:
                 track.tree, track.logits = tree, track.root[None]
                 out[seq] = track.logits
         if todo:
-            for seq, logits in self._run(todo, skip, columns).items():
+            for seq, logits in self._run(todo, columns).items():
                 track = self._tracks[seq]
                 track.root, track.tree, track.logits = root_of(logits), todo[seq], logits
                 out[seq] = logits
@@ -381,9 +370,7 @@ class Backbone:
         """Gives `copy` the keys and values of `track`."""
         raise NotImplementedError
 
-    def _run(
-        self, trees: Mapping[int, DraftTree], skip: frozenset[int], columns: Mapping[int, Columns]
-    ) -> Mapping[int, Logits]:
+    def _run(self, trees: Mapping[int, DraftTree], columns: Mapping[int, Columns]) -> Mapping[int, Logits]:
         """Runs pending tokens and trees; sets `computed` and the tree's place."""
         raise NotImplementedError
 

@@ -4,8 +4,8 @@ Purpose: the lines of a pass are padded to the longest of them.  Over a large vo
 than all layers of a small model, so it is given the wanted positions as one line, and of positions where few
 tokens are wanted (a mask allows no others) only these tokens' rows of its weight.  One thread multiplies a
 large weight part by part.
-Invariant: the model is never touched (see `skipping.py`), so other threads may run it meanwhile.  What the
-model does after its head (a scale, a soft cap) is done to each position alone; `choice.py` tries that on it.
+Invariant: the model is never touched (a view has modules of its own), so other threads may run it meanwhile.
+What the model does after its head (a scale, a soft cap) is done to each position alone; `choice.py` tries that on it.
 A model that does anything after its head is given all tokens.
 Memory: some dictionaries of modules; no parameters.  On the host large logits are written where those of an
 earlier pass were that nobody holds any more: the C library maps so large a block anew at each allocation, and
@@ -17,6 +17,7 @@ the calls).
 
 from __future__ import annotations
 
+import copy
 import weakref
 from typing import Any
 
@@ -26,7 +27,6 @@ import torch
 from tokenform.errors import ModelError
 
 from ..scores import Columns, Listed, Scores
-from .skipping import shallow
 
 _MAPPED = 1 << 25  # bytes of a block that the C library maps anew at each allocation
 _CACHED = 1 << 21  # bytes of a weight that stay in the cache of a core
@@ -176,9 +176,9 @@ class WantedLogits:
         """
         if self._path is None:
             self._path = _path(model)
-        top = view = shallow(model)
+        top = view = _shallow(model)
         for name in self._path[:-1]:
-            view._modules[name] = below = shallow(view._modules[name])
+            view._modules[name] = below = _shallow(view._modules[name])
             if "forward" in vars(view):
                 return None, None
             view = below
@@ -229,3 +229,10 @@ def _path(model: Any) -> list[str]:
         return []
     found = [name for name, module in model.named_modules() if module is head] if head is not None else []
     return found[0].split(".") if found and found[0] else []
+
+
+def _shallow(module: Any) -> Any:
+    """A module of the same class with the same parts, whose table of modules is its own."""
+    twin = copy.copy(module)
+    twin._modules = dict(module._modules)
+    return twin

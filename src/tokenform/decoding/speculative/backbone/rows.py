@@ -34,7 +34,6 @@ from .base import Backbone, Logits, Track
 from .batch import Batch, Place, gathered, held_bytes, is_apart, like
 from .model_cache import cache_name, is_recurrent
 from .padding import takes_padding
-from .skipping import without_layers
 
 _PADDING = 192  # token positions of padding that are cheaper than one more pass
 
@@ -69,13 +68,11 @@ class RowBackbone(Backbone):
         self._name = cache_name(model, recurrent=True)
         self._apart = cache_name(model) is not None and (mode == "chain" or self.config is None)
 
-    def score(
-        self, trees: Mapping[int, DraftTree], *, skip: frozenset[int] = frozenset()
-    ) -> dict[int, torch.Tensor]:
+    def score(self, trees: Mapping[int, DraftTree]) -> dict[int, torch.Tensor]:
         drafts = [tree for tree in trees.values() if tree.tokens]
         if any(parent != node - 1 for tree in drafts for node, parent in enumerate(tree.parents)):
             raise OptionError("this model scores chains alone; use one path of the tree")
-        return super().score(trees, skip=skip)
+        return super().score(trees)
 
     @property
     def forks(self) -> bool:
@@ -117,9 +114,7 @@ class RowBackbone(Backbone):
     def _close(self, track: Track) -> None:
         track.place = None
 
-    def _run(
-        self, trees: Mapping[int, DraftTree], skip: frozenset[int], columns: Mapping[int, Columns]
-    ) -> dict[int, Logits]:
+    def _run(self, trees: Mapping[int, DraftTree], columns: Mapping[int, Columns]) -> dict[int, Logits]:
         out: dict[int, Logits] = {}
         rest: list[_Item] = []
         forward: dict[Batch, list[_Item]] = {}
@@ -133,13 +128,13 @@ class RowBackbone(Backbone):
         try:
             for batch, items in forward.items():
                 if self._goes_on(batch, items):
-                    out |= self._forward(batch, items, skip)
+                    out |= self._forward(batch, items)
                     continue
                 for item in items:
                     _lose(item.track)
                     rest.append(self._item(item.seq, item.tree))
             for items in self._passes(rest):
-                out |= self._together(items, skip)
+                out |= self._together(items)
         except BaseException:
             for seq in out:  # they have moved on, and keep what they know but their drafts
                 self._free_tree(self._tracks[seq])
@@ -168,12 +163,12 @@ class RowBackbone(Backbone):
             item.track.place.row = row
         return kept
 
-    def _forward(self, batch: Batch, items: list[_Item], skip: frozenset[int]) -> dict[int, Logits]:
+    def _forward(self, batch: Batch, items: list[_Item]) -> dict[int, Logits]:
         """Runs the rows of such a batch, a token a pass."""
         out: dict[int, Logits] = {}
         try:
             for n in range(items[0].need):
-                out = self._pass(batch, [_Item(i.seq, i.track, [i.pending[n]], i.tree) for i in items], skip)
+                out = self._pass(batch, [_Item(i.seq, i.track, [i.pending[n]], i.tree) for i in items])
         except BaseException:  # the state may be half advanced
             for item in items:
                 _lose(item.track)
@@ -195,7 +190,7 @@ class RowBackbone(Backbone):
             self.padded = takes_padding(self)
         return self.padded
 
-    def _together(self, items: list[_Item], skip: frozenset[int]) -> dict[int, Logits]:
+    def _together(self, items: list[_Item]) -> dict[int, Logits]:
         """One pass over rows that are gathered for it; equal texts of which nothing is known are run once."""
         same: dict[Any, list[_Item]] = {}
         for item in items:
@@ -205,7 +200,7 @@ class RowBackbone(Backbone):
             )
         first = sorted((equal[0] for equal in same.values()), key=_order)
         batch = self._batch(first)
-        found = self._pass(batch, first, skip)
+        found = self._pass(batch, first)
         followers = [(equal[0], item) for equal in same.values() for item in equal[1:]]
         for leader, item in followers:
             found[item.seq], item.track.computed = found[leader.seq], leader.track.computed
@@ -246,7 +241,7 @@ class RowBackbone(Backbone):
             batch.mark(known, self.device)
         return batch
 
-    def _pass(self, batch: Batch, items: list[_Item], skip: frozenset[int]) -> dict[int, Logits]:
+    def _pass(self, batch: Batch, items: list[_Item]) -> dict[int, Logits]:
         """One forward pass; item i is row i.  If it fails, a cache that can be gathered is as it was."""
         new, late = max(item.need for item in items), max(item.wanted for item in items)
         ids, positions, fresh = np.zeros((3, len(items), new), np.int64)
@@ -267,8 +262,8 @@ class RowBackbone(Backbone):
         if "logits_to_keep" in self._accepted:
             options["logits_to_keep"] = late
         with torch.inference_mode():
-            output = without_layers(self.model, skip)(**options)
-        self.counters.forwards += not skip
+            output = self.model(**options)
+        self.counters.forwards += 1
         self.counters.positions += ids.size
         logits: torch.Tensor = output.logits[:, -late:]
         self._book(batch, items, mask, None if self._name is None else getattr(output, self._name, None))

@@ -30,7 +30,6 @@ from .masks import additive_masks, layer_windows
 from .model_cache import cache_name
 from .packing import Item, Line, OneEach, Packed, listed, spread
 from .prompt_cache import SHORTEST, Held, common
-from .skipping import without_layers
 from .slots import Row, SlotCache
 from .static_passes import Compiled, StaticPasses
 
@@ -72,7 +71,7 @@ class TreeBackbone(Backbone):
         for other in self._tracks.values():
             place: Place = other.place
             room = place.row.members < self.share
-            if other.computed >= length + (not room) and not other.thin:
+            if other.computed >= length + (not room):
                 shared = common(tokens, other.tokens, min(other.computed, len(tokens) - 1))
                 if shared > length or (shared == length and room):
                     best, length = other, shared
@@ -172,25 +171,22 @@ class TreeBackbone(Backbone):
     def sliced(self) -> bool:
         return self._logits.sliced and (self._static is None or self._static.off)
 
-    def _run(
-        self, trees: Mapping[int, DraftTree], skip: frozenset[int], columns: Mapping[int, Columns]
-    ) -> dict[int, Logits]:
+    def _run(self, trees: Mapping[int, DraftTree], columns: Mapping[int, Columns]) -> dict[int, Logits]:
         for row in self._rows:
             if row.top > 128 and row.used * 2 < row.top:
                 self.compact()
                 break
         try:
-            if self._static is None and not skip and not columns and (steps := self._steps(trees)):
+            if self._static is None and not columns and (steps := self._steps(trees)):
                 return self._one_each(steps)
-            if not skip:
-                self._prefill([self._tracks[seq] for seq in trees])
+            self._prefill([self._tracks[seq] for seq in trees])
             lines: dict[int, list[Item]] = {}
             order = {id(row): i for i, row in enumerate(self._rows)}
             for seq, tree in trees.items():
                 track = self._tracks[seq]
                 pending = track.tokens[track.computed :]
                 lines.setdefault(order[id(track.place.row)], []).append(Item(seq, track, tree, pending, []))
-            scored = self._pass(spread(sorted(lines.items())), skip, columns)
+            scored = self._pass(spread(sorted(lines.items())), columns)
         except (torch.OutOfMemoryError, MemoryError):  # what is kept for later calls is the first to go
             if self._prompts is not None:
                 self._prompts.clear()
@@ -220,7 +216,7 @@ class TreeBackbone(Backbone):
         for at, row, _, track in steps:
             taken.append((at, row, track, row.take_one()))
         try:
-            logits = cast("torch.Tensor", self._forward(OneEach(taken), frozenset(), None))
+            logits = cast("torch.Tensor", self._forward(OneEach(taken), None))
         except BaseException:
             for _, row, _, slot in taken:
                 row.free([slot])
@@ -278,7 +274,7 @@ class TreeBackbone(Backbone):
     def _keep_prompts(self, tracks: list[Track]) -> None:
         """Leaves prompts that have been run to later calls."""
         for track in tracks:
-            if self._prompts is not None and 0 < track.prompt <= track.computed and not track.thin:
+            if self._prompts is not None and 0 < track.prompt <= track.computed:
                 row, slots = self._rows.index(track.place.row), track.place.slots
                 read = functools.partial(self._read, row, slots)
                 try:
@@ -311,7 +307,7 @@ class TreeBackbone(Backbone):
                 for track in going:
                     pending = track.tokens[track.computed : -1][:_CHUNK]
                     lines.append((order[id(track.place.row)], [Item(-1, track, DraftTree(), pending, [])]))
-                self._pass(sorted(lines, key=lambda line: line[0]), frozenset(), {})
+                self._pass(sorted(lines, key=lambda line: line[0]), {})
 
     def _adopt(self, leader: Track, track: Track, shared: int) -> None:
         """Gives a fresh sequence the first keys and values of another, in its row or as a copy.
@@ -331,9 +327,7 @@ class TreeBackbone(Backbone):
             self._copy(source.row, source.slots[:shared], place.row, place.slots)
         track.computed = shared
 
-    def _pass(
-        self, lines: list[Line], skip: frozenset[int], columns: Mapping[int, Columns]
-    ) -> dict[int, Logits]:
+    def _pass(self, lines: list[Line], columns: Mapping[int, Columns]) -> dict[int, Logits]:
         """One forward pass over lines, each with the number of its row, ascending."""
         taken: list[tuple[Row, list[int]]] = []
         for _, line in lines:
@@ -342,20 +336,20 @@ class TreeBackbone(Backbone):
                 item.taken = row.take(len(item.pending) + len(item.tree))
                 taken.append((row, item.taken))
         try:
-            as_is = functools.partial(self._packed, lines, skip, columns)
-            fixed = None if skip or columns else self._static
+            as_is = functools.partial(self._packed, lines, columns)
+            fixed = None if columns else self._static
             logits = as_is() if fixed is None else fixed.run(lines, self._rows, as_is)
-            self.counters.forwards += not skip
+            self.counters.forwards += 1
         except BaseException:
             for row, slots in taken:
                 row.free(slots)
             raise
         return self._collect([item for _, line in lines for item in line], logits)
 
-    def _packed(self, lines: list[Line], skip: frozenset[int], columns: Mapping[int, Columns]) -> Logits:
-        return self._forward(Packed(lines, self._rows), skip, listed(lines, columns))
+    def _packed(self, lines: list[Line], columns: Mapping[int, Columns]) -> Logits:
+        return self._forward(Packed(lines, self._rows), listed(lines, columns))
 
-    def _forward(self, packed: Packed | OneEach, skip: frozenset[int], columns: Columns | None) -> Logits:
+    def _forward(self, packed: Packed | OneEach, columns: Columns | None) -> Logits:
         """Logits [N, V] of the wanted tokens, line by line and item by item."""
         mask = additive_masks(
             packed.allowed, packed.positions, packed.seen, self._windows, self.device, self.dtype
@@ -364,7 +358,7 @@ class TreeBackbone(Backbone):
         kept = packed.late if self._keeps else packed.ids.shape[1]
         with torch.inference_mode():
             logits = self._logits(
-                without_layers(self.model, skip) if skip else self.model,
+                self.model,
                 torch.from_numpy(packed.wanted(kept)).to(self.device),
                 kept,
                 columns,

@@ -8,7 +8,6 @@ from .base import Budget, Context, Drafter, Nothing, Session
 from .draft_model import DraftModel
 from .forced import Forced
 from .hints import Hints, property_names
-from .layer_skip import LayerSkip, search_skip_set
 from .merge import Merge
 from .names import Names
 from .ngram import NGram
@@ -23,7 +22,6 @@ __all__ = [
     "Drafter",
     "Forced",
     "Hints",
-    "LayerSkip",
     "Merge",
     "NGram",
     "Names",
@@ -34,7 +32,6 @@ __all__ = [
     "VocabularyMap",
     "auto",
     "property_names",
-    "search_skip_set",
 ]
 
 
