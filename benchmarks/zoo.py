@@ -219,7 +219,7 @@ def samplers() -> dict[str, Any]:
         "SMC(16), rejection": tf.SMC(16, weights="rejection"),
         "ASAp": tf.ASAp(),
         **{f"CARS({learn})": tf.CARS(learn=learn) for learn in ("masks", "rejected", "first", "none")},
-        **{f"MCMC(10, {cut})": tf.MCMC(10, cut=cut) for cut in ("restart", "uniform", "priority")},
+        "MCMC(10)": tf.MCMC(10),
         "MCMC(10), one try": tf.MCMC(10, tries=1),
         "Beam(4)": tf.Beam(4),
         "Beam(4), 2 groups": tf.Beam(4, groups=2),

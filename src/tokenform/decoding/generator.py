@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Generator as Yields
 from typing import Any, Literal
 
+from tokenform.decoding import removed
 from tokenform.decoding.aligned.backbone_lm import BackboneLM
 from tokenform.decoding.aligned.conditions import compiled
 from tokenform.decoding.aligned.problem import Problem
@@ -54,7 +55,6 @@ from tokenform.decoding.result_of import result_of
 from tokenform.decoding.results import Result, too_long
 from tokenform.decoding.row import Row, check_room, check_shortest
 from tokenform.decoding.samplers.local import Local
-from tokenform.decoding.speculative import removed
 from tokenform.decoding.speculative.backbone import check_model
 from tokenform.decoding.speculative.drafters import Hints
 from tokenform.decoding.speculative.policies import Policy

@@ -3,8 +3,6 @@ held against.
 
 Each token is drawn from f restricted to its mask.  A text's probability is Π f(a|u)/Z_u over its steps, so
 that its importance weight towards the target is w = Π Z_u.
-Invariant: a path keeps log f and log Z_u of every step, EOS included, so that any suffix's probability can be
-read off.
 """
 
 from __future__ import annotations
@@ -28,40 +26,28 @@ ATTEMPTS = 100  # restarts of a path that ran into a dead end (a budget, or trun
 
 @dataclass(slots=True)
 class Path:
-    """A finished text with its steps.
+    """A finished text.
 
     Attributes:
-        tokens: ids, EOS excluded; T of them.
-        logf, log_mass, entropy: float64 `[T + 1]`: log f of the token taken, log Z_u, entropy of the masked
-            distribution in nats.
+        tokens: ids, EOS excluded.
+        log_measure: log f(x).
+        log_mass: log Π Z_u over its steps, EOS included.
     """
 
     tokens: Tokens
-    logf: Float
-    log_mass: Float
-    entropy: Float
-
-    @property
-    def log_measure(self) -> float:
-        """log f(x)."""
-        return float(self.logf.sum())
+    log_measure: float
+    log_mass: float
 
 
-def masked_paths(
-    problem: Problem, heads: Sequence[tuple[Path | None, int]], seed: int, numbers: Sequence[tuple[int, int]]
-) -> list[Path | None]:
-    """Completes texts by local masking, all in lockstep.
+def masked_paths(problem: Problem, seed: int, numbers: Sequence[tuple[int, int]]) -> list[Path | None]:
+    """Texts by local masking, all in lockstep.
 
     Args:
-        heads: for each text the path whose first tokens it keeps, and how many; (None, 0) starts afresh.
         numbers: for each text the (run, step) of its stream.
 
     Returns a path each, None where it ran into a dead end.
     """
-    writers = [
-        _Writer(problem, head, keep, stream(seed, Purpose.PROPOSAL, *address))
-        for (head, keep), address in zip(heads, numbers, strict=True)
-    ]
+    writers = [_Writer(problem, stream(seed, Purpose.PROPOSAL, *address)) for address in numbers]
     while live := [writer for writer in writers if writer.prefix is not None and not writer.done]:
         distributions = problem.distributions([writer.prefix for writer in live if writer.prefix is not None])
         for writer, distribution in zip(live, distributions, strict=True):
@@ -70,23 +56,11 @@ def masked_paths(
 
 
 class _Writer:
-    def __init__(
-        self, problem: Problem, head: Path | None, keep: int, generator: np.random.Generator
-    ) -> None:
+    def __init__(self, problem: Problem, generator: np.random.Generator) -> None:
         self.generator, self.done = generator, False
         self.prefix: Prefix | None = problem.root()
-        self.steps: list[tuple[float, float, float]] = []
-        if head is not None:
-            for token in head.tokens[:keep]:
-                self.prefix = problem.extend(self.prefix, token)
-            self.steps = list(
-                zip(
-                    head.logf[:keep].tolist(),
-                    head.log_mass[:keep].tolist(),
-                    head.entropy[:keep].tolist(),
-                    strict=True,
-                )
-            )
+        self.logf: list[float] = []
+        self.log_mass: list[float] = []
         self.tokens: Tokens = self.prefix.tokens
 
     def take(self, problem: Problem, distribution: StepDistribution) -> None:
@@ -95,8 +69,8 @@ class _Writer:
             self.prefix = None
             return
         index = pick(distribution.logf, self.generator.random())
-        local = distribution.logf - mass
-        self.steps.append((float(distribution.logf[index]), mass, float(-(np.exp(local) * local).sum())))
+        self.logf.append(float(distribution.logf[index]))
+        self.log_mass.append(mass)
         token = int(distribution.ids[index])
         if token == problem.eos:
             self.done = True
@@ -108,8 +82,7 @@ class _Writer:
     def path(self) -> Path | None:
         if not self.done:
             return None
-        table = np.array(self.steps, dtype=np.float64).reshape(-1, 3)
-        return Path(self.tokens, table[:, 0].copy(), table[:, 1].copy(), table[:, 2].copy())
+        return Path(self.tokens, float(np.array(self.logf).sum()), float(np.array(self.log_mass).sum()))
 
 
 class Begun(NamedTuple):
@@ -136,7 +109,7 @@ def first_paths(problem: Problem, n: int, seed: int) -> Begun:
 
     def make(missing: list[tuple[int, int]]) -> list[Path | None]:
         tries.extend(missing)
-        return masked_paths(problem, [(None, 0)] * len(missing), seed, missing)
+        return masked_paths(problem, seed, missing)
 
     out = first_of_each(n, ATTEMPTS, make)
     if len(out) < n:
@@ -146,7 +119,7 @@ def first_paths(problem: Problem, n: int, seed: int) -> Begun:
         )
     paths, repeated = [out[i] for i in range(n)], {draw for draw, attempt in tries if attempt}
     scores = problem.log_potential([path.tokens for path in paths])
-    weights = [float(path.log_mass.sum() + score) for path, score in zip(paths, scores, strict=True)]
+    weights = [path.log_mass + float(score) for path, score in zip(paths, scores, strict=True)]
     estimates = [-math.inf if i in repeated else weight for i, weight in enumerate(weights)]
     return Begun(paths, scores, weights, estimates, len(tries))
 

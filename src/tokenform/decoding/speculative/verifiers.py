@@ -2,7 +2,7 @@
 
 from typing import NoReturn
 
-from .removed import refuse
+from tokenform.decoding.removed import refuse
 
 
 def __getattr__(name: str) -> NoReturn:

@@ -5,7 +5,7 @@ than all layers of a small model, so it is given the wanted positions as one lin
 tokens are wanted (a mask allows no others) only these tokens' rows of its weight.  One thread multiplies a
 large weight part by part.
 Invariant: the model is never touched (a view has modules of its own), so other threads may run it meanwhile.
-What the model does after its head (a scale, a soft cap) is done to each position alone; `choice.py` tries that on it.
+What the model does after its head (a scale, a soft cap) is done to each position alone; `choice.py` tries it.
 A model that does anything after its head is given all tokens.
 Memory: some dictionaries of modules; no parameters.  On the host large logits are written where those of an
 earlier pass were that nobody holds any more: the C library maps so large a block anew at each allocation, and

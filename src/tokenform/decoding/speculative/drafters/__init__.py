@@ -2,7 +2,8 @@
 
 from typing import NoReturn
 
-from ..removed import refuse
+from tokenform.decoding.removed import refuse
+
 from .auto import auto
 from .base import Budget, Context, Drafter, Nothing, Session
 from .draft_model import DraftModel

@@ -22,11 +22,11 @@ from typing import Any
 
 import torch
 
+from tokenform.decoding import removed
 from tokenform.decoding.draws import NO_WISH, MaskedSampler, Wish
 from tokenform.decoding.samplers.local import Local
 from tokenform.errors import DrafterError
 
-from .. import removed
 from ..backbone import Backbone, PromptCache
 from ..backbone.prompt_cache import common
 from ..drafting import Ask, Drafting, Scored

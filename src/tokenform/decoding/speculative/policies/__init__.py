@@ -2,7 +2,8 @@
 
 from typing import NoReturn
 
-from ..removed import refuse
+from tokenform.decoding.removed import refuse
+
 from .account import Account
 from .base import Policy, chances
 from .best_first import BestFirst

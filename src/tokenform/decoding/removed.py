@@ -25,6 +25,7 @@ REMOVED = {
     "Input": "Suffix(remember=False) copies the prompt as well as the text (4.14 tokens a pass, Input 3.99)",
     "Confidence": _POLICY,
     "Cumulative": _POLICY,
+    "cut=": "each step of MCMC writes the text anew; other cuts were 0.09 and 0.33 off where that is 0.06",
     "verifier=": _RULE,
     "shape=": "DraftModel drafts with the sampler's own draws, which are accepted more often; leave it out",
     "SampleAndMatch": _RULE,
