@@ -47,7 +47,7 @@ def test_names_are_those_that_programs_write() -> None:
     named = re.findall(r"^\.\. auto(?!module)\w+:: (tokenform\.\S+)$", DIRECTIVES, re.MULTILINE)
     assert len(named) > 90 and len(named) == len(set(named))
     inner = [name for name in named if re.match(r"tokenform\.(decoding|frontends)\.", name)]
-    assert inner == ["tokenform.decoding.debug.Step"]
+    assert inner == ["tokenform.decoding.debug.ExplainedToken"]
 
 
 def test_each_page_is_listed() -> None:

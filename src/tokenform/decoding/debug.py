@@ -16,7 +16,7 @@ from tokenform.errors import OptionError
 _SHOWN = 3  # other tokens of a line
 
 
-class Step(NamedTuple):
+class ExplainedToken(NamedTuple):
     """One token of a text.
 
     Attributes:
@@ -36,10 +36,10 @@ class Step(NamedTuple):
     probability: float
 
 
-class Steps(list[Step]):
+class Steps(list[ExplainedToken]):
     """The steps of a text; printed as a table, shown in a notebook as the coloured text."""
 
-    def __init__(self, steps: list[Step], result: Result[Any]) -> None:
+    def __init__(self, steps: list[ExplainedToken], result: Result[Any]) -> None:
         super().__init__(steps)
         self._result = result
 
@@ -77,7 +77,7 @@ def debug(result: Result[Any]) -> Steps:
         allowed = automaton.allowed_tokens(state).tolist()
         others = [texts[one].decode("utf-8", "replace") for one in allowed[: _SHOWN + 1] if one != token]
         steps.append(
-            Step(
+            ExplainedToken(
                 texts[token].decode("utf-8", "replace"),
                 len(allowed),
                 tuple(others[:_SHOWN]),

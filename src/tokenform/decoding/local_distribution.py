@@ -1,5 +1,4 @@
-"""What `Local` draws from, as the samplers of whole texts ask a model.
-"""
+"""What `Local` draws from, as the samplers of whole texts ask a model."""
 
 from __future__ import annotations
 

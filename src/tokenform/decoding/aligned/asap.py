@@ -84,7 +84,7 @@ class ASAp(WalkingSampler):
         """n draws in the order in which the trie learned from them; `trie` of the sample holds what was
         learned.
         """
-        run = _Run(self, problem, fresh_seed() if seed is None else seed)
+        run = _AsapWalks(self, problem, fresh_seed() if seed is None else seed)
         trie = run.trie
         if self.until is not None:
             self._learn(run, self.until)
@@ -106,7 +106,7 @@ class ASAp(WalkingSampler):
         log_z = sharper(LogZ.mean(np.array(run.estimates)), bounds)
         return Sample(draws, problem.target, False, log_z, bounds, run.counts, trie)
 
-    def _learn(self, run: _Run, until: float) -> None:
+    def _learn(self, run: _AsapWalks, until: float) -> None:
         """Walks until the certificate's distance is small enough, or no more may be spent."""
         while run.attempt < self.max_learning:
             distance = run.trie.certificate().distance
@@ -118,7 +118,7 @@ class ASAp(WalkingSampler):
             run.walk()
 
 
-class _Run(Walks):
+class _AsapWalks(Walks):
     """With the estimates of Z (0 for a dead end)."""
 
     def __init__(self, sampler: ASAp, problem: Problem, seed: int) -> None:

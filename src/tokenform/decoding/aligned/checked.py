@@ -26,7 +26,7 @@ FEW = 64  # tokens that are judged at once
 KEPT = 8192  # prefixes whose readers are kept
 
 
-class Place(NamedTuple):
+class CheckedState(NamedTuple):
     """The automaton's state and the text before it."""
 
     state: Any
@@ -51,7 +51,7 @@ class Checked:
         self._masks = AutomatonConstraint(self._automaton)
         self._grammar, self._shape = grammar, grammar.shapes.checks()
         self.token_bytes = self._masks.token_bytes
-        self.start: State = Place(self._masks.start, b"")
+        self.start: State = CheckedState(self._masks.start, b"")
         self.evaluations = 0
         self.fingerprint = f"{self._masks.fingerprint} & validators of {grammar.shapes.label}"
         self.refused: tuple[str, InvalidType] | None = None
@@ -59,11 +59,11 @@ class Checked:
         self._ends: Recent[bytes, bool] = Recent(KEPT)
 
     def advance(self, state: State, token: int) -> State:
-        assert isinstance(state, Place)
-        return Place(self._masks.advance(state.state, token), state.text + self.token_bytes[token])
+        assert isinstance(state, CheckedState)
+        return CheckedState(self._masks.advance(state.state, token), state.text + self.token_bytes[token])
 
     def candidates(self, states: Sequence[State]) -> list[Ids]:
-        found = self._masks.candidates([state.state for state in states if isinstance(state, Place)])
+        found = self._masks.candidates([state.state for state in states if isinstance(state, CheckedState)])
         return [
             ids if self._shape is None or len(ids) > FEW else ids[self._passes(state, ids.tolist())]
             for state, ids in zip(states, found, strict=True)
@@ -72,7 +72,7 @@ class Checked:
     def check(self, states: Sequence[State], tokens: Sequence[int]) -> Bools:
         return np.array(
             [
-                isinstance(state, Place)
+                isinstance(state, CheckedState)
                 and self._automaton.allows(state.state, token)
                 and bool(self._passes(state, [token])[0])
                 for state, token in zip(states, tokens, strict=True)
@@ -81,27 +81,27 @@ class Checked:
         )
 
     def accepts(self, states: Sequence[State]) -> Bools:
-        places = [state for state in states if isinstance(state, Place)]
+        places = [state for state in states if isinstance(state, CheckedState)]
         ends = self._masks.accepts([place.state for place in places])
         return np.array([end and self._whole(place.text) for end, place in zip(ends, places)], dtype=np.bool_)
 
     def distance(self, state: State, within: int | None = None) -> int:
-        assert isinstance(state, Place)
+        assert isinstance(state, CheckedState)
         return self._masks.distance(state.state, within)
 
     def within(self, state: State, ids: Ids, room: int) -> Ids:
-        assert isinstance(state, Place)
+        assert isinstance(state, CheckedState)
         return self._masks.within(state.state, ids, room)
 
     def forced(self, state: State) -> list[int] | None:
         """As `AutomatonConstraint.forced`."""
-        assert isinstance(state, Place)
+        assert isinstance(state, CheckedState)
         return self._masks.forced(state.state)
 
     def _passes(self, state: State, tokens: list[int]) -> Bools:
         """Whether validators pass each of these tokens, which the mask allows."""
         out = np.ones(len(tokens), dtype=np.bool_)
-        if self._shape is None or not isinstance(state, Place):
+        if self._shape is None or not isinstance(state, CheckedState):
             return out
         for number, token in enumerate(tokens):
             after: Any = self._masks.advance(state.state, token)

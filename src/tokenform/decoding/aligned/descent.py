@@ -20,7 +20,7 @@ import numpy as np
 from tokenform.decoding.aligned.problem import Prefix, Problem, StepDistribution
 from tokenform.decoding.aligned.protocols import Tokens
 from tokenform.decoding.aligned.rejection_step import run_steps, two_loops
-from tokenform.decoding.aligned.trie import Node, Trie
+from tokenform.decoding.aligned.trie import Trie, TrieNode
 from tokenform.decoding.keyed_random import Purpose, pick, stream
 
 UNIFORMS = 64  # numbers taken from a stream at a time
@@ -109,7 +109,7 @@ def _distribution(problem: Problem, trie: Trie, prefix: Prefix) -> StepDistribut
 
 
 def _choose(
-    problem: Problem, trie: Trie, node: Node, prefix: Prefix, numbers: Numbers | None, reject: bool
+    problem: Problem, trie: Trie, node: TrieNode, prefix: Prefix, numbers: Numbers | None, reject: bool
 ) -> tuple[int, float] | None:
     """Draws a child ∝ f·θ; the index and the log weight f(a|u)/q(a), or None for a dead end or a rejection.
 
@@ -141,7 +141,7 @@ def _choose(
 
 
 def allowed(
-    problem: Problem, trie: Trie, node: Node, prefix: Prefix, index: int, *, settle: bool = True
+    problem: Problem, trie: Trie, node: TrieNode, prefix: Prefix, index: int, *, settle: bool = True
 ) -> bool:
     """Asks the constraint about one token and lets the trie know."""
     token = int(node.ids[index])

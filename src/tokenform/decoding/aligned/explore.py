@@ -18,7 +18,7 @@ import numpy as np
 
 from tokenform.decoding.aligned.descent import allowed
 from tokenform.decoding.aligned.problem import Prefix, Problem
-from tokenform.decoding.aligned.trie import Node, Trie
+from tokenform.decoding.aligned.trie import Trie, TrieNode
 
 OPENED = 256  # visited nodes looked into at a time
 EVERY = 8  # walks between two explorations
@@ -43,11 +43,11 @@ def explore(problem: Problem, trie: Trie, count: int) -> None:
         trie.visit(distribution, parent, index, exact=exact)
 
 
-def _frontier(problem: Problem, trie: Trie, root: Node, count: int) -> list[tuple[Node, int]]:
+def _frontier(problem: Problem, trie: Trie, root: TrieNode, count: int) -> list[tuple[TrieNode, int]]:
     """The unvisited children of largest f(u)·θ(u), best first."""
-    found: list[tuple[Node, int]] = []
+    found: list[tuple[TrieNode, int]] = []
     # (-log of the uncertain mass, tie-break, log f(u) of the node, node, index of an unvisited child or -1)
-    heap: list[tuple[float, int, float, Node, int]] = [(0.0, 0, 0.0, root, -1)]
+    heap: list[tuple[float, int, float, TrieNode, int]] = [(0.0, 0, 0.0, root, -1)]
     serial = opened = 0
     while heap and len(found) < count:
         _, _, above, node, index = heapq.heappop(heap)
@@ -64,8 +64,8 @@ def _frontier(problem: Problem, trie: Trie, root: Node, count: int) -> list[tupl
 
 
 def _parts(
-    problem: Problem, node: Node, above: float, count: int
-) -> Iterator[tuple[float, float, Node, int]]:
+    problem: Problem, node: TrieNode, above: float, count: int
+) -> Iterator[tuple[float, float, TrieNode, int]]:
     """What the uncertain mass of a node splits into: visited children and the largest unvisited ones."""
     for index, child in sorted(node.children.items()):
         path = above + float(node.logf[index])
@@ -83,7 +83,7 @@ def _parts(
             yield above + float(weights[index]), 0.0, node, index
 
 
-def _prefix_of(problem: Problem, node: Node) -> Prefix:
+def _prefix_of(problem: Problem, node: TrieNode) -> Prefix:
     tokens: list[int] = []
     while node.parent is not None:
         tokens.append(int(node.parent.ids[node.index]))

@@ -25,7 +25,7 @@ import numpy as np
 from tokenform.decoding.aligned.descent import Numbers, walk_numbers
 from tokenform.decoding.aligned.problem import Prefix, Problem, StepDistribution
 from tokenform.decoding.aligned.rejection_step import run_steps
-from tokenform.decoding.aligned.trie import Node, Trie
+from tokenform.decoding.aligned.trie import Trie, TrieNode
 from tokenform.decoding.keyed_random import pick
 
 EXPECTED = 0.5  # particles at a prefix from which on its distribution is asked for beforehand
@@ -47,7 +47,7 @@ def prefetch(problem: Problem, trie: Trie, seed: int, attempts: range, *, reject
 def _guess(problem: Problem, trie: Trie, numbers: Numbers, reject: bool) -> Guess:
     """Mirrors `descent.descend` on the present trie; yields the prefixes that are not in it."""
     prefix = problem.root()
-    parent: Node | None = None
+    parent: TrieNode | None = None
     node = trie.root
     index = 0
     while True:

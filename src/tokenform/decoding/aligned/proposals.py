@@ -7,7 +7,7 @@ its mass over θ(u): inside the trie, where θ(u) is that very mass, weights sta
 to the steps outside.
 
 A step is asked for in two parts: `offers` looks at the prefixes, `moves` draws.  Where the weight does not
-depend on the draw (masks), `Step.log_weights` tells it before: SMC then resamples first and draws after, so
+depend on the draw (masks), `Offer.log_weights` tells it before: SMC then resamples first and draws after, so
 that copies of a particle part at once and nothing is spent on particles that are about to go.
 
 Particles of a run that stand at one prefix draw by evenly spaced numbers, each uniform by itself.
@@ -61,7 +61,7 @@ class Table(NamedTuple):
     log_theta: float
 
 
-class Step(Protocol):
+class Offer(Protocol):
     """What a batch of prefixes offers to the particles that stand there."""
 
     def log_weights(self, prefixes: Sequence[Prefix]) -> list[float] | None:
@@ -83,14 +83,14 @@ class Step(Protocol):
 
 def offers(
     problem: Problem, prefixes: Sequence[Prefix], twist: Trie | None, weights: str, make: Make, split: bool
-) -> Step:
+) -> Offer:
     """The step of particles at these prefixes.
 
     Args:
         weights: "mask", "rejection" (even where the constraint has exact masks) or "auto".
         make: a rejection step; see `rejection_step.estimator`.
-        split: ends are told (`Step.end`) and not drawn; by rejection only those of less than half of the mass
-            (where nearly all is the end's, the tests for the rest would be many).
+        split: ends are told (`Offer.end`) and not drawn; by rejection only those of less than half of the
+            mass (where nearly all is the end's, the tests for the rest would be many).
     """
     masked = weights == "mask" or (weights == "auto" and problem.constraint.exact)
     tables = _tables(problem, prefixes, twist, masked=masked, everything=weights == "rejection")

@@ -29,7 +29,7 @@ from tokenform.errors import OptionError
 NODE_OVERHEAD = 600  # bytes of a node's objects besides its arrays, measured with tracemalloc
 
 
-class Node:
+class TrieNode:
     """A visited prefix: its step distribution and what is known of each child.
 
     Attributes:
@@ -54,12 +54,12 @@ class Node:
         "theta",
     )
 
-    def __init__(self, distribution: StepDistribution, parent: Node | None, index: int) -> None:
+    def __init__(self, distribution: StepDistribution, parent: TrieNode | None, index: int) -> None:
         self.ids: Ids = distribution.ids
         self.logf: Float = distribution.logf
         self.parent, self.index = parent, index
         self.theta: dict[int, float] = {}
-        self.children: dict[int, Node] = {}
+        self.children: dict[int, TrieNode] = {}
         self.log_theta = log_sum(distribution.logf)
         self.log_known = self.log_eos = -math.inf
         self.stamp = 0
@@ -115,7 +115,7 @@ class Trie:
         self.fingerprint = problem.fingerprint
         self.eos = problem.eos
         self.limit_bytes, self.restricted = limit_bytes, restricted
-        self.root: Node | None = None
+        self.root: TrieNode | None = None
         self.bytes = self.nodes = self.clock = self.evicted = 0
 
     def belongs_to(self, problem: Problem) -> None:
@@ -126,16 +126,18 @@ class Trie:
                 "use a fresh one"
             )
 
-    def bound(self, parent: Node | None, index: int) -> float:
+    def bound(self, parent: TrieNode | None, index: int) -> float:
         """log θ of a child that is not visited (of the root: 0)."""
         return 0.0 if parent is None else parent.theta.get(index, 0.0)
 
-    def visit(self, distribution: StepDistribution, parent: Node | None, index: int, *, exact: bool) -> Node:
+    def visit(
+        self, distribution: StepDistribution, parent: TrieNode | None, index: int, *, exact: bool
+    ) -> TrieNode:
         """Adds the node of a prefix that is not in the trie yet and passes its θ on towards the root.
 
         `exact`: the distribution is the exact mask, so that EOS, if it is there, is allowed.
         """
-        node = Node(distribution, parent, index)
+        node = TrieNode(distribution, parent, index)
         place = node.find(self.eos)
         if exact and place is not None:
             node.log_eos = node.log_known = float(distribution.logf[place])
@@ -151,30 +153,30 @@ class Trie:
             self.propagate(parent)
         return node
 
-    def forbid(self, node: Node, index: int) -> None:
+    def forbid(self, node: TrieNode, index: int) -> None:
         """Rules out a token: θ = 0."""
         self._set(node, index, -math.inf)
         self.propagate(node)
 
-    def confirm_end(self, node: Node, index: int) -> None:
+    def confirm_end(self, node: TrieNode, index: int) -> None:
         """Records that EOS, at this index, is allowed."""
         if node.log_eos == -math.inf:
             node.log_eos = float(node.logf[index])
             self.propagate(node)
 
-    def touch(self, node: Node) -> None:
+    def touch(self, node: TrieNode) -> None:
         """Marks a node as just used."""
         self.clock += 1
         node.stamp = self.clock
 
-    def propagate(self, node: Node | None) -> None:
+    def propagate(self, node: TrieNode | None) -> None:
         """Recomputes the sums from a node up, as far as they change."""
         while node is not None and node.refresh():
             if node.parent is not None:
                 self._set(node.parent, node.index, node.log_theta)
             node = node.parent
 
-    def _set(self, node: Node, index: int, value: float) -> None:
+    def _set(self, node: TrieNode, index: int, value: float) -> None:
         before = len(node.theta)
         if value == 0.0:
             node.theta.pop(index, None)
@@ -188,7 +190,7 @@ class Trie:
             return Certificate(-math.inf, 0.0)
         return Certificate(min(self.root.log_known, self.root.log_theta), self.root.log_theta)
 
-    def find(self, tokens: Tokens) -> Node | None:
+    def find(self, tokens: Tokens) -> TrieNode | None:
         """The node of a prefix, or None if it is not visited."""
         node = self.root
         for token in tokens:
@@ -198,7 +200,7 @@ class Trie:
             node = None if index is None else node.children.get(index)
         return node
 
-    def walk(self) -> Iterator[Node]:
+    def walk(self) -> Iterator[TrieNode]:
         """Every node, parents before children, children by token."""
         stack = [self.root] if self.root is not None else []
         while stack:
@@ -223,7 +225,7 @@ class Trie:
                 if self.bytes <= self.limit_bytes * 4 // 5:
                     return
 
-    def _evict(self, leaf: Node) -> None:
+    def _evict(self, leaf: TrieNode) -> None:
         parent = leaf.parent
         assert parent is not None
         self.bytes -= leaf.size

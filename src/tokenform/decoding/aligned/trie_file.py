@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from tokenform.decoding.aligned.problem import Problem, StepDistribution
-from tokenform.decoding.aligned.trie import Node, Trie
+from tokenform.decoding.aligned.trie import Trie, TrieNode
 from tokenform.errors import DataError, TokenformError
 
 FORMAT = 1
@@ -115,13 +115,13 @@ def _check(arrays: dict[str, np.ndarray]) -> None:
 
 def _rebuild(trie: Trie, arrays: dict[str, np.ndarray]) -> None:
     ends = np.cumsum(arrays["length"])
-    nodes: list[Node] = []
+    nodes: list[TrieNode] = []
     for i, (parent, index) in enumerate(
         zip(arrays["parent"].tolist(), arrays["index"].tolist(), strict=True)
     ):
         span = slice(int(ends[i] - arrays["length"][i]), int(ends[i]))
         above = nodes[parent] if parent >= 0 else None
-        node = Node(StepDistribution(arrays["ids"][span], arrays["logf"][span]), above, index)
+        node = TrieNode(StepDistribution(arrays["ids"][span], arrays["logf"][span]), above, index)
         node.stamp = int(arrays["stamp"][i])
         node.log_theta, node.log_known, node.log_eos = (float(value) for value in arrays["sums"][i])
         if above is None:

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from tokenform.decoding.diffusion.denoisers import Denoiser, Masked
+from typing import Any
+
+from tokenform.decoding.diffusion.denoisers import Denoiser, MaskedDenoiser
 from tokenform.decoding.diffusion.generator import DiffusionGenerator
 from tokenform.decoding.diffusion.policies import (
     Blocks,
     Confidence,
     EarlyAnswer,
     EntropyBound,
+    FillPolicy,
+    FillStep,
     LeftToRight,
-    Policy,
-    Step,
     Threshold,
 )
+from tokenform.errors import warn_outside
 
 __all__ = [
     "Blocks",
@@ -22,9 +25,18 @@ __all__ = [
     "DiffusionGenerator",
     "EarlyAnswer",
     "EntropyBound",
+    "FillPolicy",
+    "FillStep",
     "LeftToRight",
-    "Masked",
-    "Policy",
-    "Step",
+    "MaskedDenoiser",
     "Threshold",
 ]
+
+_OLD = {"Masked": "MaskedDenoiser", "Policy": "FillPolicy", "Step": "FillStep"}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _OLD:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    warn_outside(f"{__name__}.{name} is {_OLD[name]} now.", DeprecationWarning)
+    return globals()[_OLD[name]]

@@ -16,7 +16,7 @@ Known = Sequence[int | None]
 """The tokens of a canvas; None where a position is open."""
 
 
-class Session(Protocol):
+class CanvasSession(Protocol):
     """The canvases of one prompt."""
 
     def logits(self, texts: Sequence[int], canvases: Sequence[Known]) -> torch.Tensor:
@@ -24,11 +24,11 @@ class Session(Protocol):
 
 
 class Denoiser(Protocol):
-    def begin(self, prompt: Sequence[int], seed: int | None) -> Session:
+    def begin(self, prompt: Sequence[int], seed: int | None) -> CanvasSession:
         """Canvases behind a prompt."""
 
 
-class Masked:
+class MaskedDenoiser:
     """A model in which a mask token stands at open positions (LLaDA, Dream, MDLM).
 
     Args:
@@ -49,7 +49,7 @@ class Masked:
 
 
 class _MaskedSession:
-    def __init__(self, own: Masked, prompt: list[int]) -> None:
+    def __init__(self, own: MaskedDenoiser, prompt: list[int]) -> None:
         self._own, self._prompt = own, prompt
 
     @torch.no_grad()

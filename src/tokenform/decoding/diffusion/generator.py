@@ -20,8 +20,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from tokenform.decoding.diffusion.denoisers import Denoiser, Masked
-from tokenform.decoding.diffusion.policies import Policy, Step, Threshold
+from tokenform.decoding.diffusion.denoisers import Denoiser, MaskedDenoiser
+from tokenform.decoding.diffusion.policies import FillPolicy, FillStep, Threshold
 from tokenform.decoding.prompts import PromptOptions, PromptReader
 from tokenform.decoding.results import Result, Stats, read_value
 from tokenform.engine import Canvas, Filling, Grammar, Vocabulary
@@ -60,7 +60,7 @@ class DiffusionGenerator:
         tokenizer: Any,
         *,
         mask: int | None = None,
-        policy: Policy | None = None,
+        policy: FillPolicy | None = None,
         temperature: float = 0.0,
         length: int = 64,
         raw: bool = False,
@@ -73,7 +73,9 @@ class DiffusionGenerator:
             size = getattr(getattr(model, "config", None), "vocab_size", None)
             self.tokenizer = tokenizer
             self.vocabulary = Vocabulary.from_tokenizer(tokenizer, size=size)
-        self.denoiser: Denoiser = model if hasattr(model, "begin") else Masked(model, self._mask(model, mask))
+        self.denoiser: Denoiser = (
+            model if hasattr(model, "begin") else MaskedDenoiser(model, self._mask(model, mask))
+        )
         self.policy = Threshold() if policy is None else policy
         self.temperature, self.length = temperature, length
         self._prompts = PromptReader(
@@ -98,7 +100,7 @@ class DiffusionGenerator:
         n: int = 1,
         length: int | None = None,
         temperature: float | None = None,
-        policy: Policy | None = None,
+        policy: FillPolicy | None = None,
         seed: int | None = None,
     ) -> Any:
         """Writes texts that a constraint accepts.
@@ -161,7 +163,7 @@ class _Text:
         self.canvas, self.random = canvas, np.random.default_rng(seed)
         self.logprob, self.stats = 0.0, Stats()
 
-    def commit(self, logits: NDArray[np.float32], temperature: float, policy: Policy) -> None:
+    def commit(self, logits: NDArray[np.float32], temperature: float, policy: FillPolicy) -> None:
         """Tokens of one accepted filling become known at the positions that the policy chooses."""
         begin = time.perf_counter()
         open_ = self.canvas.open
@@ -180,7 +182,7 @@ class _Text:
 class _Run:
     """Texts of one prompt, whose passes are shared."""
 
-    def __init__(self, denoiser: Denoiser, temperature: float, policy: Policy, seed: int | None) -> None:
+    def __init__(self, denoiser: Denoiser, temperature: float, policy: FillPolicy, seed: int | None) -> None:
         self.denoiser, self.temperature, self.policy, self.seed = denoiser, temperature, policy, seed
 
     def write(self, prompt: Sequence[int], canvases: Sequence[Canvas]) -> list[_Text]:
@@ -200,7 +202,7 @@ class _Run:
 
 def _seen(
     canvas: Canvas, logits: NDArray[np.float32], filling: Filling, open_: Sequence[int]
-) -> tuple[Step, NDArray[np.float64]]:
+) -> tuple[FillStep, NDArray[np.float64]]:
     """What a policy sees, and the logarithm of each token's probability in its row."""
     size, count = logits.shape[1], len(open_)
     confidence, entropy, margin, chances = np.zeros((4, count))
@@ -216,4 +218,4 @@ def _seen(
         entropy[place] = -(shares[shares > 0] * np.log(shares[shares > 0])).sum()
         top = np.partition(shares, -2)[-2:] if len(shares) > 1 else np.array([0.0, 1.0])
         margin[place] = top[1] - top[0]
-    return Step(list(open_), confidence, entropy, margin, len(canvas)), chances
+    return FillStep(list(open_), confidence, entropy, margin, len(canvas)), chances

@@ -15,7 +15,7 @@ from tokenform.decoding.decoder import Decoder
 from tokenform.decoding.generator import Generator
 from tokenform.decoding.samplers.local import Local
 from tokenform.decoding.scheduler.jobs import FAILED, Load, Piece
-from tokenform.decoding.scheduler.turns import Text, Turns
+from tokenform.decoding.scheduler.turns import JobText, Turns
 from tokenform.decoding.speculative.speculator import Step
 from tokenform.errors import own_error
 
@@ -24,7 +24,7 @@ _LINGER = 0.5  # seconds that an idle thread waits for more to do
 _COUNTED = ("drafted", "accepted", "forwards", "seconds_model", "seconds_mask")
 
 
-class Batch:
+class RunningBatch:
     """Args:
     size: most texts that run together.
     changed: the scheduler's lock, told whenever there is less to do.
@@ -33,8 +33,8 @@ class Batch:
     def __init__(self, generator: Generator, size: int, changed: threading.Condition) -> None:
         self._generator, self.size, self._changed = generator, size, changed
         self._default = generator.sampler if isinstance(generator.sampler, Local) else Local(temperature=0.0)
-        self._waiting, self._running = Turns(), dict[int, Text]()
-        self._joining: list[Text] = []  # neither waiting nor running: their prompts are read
+        self._waiting, self._running = Turns(), dict[int, JobText]()
+        self._joining: list[JobText] = []  # neither waiting nor running: their prompts are read
         self._done = Load()
         self.thread: threading.Thread | None = None
         self.decoder = self._new_decoder()
@@ -55,11 +55,11 @@ class Batch:
         return load
 
     @property
-    def texts(self) -> list[Text]:
+    def texts(self) -> list[JobText]:
         """All that run or wait."""
         return [*self._running.values(), *self._joining, *self._waiting]
 
-    def enter(self, owner: Hashable, texts: Sequence[Text]) -> None:
+    def enter(self, owner: Hashable, texts: Sequence[JobText]) -> None:
         """Puts texts into the queue, and wakes the thread."""
         self._waiting.add(owner, texts)
         if self.thread is None:
@@ -98,7 +98,7 @@ class Batch:
             self._changed.notify_all()
         return True
 
-    def _join(self, text: Text) -> None:
+    def _join(self, text: JobText) -> None:
         try:
             text.number = self.decoder.join(text.row)
         except Exception as error:  # of this text: the others go on
@@ -117,7 +117,7 @@ class Batch:
             if one.output.done:  # told first: who waits until nothing runs finds every result
                 self._forget(text)
 
-    def _tell(self, text: Text, moved: Step) -> None:
+    def _tell(self, text: JobText, moved: Step) -> None:
         row, output, count = text.row, moved.output, len(moved.tokens)
         if moved.thought is not None:
             text.job.tell(Piece(row.number, moved.thought, moved.tokens, [], [], thought=True))
@@ -146,17 +146,17 @@ class Batch:
             likeliest = output.likeliest[max(len(output.likeliest) - count, 0) :]
             text.job.tell(Piece(row.number, written, moved.tokens, logprobs, likeliest, result, cut=cut))
 
-    def _read(self, text: Text, tokens: Sequence[int]) -> str:
+    def _read(self, text: JobText, tokens: Sequence[int]) -> str:
         """The characters that some tokens complete."""
         return text.pieces.feed(b"".join(self._generator.vocabulary.token(token) for token in tokens))
 
-    def _forget(self, text: Text) -> None:
+    def _forget(self, text: JobText) -> None:
         with self._changed:
             assert text.number is not None
             del self._running[text.number]
             self._changed.notify_all()
 
-    def _start_again(self, error: Exception, held: Sequence[Text]) -> None:
+    def _start_again(self, error: Exception, held: Sequence[JobText]) -> None:
         """Fails every text of this turn, and goes on with a new cache."""
         with self._changed:
             self._running.clear()
@@ -188,6 +188,6 @@ def _leave() -> None:
         thread.join(_PATIENCE)
 
 
-def _run(batch: Batch) -> None:
+def _run(batch: RunningBatch) -> None:
     while not _leaving.is_set() and batch.turn():
         pass

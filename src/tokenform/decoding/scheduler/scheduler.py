@@ -36,9 +36,9 @@ from tokenform.decoding.draws import Transform
 from tokenform.decoding.generator import Generator
 from tokenform.decoding.pieces import TextPieces
 from tokenform.decoding.results import Result
-from tokenform.decoding.scheduler.batch import Batch
+from tokenform.decoding.scheduler.batch import RunningBatch
 from tokenform.decoding.scheduler.jobs import Job, Listener, Load
-from tokenform.decoding.scheduler.turns import Text
+from tokenform.decoding.scheduler.turns import JobText
 from tokenform.decoding.scheduler.whole import Wholes
 from tokenform.decoding.speculative.targets import Penalties
 from tokenform.decoding.thinking import Thinking
@@ -67,7 +67,7 @@ class Scheduler:
         check_counts(batch_size=size, waiting=waiting, jobs=jobs)
         self.generator, self.batch_size, self.waiting = generator, size, waiting
         self._changed = threading.Condition()
-        self._batch = Batch(generator, size, self._changed)
+        self._batch = RunningBatch(generator, size, self._changed)
         self._wholes = Wholes(generator, jobs, self._changed)
         self._closed = False
 
@@ -157,7 +157,7 @@ class Scheduler:
             chat_options=chat_options,
         )
         job.prompt_tokens = len(rows[0].prompt)
-        texts = [Text(job, row, TextPieces(texts_of(job.stop))) for row in rows]
+        texts = [JobText(job, row, TextPieces(texts_of(job.stop))) for row in rows]
         distribution = self._batch.decoder.distribution(chosen, transforms, penalties)
         for row in rows:
             row.distribution, row.drafter = distribution, drafter

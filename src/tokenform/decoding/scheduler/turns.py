@@ -15,7 +15,7 @@ from tokenform.decoding.scheduler.jobs import Job
 
 
 @dataclass(eq=False)
-class Text:
+class JobText:
     """One row on its way: waiting without a number, running with one.
 
     Attributes:
@@ -32,19 +32,19 @@ class Turns:
     """The texts that wait."""
 
     def __init__(self) -> None:
-        self._queues: OrderedDict[Hashable, deque[Text]] = OrderedDict()
+        self._queues: OrderedDict[Hashable, deque[JobText]] = OrderedDict()
 
     def __len__(self) -> int:
         return sum(map(len, self._queues.values()))
 
-    def __iter__(self) -> Iterator[Text]:
+    def __iter__(self) -> Iterator[JobText]:
         return (text for queue in self._queues.values() for text in queue)
 
-    def add(self, owner: Hashable, texts: Sequence[Text]) -> None:
+    def add(self, owner: Hashable, texts: Sequence[JobText]) -> None:
         """Puts texts behind their owner's others."""
         self._queues.setdefault(owner, deque()).extend(texts)
 
-    def next(self) -> Text | None:
+    def next(self) -> JobText | None:
         """The text whose owner's turn it is, of jobs that still want theirs; None: no text waits."""
         while self._queues:
             owner, queue = next(iter(self._queues.items()))

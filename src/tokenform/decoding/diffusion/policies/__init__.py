@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tokenform.decoding.diffusion.policies.base import Policy, Step
+from tokenform.decoding.diffusion.policies.base import FillPolicy, FillStep
 from tokenform.decoding.diffusion.policies.blocks import Blocks
 from tokenform.decoding.diffusion.policies.confidence import Confidence
 from tokenform.decoding.diffusion.policies.early_answer import EarlyAnswer
@@ -15,8 +15,8 @@ __all__ = [
     "Confidence",
     "EarlyAnswer",
     "EntropyBound",
+    "FillPolicy",
+    "FillStep",
     "LeftToRight",
-    "Policy",
-    "Step",
     "Threshold",
 ]

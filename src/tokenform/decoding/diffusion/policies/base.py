@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 
 @dataclass(frozen=True)
-class Step:
+class FillStep:
     """A pass of the model over a canvas.
 
     Attributes:
@@ -33,7 +33,7 @@ class Step:
     margin: NDArray[np.float64]
     length: int
 
-    def only(self, places: Sequence[int]) -> Step:
+    def only(self, places: Sequence[int]) -> FillStep:
         """The same with these places of `open` alone."""
         chosen = list(places)
         return replace(
@@ -45,6 +45,6 @@ class Step:
         )
 
 
-class Policy(Protocol):
-    def choose(self, step: Step) -> Sequence[int]:
+class FillPolicy(Protocol):
+    def choose(self, step: FillStep) -> Sequence[int]:
         """Positions of `step.open` to commit; where there is none, the surest is."""

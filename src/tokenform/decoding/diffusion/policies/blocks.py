@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tokenform.decoding.diffusion.policies.base import Policy, Step
+from tokenform.decoding.diffusion.policies.base import FillPolicy, FillStep
 from tokenform.decoding.diffusion.policies.threshold import Threshold
 from tokenform.errors import OptionError
 
@@ -19,12 +19,12 @@ class Blocks:
     within: the policy inside a block.
     """
 
-    def __init__(self, size: int = 32, within: Policy | None = None) -> None:
+    def __init__(self, size: int = 32, within: FillPolicy | None = None) -> None:
         if size < 1:
             raise OptionError(f"size={size} is not possible; give a whole number of at least 1.")
         self.size, self.within = size, Threshold() if within is None else within
 
-    def choose(self, step: Step) -> Sequence[int]:
+    def choose(self, step: FillStep) -> Sequence[int]:
         end = (step.open[0] // self.size + 1) * self.size
         block = step.only([place for place, at in enumerate(step.open) if at < end])
         chosen = self.within.choose(block)

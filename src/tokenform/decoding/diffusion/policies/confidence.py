@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tokenform.decoding.diffusion.policies.base import Step
+from tokenform.decoding.diffusion.policies.base import FillStep
 from tokenform.errors import OptionError
 
 
@@ -24,6 +24,6 @@ class Confidence:
             raise OptionError(f"count={count} is not possible; give a whole number of at least 1.")
         self.count = count
 
-    def choose(self, step: Step) -> Sequence[int]:
+    def choose(self, step: FillStep) -> Sequence[int]:
         order = np.argsort(-step.confidence, kind="stable")
         return [step.open[place] for place in order[: self.count]]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tokenform.decoding.diffusion.policies.base import Policy, Step
+from tokenform.decoding.diffusion.policies.base import FillPolicy, FillStep
 from tokenform.decoding.diffusion.policies.confidence import Confidence
 
 
@@ -19,10 +19,10 @@ class EarlyAnswer:
     first, last: margins that are enough at the beginning and near the end.
     """
 
-    def __init__(self, before: Policy | None = None, first: float = 0.95, last: float = 0.5) -> None:
+    def __init__(self, before: FillPolicy | None = None, first: float = 0.95, last: float = 0.5) -> None:
         self.before, self.first, self.last = Confidence() if before is None else before, first, last
 
-    def choose(self, step: Step) -> Sequence[int]:
+    def choose(self, step: FillStep) -> Sequence[int]:
         done = 1 - len(step.open) / step.length
         enough = self.first + (self.last - self.first) * done
         return list(step.open) if float(step.margin.mean()) >= enough else self.before.choose(step)

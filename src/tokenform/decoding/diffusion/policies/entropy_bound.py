@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tokenform.decoding.diffusion.policies.base import Step
+from tokenform.decoding.diffusion.policies.base import FillStep
 from tokenform.errors import OptionError
 
 
@@ -26,7 +26,7 @@ class EntropyBound:
             raise OptionError(f"bound={bound} is not possible; give a number of at least 0.")
         self.bound = bound
 
-    def choose(self, step: Step) -> Sequence[int]:
+    def choose(self, step: FillStep) -> Sequence[int]:
         order = np.argsort(step.entropy, kind="stable")
         before = np.cumsum(step.entropy[order]) - step.entropy[order]
         return [step.open[place] for place in order[before <= self.bound]]

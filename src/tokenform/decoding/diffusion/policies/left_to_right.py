@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tokenform.decoding.diffusion.policies.base import Step
+from tokenform.decoding.diffusion.policies.base import FillStep
 from tokenform.errors import OptionError
 
 
@@ -22,5 +22,5 @@ class LeftToRight:
             raise OptionError(f"count={count} is not possible; give a whole number of at least 1.")
         self.count = count
 
-    def choose(self, step: Step) -> Sequence[int]:
+    def choose(self, step: FillStep) -> Sequence[int]:
         return list(step.open[: self.count])

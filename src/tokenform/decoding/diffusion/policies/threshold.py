@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tokenform.decoding.diffusion.policies.base import Step
+from tokenform.decoding.diffusion.policies.base import FillStep
 from tokenform.errors import OptionError
 
 
@@ -22,5 +22,5 @@ class Threshold:
             raise OptionError(f"least={least} is not possible; give a probability.")
         self.least = least
 
-    def choose(self, step: Step) -> Sequence[int]:
+    def choose(self, step: FillStep) -> Sequence[int]:
         return [at for at, sure in zip(step.open, step.confidence, strict=True) if sure >= self.least]

@@ -21,7 +21,7 @@ from .model_cache import select_rows, tensors
 
 
 @dataclass(eq=False)
-class Batch:
+class RowBatch:
     """Rows that were run together.
 
     Attributes:
@@ -39,7 +39,7 @@ class Batch:
     stamp: int = 0
     apart: bool = False
 
-    def mark(self, places: Sequence[Place], device: torch.device) -> None:
+    def mark(self, places: Sequence[RowPlace], device: torch.device) -> None:
         """Makes the mask anew from the columns of the rows' places."""
         seen = np.zeros((self.rows, self.width), np.int64)
         for row, place in enumerate(places):
@@ -60,7 +60,7 @@ class Batch:
 
 
 @dataclass(eq=False)
-class Place:
+class RowPlace:
     """Where a sequence is.
 
     Attributes:
@@ -69,14 +69,14 @@ class Place:
         stamp: of the batch's mask, while that says `columns` and `nodes`.
     """
 
-    batch: Batch
+    batch: RowBatch
     row: int
     columns: list[int] = field(default_factory=list)
     nodes: list[int] = field(default_factory=list)
     stamp: int = -1
 
 
-def gathered(places: Sequence[Place | None], device: torch.device) -> Batch:
+def gathered(places: Sequence[RowPlace | None], device: torch.device) -> RowBatch:
     """A batch with copies of these places as its rows, padded on the left; None is a row without a past.
 
     Places of one batch follow each other.
@@ -86,7 +86,7 @@ def gathered(places: Sequence[Place | None], device: torch.device) -> Batch:
         (batch, list(members)) for batch, members in groupby(places, lambda p: None if p is None else p.batch)
     ]
     first = next(batch for batch, _ in sources if batch is not None)
-    made = Batch(len(places), like(first.cache), longest, apart=True)
+    made = RowBatch(len(places), like(first.cache), longest, apart=True)
     parts = [(batch, len(members), _index(members, longest)) for batch, members in sources]
     for at, layer in enumerate(made.cache.layers):
         if layer.keys is not None:
@@ -108,7 +108,7 @@ def gathered(places: Sequence[Place | None], device: torch.device) -> Batch:
     return made
 
 
-def _index(members: Sequence[Place | None], longest: int) -> tuple[list[int], Any] | None:
+def _index(members: Sequence[RowPlace | None], longest: int) -> tuple[list[int], Any] | None:
     """Rows, and the columns of each: [rows, longest], or a number of first columns that all have."""
     places = [place for place in members if place is not None]
     if not places:

@@ -17,7 +17,7 @@ import numpy as np
 from ..scores import Columns
 from ..tree import DraftTree
 from .base import Track
-from .slots import Row
+from .slots import SlotRow
 
 _CHAIN = np.tri(64, dtype=bool)
 _PADDED = 1.5  # positions of a pass over tokens, from which on rows are run in several lines
@@ -61,7 +61,7 @@ class Packed:
     """
 
     def __init__(
-        self, lines: Sequence[Line], rows: Sequence[Row], shape: tuple[int, int, int] | None = None
+        self, lines: Sequence[Line], rows: Sequence[SlotRow], shape: tuple[int, int, int] | None = None
     ) -> None:
         self._items, self.rows = [items for _, items in lines], [row for row, _ in lines]
         self._at = [row for row, _ in lines] if shape else list(range(len(lines)))
@@ -141,7 +141,7 @@ class OneEach:
 
     late = 1
 
-    def __init__(self, steps: Sequence[tuple[int, Row, Track, int]]) -> None:
+    def __init__(self, steps: Sequence[tuple[int, SlotRow, Track, int]]) -> None:
         count, width = len(steps), 1
         for _, row, _, _ in steps:
             width = max(width, row.top)

@@ -26,7 +26,7 @@ from tokenform.errors import OptionError
 from ..scores import Columns
 from ..tree import DraftTree
 from .base import Backbone, Logits, Track
-from .batch import Batch, Place, gathered, held_bytes, is_apart, like
+from .batch import RowBatch, RowPlace, gathered, held_bytes, is_apart, like
 from .model_cache import cache_name, is_recurrent
 from .padding import takes_padding
 
@@ -83,23 +83,23 @@ class RowBackbone(Backbone):
         return Track(tokens)
 
     def _share(self, track: Track, copy: Track) -> None:
-        place: Place | None = track.place
+        place: RowPlace | None = track.place
         if place is not None and place.batch.apart:
-            copy.place = Place(place.batch, place.row, list(place.columns), list(place.nodes), place.stamp)
+            copy.place = RowPlace(place.batch, place.row, list(place.columns), list(place.nodes), place.stamp)
 
     def _keep(self, track: Track, nodes: Sequence[int]) -> None:
-        place: Place | None = track.place
+        place: RowPlace | None = track.place
         if place is not None:
             place.columns += place.nodes[: len(nodes)]
             del place.nodes[: len(nodes)]
 
     def _free_tree(self, track: Track) -> None:
-        place: Place | None = track.place
+        place: RowPlace | None = track.place
         if place is not None and place.nodes:
             place.nodes, place.stamp = [], -1
 
     def _release(self, track: Track, computed: int) -> None:
-        place: Place | None = track.place
+        place: RowPlace | None = track.place
         if computed < track.computed and computed and place is not None and place.batch.apart:
             del place.columns[computed:]
             place.stamp, track.computed = -1, computed
@@ -112,10 +112,10 @@ class RowBackbone(Backbone):
     def _run(self, trees: Mapping[int, DraftTree], columns: Mapping[int, Columns]) -> dict[int, Logits]:
         out: dict[int, Logits] = {}
         rest: list[_Item] = []
-        forward: dict[Batch, list[_Item]] = {}
+        forward: dict[RowBatch, list[_Item]] = {}
         for seq, tree in trees.items():
             item = self._item(seq, tree)
-            place: Place | None = item.track.place
+            place: RowPlace | None = item.track.place
             if place is None or place.batch.apart:
                 rest.append(item)
             else:
@@ -142,7 +142,7 @@ class RowBackbone(Backbone):
             track.computed = 0
         return _Item(seq, track, track.tokens[track.computed :], tree)
 
-    def _goes_on(self, batch: Batch, items: list[_Item]) -> bool:
+    def _goes_on(self, batch: RowBatch, items: list[_Item]) -> bool:
         """Whether these rows of a cache that is only run forward go on in it; it then has no others."""
         if any(len(item.tree) for item in items) or len({item.need for item in items}) > 1:
             return False
@@ -158,7 +158,7 @@ class RowBackbone(Backbone):
             item.track.place.row = row
         return kept
 
-    def _forward(self, batch: Batch, items: list[_Item]) -> dict[int, Logits]:
+    def _forward(self, batch: RowBatch, items: list[_Item]) -> dict[int, Logits]:
         """Runs the rows of such a batch, a token a pass."""
         out: dict[int, Logits] = {}
         try:
@@ -204,7 +204,7 @@ class RowBackbone(Backbone):
             self._spread(batch, first, followers)
         return found
 
-    def _spread(self, batch: Batch, first: list[_Item], followers: list[tuple[_Item, _Item]]) -> None:
+    def _spread(self, batch: RowBatch, first: list[_Item], followers: list[tuple[_Item, _Item]]) -> None:
         """Gives each of several equal texts a row of its own in a cache that is only run forward."""
         rows = [*range(batch.rows), *(first.index(leader) for leader, _ in followers)]
         kept, at = batch.select(rows, self.device), len(first)
@@ -214,14 +214,14 @@ class RowBackbone(Backbone):
             return
         for row, (leader, item) in enumerate(followers, at):
             place = leader.track.place
-            item.track.place = Place(batch, row, list(place.columns), stamp=place.stamp)
+            item.track.place = RowPlace(batch, row, list(place.columns), stamp=place.stamp)
 
-    def _batch(self, items: list[_Item]) -> Batch:
+    def _batch(self, items: list[_Item]) -> RowBatch:
         """The batch whose rows the items are: the one where they are, or a new one."""
-        places: list[Place | None] = [item.track.place for item in items]
+        places: list[RowPlace | None] = [item.track.place for item in items]
         known = [place for place in places if place is not None]
         if not known:
-            return Batch(len(items))
+            return RowBatch(len(items))
         batch, longest = known[0].batch, max(len(place.columns) for place in known)
         if any(place is None or place.batch is not batch for place in places):
             return gathered(places, self.device)
@@ -236,7 +236,7 @@ class RowBackbone(Backbone):
             batch.mark(known, self.device)
         return batch
 
-    def _pass(self, batch: Batch, items: list[_Item]) -> dict[int, Logits]:
+    def _pass(self, batch: RowBatch, items: list[_Item]) -> dict[int, Logits]:
         """One forward pass; item i is row i.  If it fails, a cache that can be gathered is as it was."""
         new, late = max(item.need for item in items), max(item.wanted for item in items)
         ids, positions, fresh = np.zeros((3, len(items), new), np.int64)
@@ -267,7 +267,7 @@ class RowBackbone(Backbone):
             for row, item in enumerate(items)
         }
 
-    def _book(self, batch: Batch, items: list[_Item], mask: torch.Tensor, cache: Any) -> None:
+    def _book(self, batch: RowBatch, items: list[_Item], mask: torch.Tensor, cache: Any) -> None:
         """Where the sequences are after a pass."""
         width, new = mask.shape[1], max(item.need for item in items)
         if cache is not None and self._apart:
@@ -278,7 +278,7 @@ class RowBackbone(Backbone):
         for row, item in enumerate(items):
             track, n = item.track, len(item.pending)
             own = list(range(width - item.need, width))
-            place: Place | None = track.place
+            place: RowPlace | None = track.place
             if forgets:
                 track.place = None
             elif place is not None and place.batch is batch:
@@ -286,12 +286,12 @@ class RowBackbone(Backbone):
                 place.nodes, place.stamp = own[n:], batch.stamp
             else:
                 past = range(width - new - item.known, width - new)
-                track.place = Place(batch, row, [*past, *own[:n]], own[n:], batch.stamp)
+                track.place = RowPlace(batch, row, [*past, *own[:n]], own[n:], batch.stamp)
 
 
 def _order(item: _Item) -> tuple[int, int]:
     """Rows of one batch beside each other, in its order; those without one first."""
-    place: Place | None = item.track.place
+    place: RowPlace | None = item.track.place
     return (-1, 0) if place is None else (id(place.batch), place.row)
 
 

@@ -24,7 +24,7 @@ _FIRST = 64  # slots of a new cache; doubled when they run out
 
 
 @dataclass(eq=False)
-class Row:
+class SlotRow:
     """One pool: `count[s]` owners of slot s, `position[s]` where in the text it stands."""
 
     count: np.ndarray = field(default_factory=lambda: np.zeros(_FIRST, np.int32))

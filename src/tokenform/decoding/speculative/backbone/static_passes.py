@@ -30,7 +30,7 @@ from .masks import Windows, additive, within
 from .model_mark import module_mark
 from .packing import Line, Packed
 from .padding import differ
-from .slots import Row, SlotCache
+from .slots import SlotCache, SlotRow
 
 if TYPE_CHECKING:
     from .base import Counters
@@ -177,7 +177,7 @@ class StaticPasses:
         self._mark = hash(module_mark(self._model))
 
     def run(
-        self, lines: Sequence[Line], rows: Sequence[Row], as_is: Callable[[], torch.Tensor | Scores]
+        self, lines: Sequence[Line], rows: Sequence[SlotRow], as_is: Callable[[], torch.Tensor | Scores]
     ) -> torch.Tensor | Scores:
         """Logits [N, V] of the wanted tokens of a pass, compiled where it can be.
 

@@ -25,7 +25,7 @@ from .masks import additive_masks, layer_windows
 from .model_cache import cache_name
 from .packing import Item, Line, OneEach, Packed, listed, spread
 from .prompt_cache import SHORTEST, Held, common
-from .slots import Row, SlotCache
+from .slots import SlotCache, SlotRow
 from .static_passes import Compiled, StaticPasses
 
 _PADDING = 192  # token positions of padding that are cheaper than one more pass
@@ -35,10 +35,10 @@ _COPIED = 128  # tokens of a common beginning up to which each sequence has a ro
 
 
 @dataclass
-class Place:
+class SlotPlace:
     """Where a sequence's keys and values are: the row, a slot a position, a slot a tree node."""
 
-    row: Row
+    row: SlotRow
     slots: list[int] = field(default_factory=list)
     nodes: list[int] = field(default_factory=list)
 
@@ -49,7 +49,7 @@ class TreeBackbone(Backbone):
     def _set(self, model: Any, mode: str, share: int, notes: Sequence[str], size: int | None) -> None:
         super()._set(model, mode, share, notes, size)
         self._cache, self._edition = SlotCache(), -1
-        self._rows: list[Row] = []
+        self._rows: list[SlotRow] = []
         self._windows = layer_windows(self.config)
         self._logits = WantedLogits(self.vocabulary_size, self.device)
         self._keeps = "logits_to_keep" in inspect.signature(model.forward).parameters
@@ -64,19 +64,19 @@ class TreeBackbone(Backbone):
     def _start(self, tokens: list[int]) -> Track:
         best, length = None, 0
         for other in self._tracks.values():
-            place: Place = other.place
+            place: SlotPlace = other.place
             room = place.row.members < self.share
             if other.computed >= length + (not room):
                 shared = common(tokens, other.tokens, min(other.computed, len(tokens) - 1))
                 if shared > length or (shared == length and room):
                     best, length = other, shared
-        track = Track(tokens, place=Place(self._new_row()), prompt=len(tokens))
+        track = Track(tokens, place=SlotPlace(self._new_row()), prompt=len(tokens))
         if best is not None and length >= SHORTEST:
             self._adopt(best, track, length)
         return track
 
-    def _new_row(self) -> Row:
-        row = Row(members=1)
+    def _new_row(self) -> SlotRow:
+        row = SlotRow(members=1)
         self._rows.append(row)
         return row
 
@@ -88,17 +88,17 @@ class TreeBackbone(Backbone):
         return shape if self._static is None else self._static.room(*shape)
 
     def _share(self, track: Track, copy: Track) -> None:
-        place: Place = track.place
+        place: SlotPlace = track.place
         if place.row.members < self.share:
             place.row.members += 1
             place.row.hold(place.slots + place.nodes)
-            copy.place = Place(place.row, list(place.slots), list(place.nodes))
+            copy.place = SlotPlace(place.row, list(place.slots), list(place.nodes))
             return
         row = self._new_row()
-        copy.place = Place(row, row.take(len(place.slots)), row.take(len(place.nodes)))
+        copy.place = SlotPlace(row, row.take(len(place.slots)), row.take(len(place.nodes)))
         self._copy(place.row, place.slots + place.nodes, row, copy.place.slots + copy.place.nodes)
 
-    def _copy(self, source: Row, slots: list[int], row: Row, to: list[int]) -> None:
+    def _copy(self, source: SlotRow, slots: list[int], row: SlotRow, to: list[int]) -> None:
         """Copies slots of one row to slots of another."""
         if slots:
             rows = self._rows.index(source), self._rows.index(row)
@@ -106,25 +106,25 @@ class TreeBackbone(Backbone):
             row.position[to] = source.position[slots]
 
     def _keep(self, track: Track, nodes: Sequence[int]) -> None:
-        place: Place = track.place
+        place: SlotPlace = track.place
         kept = [place.nodes[n] for n in nodes]
         place.row.hold(kept)
         place.slots.extend(kept)
 
     def _release(self, track: Track, computed: int) -> None:
-        place: Place = track.place
+        place: SlotPlace = track.place
         place.row.free(place.slots[computed:])
         del place.slots[computed:]
         track.computed = computed
 
     def _free_tree(self, track: Track) -> None:
-        place: Place = track.place
+        place: SlotPlace = track.place
         if place.nodes:
             place.row.free(place.nodes)
             place.nodes = []
 
     def _close(self, track: Track) -> None:
-        row: Row = track.place.row
+        row: SlotRow = track.place.row
         row.members -= 1
         if row.members == 0:
             at = self._rows.index(row)
@@ -157,7 +157,7 @@ class TreeBackbone(Backbone):
             row.count[len(used) :] = 0
             row.top = len(used)
             for track in self._tracks.values():
-                place: Place = track.place
+                place: SlotPlace = track.place
                 if place.row is row:
                     place.slots = moved[place.slots].tolist()
                     place.nodes = moved[place.nodes].tolist()
@@ -189,7 +189,7 @@ class TreeBackbone(Backbone):
         self._keep_prompts([self._tracks[seq] for seq in trees])
         return scored
 
-    def _steps(self, trees: Mapping[int, DraftTree]) -> list[tuple[int, Row, int, Track]]:
+    def _steps(self, trees: Mapping[int, DraftTree]) -> list[tuple[int, SlotRow, int, Track]]:
         """(number of the row, the row, number of the sequence, the sequence), ascending.
 
         Nothing where one of them has a draft, more than one token pending, or no row of its own.
@@ -197,7 +197,7 @@ class TreeBackbone(Backbone):
         found = []
         for seq, tree in trees.items():
             track = self._tracks[seq]
-            row: Row = track.place.row
+            row: SlotRow = track.place.row
             fresh = track.prompt and self._prompts is not None
             if tree.tokens or fresh or len(track.tokens) - track.computed != 1 or row.members != 1:
                 return []
@@ -205,9 +205,9 @@ class TreeBackbone(Backbone):
         found.sort()
         return found
 
-    def _one_each(self, steps: list[tuple[int, Row, int, Track]]) -> dict[int, Logits]:
+    def _one_each(self, steps: list[tuple[int, SlotRow, int, Track]]) -> dict[int, Logits]:
         """The pass of plain decoding: one token of each sequence."""
-        taken = list[tuple[int, Row, Track, int]]()
+        taken = list[tuple[int, SlotRow, Track, int]]()
         for at, row, _, track in steps:
             taken.append((at, row, track, row.take_one()))
         try:
@@ -310,24 +310,24 @@ class TreeBackbone(Backbone):
         Whoever shares a row attends over the slots of all in it, at every step: for a short beginning a
         copy costs less than the width that the others' texts grow to.
         """
-        source: Place = leader.place
+        source: SlotPlace = leader.place
         if source.row.members < self.share and shared > _COPIED:
             self._close(track)
             source.row.members += 1
             source.row.hold(source.slots[:shared])
-            track.place = Place(source.row, source.slots[:shared])
+            track.place = SlotPlace(source.row, source.slots[:shared])
         else:
-            place: Place = track.place
+            place: SlotPlace = track.place
             place.slots = place.row.take(shared)
             self._copy(source.row, source.slots[:shared], place.row, place.slots)
         track.computed = shared
 
     def _pass(self, lines: list[Line], columns: Mapping[int, Columns]) -> dict[int, Logits]:
         """One forward pass over lines, each with the number of its row, ascending."""
-        taken: list[tuple[Row, list[int]]] = []
+        taken: list[tuple[SlotRow, list[int]]] = []
         for _, line in lines:
             for item in line:
-                row: Row = item.track.place.row
+                row: SlotRow = item.track.place.row
                 item.taken = row.take(len(item.pending) + len(item.tree))
                 taken.append((row, item.taken))
         try:

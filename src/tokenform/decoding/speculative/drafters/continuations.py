@@ -45,7 +45,7 @@ class Plans:
             characters, and closing it leads from all of them to one.
     """
 
-    texts: dict[Any, list[Text]] = field(default_factory=dict)
+    texts: dict[Any, list[PlannedText]] = field(default_factory=dict)
     ways: dict[Any, Ways] = field(default_factory=dict)
 
     def __len__(self) -> int:
@@ -53,7 +53,7 @@ class Plans:
 
 
 @dataclass
-class Text:
+class PlannedText:
     """A continuation of a state: its tokens, their confidences, and the bytes that end it."""
 
     tokens: list[int]
@@ -72,7 +72,7 @@ class Continuations:
     def __init__(self, spelling: Spelling, most: int, rounds: int, gaps: Mapping[bytes, bytes]) -> None:
         self._spelling, self._most, self._rounds, self._gaps = spelling, most, rounds, gaps
 
-    def plan(self, auto: Any, state: Any, before: bytes, ways: dict[Any, Ways]) -> list[Text]:
+    def plan(self, auto: Any, state: Any, before: bytes, ways: dict[Any, Ways]) -> list[PlannedText]:
         """The texts that may follow a state, likeliest first.
 
         Args:
@@ -91,7 +91,7 @@ class Continuations:
         texts.sort(key=lambda t: -t.chance)
         return texts
 
-    def _weigh(self, tokens: list[int], shares: list[tuple[int, float]]) -> Text:
+    def _weigh(self, tokens: list[int], shares: list[tuple[int, float]]) -> PlannedText:
         """Confidences: a token that makes a choice of n has a share of 1 / n."""
         at, confidences, chance = 0, [], 1.0
         for i, token in enumerate(tokens):
@@ -103,7 +103,7 @@ class Continuations:
             confidences.append(confidence)
             chance *= confidence
             at = end
-        return Text(tokens, confidences, self._spelling.tokens[tokens[-1]], chance)
+        return PlannedText(tokens, confidences, self._spelling.tokens[tokens[-1]], chance)
 
     def _expand(
         self,

@@ -20,7 +20,7 @@ from tokenform.errors import LimitExceeded
 
 from ..tree import FORCED, ROOT, DraftTree
 from .base import Budget, Context, Seen, Session, Silent
-from .continuations import Continuations, Plans, Text
+from .continuations import Continuations, PlannedText, Plans
 from .following import LAYOUTS, following
 from .spelling import Spelling, spelling_of
 
@@ -90,7 +90,7 @@ class _ForcedSession(Silent):
             self._add(tree, context, text, budget)
         return tree
 
-    def _follow(self, context: Context) -> list[Text]:
+    def _follow(self, context: Context) -> list[PlannedText]:
         """What may follow in the manner of the text; nothing where it has none."""
         if self.followed is None:
             return []
@@ -102,7 +102,7 @@ class _ForcedSession(Silent):
             self.followed.give_up()
             return []
 
-    def _known(self, context: Context, auto: Any, state: Any) -> list[Text]:
+    def _known(self, context: Context, auto: Any, state: Any) -> list[PlannedText]:
         """The plan of a state, made if it is new."""
         plans = self.drafter.plans_of(auto, self.spelling)
         written = context.path[-1] if context.path else context.tokens[-1]
@@ -112,7 +112,7 @@ class _ForcedSession(Silent):
             plans.texts[key] = self.continuations.plan(auto, state, before, plans.ways)
         return plans.texts[key]
 
-    def _add(self, tree: DraftTree, context: Context, text: Text, budget: Budget) -> None:
+    def _add(self, tree: DraftTree, context: Context, text: PlannedText, budget: Budget) -> None:
         d, node = self.drafter, ROOT
         for i, token in enumerate(text.tokens):
             if len(tree) >= budget.nodes or i >= budget.depth:
