@@ -2,7 +2,8 @@
 
 A chain starts from a locally masked text x.  A step writes `tries` texts y_1..y_M by local masking, side by
 side; one of them, y, is picked ∝ w, and the chain moves to it with probability
-min(1, Σw_i / (Σw_i − w_y + w_x)), where w are importance weights, Π Z_u·Φ.  A text that runs into a dead end is a rejected move.
+min(1, Σw_i / (Σw_i − w_y + w_x)), where w are importance weights, Π Z_u·Φ.  A text that runs into a dead end
+is a rejected move.
 Proof of detailed balance: w_x·q(x) ∝ π(x), so the flow from x to y among the proposals y, y_2..y_M is
 ∝ q(x)w_x·q(y)w_y·Πq(y_i) / max(w_y + R, w_x + R) with R = Σ_{i ≥ 2} w_i, which is symmetric in x and y.
 Source: arXiv 2506.05754, whose chain with restarts is M = 1; Liu 2008, "Monte Carlo strategies", section 5.5:

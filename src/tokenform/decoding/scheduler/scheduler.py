@@ -26,6 +26,7 @@ from tokenform.decoding.aligned.sampler import AlignedSampler
 from tokenform.decoding.calls import (
     DEFAULT_MAX_TOKENS,
     AnySampler,
+    Constraint,
     check_counts,
     ending_at,
     pair_one,
@@ -126,36 +127,13 @@ class Scheduler:
                 told = "penalties, transforms, alternatives and drafters are not for"
                 raise OptionError(f"{told} {type(chosen).__name__}.")
             asked: Any = {"thinking": thinking, "chat_options": chat_options}
-            job.prompt_tokens = len(self.generator.prompt_ids(prompt, constraint, **asked))
-            # refused here and not later: what the prompt or the grammar can't have
-            self.generator.problem(prompt, constraint, max_tokens=max_tokens, sampler=chosen)
-
-            def work(model: LanguageModel) -> list[Result]:
-                ids, before = think(
-                    self.generator, chosen, prompt, constraint, max_tokens=max_tokens, seed=seed, **asked
-                )
-                problem = self.generator.problem(
-                    ids, constraint, max_tokens=left_of(max_tokens, before), sampler=chosen, model=model
-                )
-                return draw_weighted(chosen, problem, constraint, n, seed, before)
-
-            with self._changed:
-                self._refuse(1)
-                self._wholes.enter(job, work)
-            return job
+            return self._whole(job, chosen, prompt, constraint, max_tokens, seed, asked)
         if drafter is not None:
             self._batch.decoder.check_own(drafter)
         rows = self.generator.rows(
-            prompt,
-            constraint,
-            n,
-            seed,
-            max_tokens,
-            companion_prompt,
-            limits=limits,
-            thinking=thinking,
-            chat_options=chat_options,
-        )
+            prompt, constraint, n, seed, max_tokens, companion_prompt,
+            limits=limits, thinking=thinking, chat_options=chat_options,
+        )  # fmt: skip
         job.prompt_tokens = len(rows[0].prompt)
         texts = [JobText(job, row, TextPieces(texts_of(job.stop))) for row in rows]
         distribution = self._batch.decoder.distribution(chosen, transforms, penalties)
@@ -172,6 +150,35 @@ class Scheduler:
             self._refuse(n)
             self._batch.enter(owner, texts)
         job.future.add_done_callback(self._left)
+        return job
+
+    def _whole(
+        self,
+        job: Job,
+        chosen: AlignedSampler,
+        prompt: Any,
+        constraint: Constraint,
+        max_tokens: int,
+        seed: int | None,
+        asked: dict[str, Any],
+    ) -> Job:
+        """Starts the texts of a faithful sampler; `asked`: how the prompt is written."""
+        generator = self.generator
+        job.prompt_tokens = len(generator.prompt_ids(prompt, constraint, **asked))
+        # refused here and not later: what the prompt or the grammar can't have
+        generator.problem(prompt, constraint, max_tokens=max_tokens, sampler=chosen)
+
+        def work(model: LanguageModel) -> list[Result]:
+            ids, before = think(
+                generator, chosen, prompt, constraint, max_tokens=max_tokens, seed=seed, **asked
+            )
+            left = left_of(max_tokens, before)
+            problem = generator.problem(ids, constraint, max_tokens=left, sampler=chosen, model=model)
+            return draw_weighted(chosen, problem, constraint, job.expected, seed, before)
+
+        with self._changed:
+            self._refuse(1)
+            self._wholes.enter(job, work)
         return job
 
     @property
