@@ -10,7 +10,7 @@ import pytest
 import torch
 
 import tokenform as tf
-from tokenform.decoding.draws import DenseDrawer, LazyDrawer, MaskedSampler, winners
+from tokenform.decoding.draws import DenseDrawer, LazyDrawer, MaskedSampler
 from tokenform.decoding.keyed_random import (
     BLOCK,
     block_numbers,
@@ -131,8 +131,8 @@ def defined(sampler: MaskedSampler, rows: list[torch.Tensor], node: Node) -> tor
 
 @pytest.mark.parametrize("local", SAMPLERS, ids=str)
 @pytest.mark.parametrize("mixture", [None, tf.targets.ContextAware(0.5)])
-def test_distributions_of_many_rows_are_those_of_each(local, mixture):
-    """On the device, against the definition of one row: masks, truncation, the budget, rows without any."""
+def test_a_distribution_is_that_of_the_definition(local, mixture):
+    """Masks, truncation, the budget, rows without any."""
     random = np.random.default_rng(4)
     automaton = masks(random)
     rows = torch.from_numpy(random.normal(size=(8, SIZE + 4)) * 3)
@@ -145,25 +145,15 @@ def test_distributions_of_many_rows_are_those_of_each(local, mixture):
         nodes.append(Node([1], (), 1, auto, state, left, 0, place))
     sampler = MaskedSampler(local, SIZE, [0], mixture=mixture)
     second = list(rows.flip(1))
-    found, there, _ = DenseDrawer(MaskTable(SIZE, "cpu")).distributions(sampler, [rows, second], nodes)
-    assert there.tolist() == [place != 6 for place in range(8)]
     for place, node in enumerate(nodes):
-        if place != 6:
-            want = defined(sampler, [rows[place], second[place]], node)
-            assert float((found[place] - want).abs().max()) < 1e-12
-            assert found[place].sum() == pytest.approx(1.0, abs=1e-12)
-
-
-def test_the_first_of_a_race_are_draws_without_replacement():
-    distribution, count = torch.tensor([0.4, 0.0, 0.3, 0.2, 0.1], dtype=torch.float64), 40_000
-    keys = [race_key(5, number) for number in range(count)]
-    pairs = Counter(map(tuple, winners(distribution.expand(count, 5).clone(), keys, 2).tolist()))
-    squares = 0.0
-    for i, j in ((i, j) for i in range(5) for j in range(5) if i != j):
-        want = count * float(distribution[i] * distribution[j] / (1 - distribution[i]))
-        assert want or not pairs[i, j]
-        squares += (pairs[i, j] - want) ** 2 / want if want else 0.0
-    assert squares < 31.3  # 11 degrees of freedom: exceeded once in a thousand
+        both = [rows[place], second[place]]
+        if place == 6:
+            with pytest.raises(SamplingError):
+                sampler.distribution(both, node)
+            continue
+        found, refused = sampler.distribution(both, node)
+        assert float((found - defined(sampler, both, node)).abs().max()) < 1e-12
+        assert found.sum() == pytest.approx(1.0, abs=1e-12) and 0.0 <= refused <= 1.0 + 1e-12
 
 
 @pytest.mark.parametrize("local", SAMPLERS, ids=str)

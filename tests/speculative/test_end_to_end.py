@@ -12,7 +12,6 @@ from tokenform.cli.speculation_report import plot
 from tokenform.decoding.speculative.backbone import Backbone
 from tokenform.decoding.speculative.drafters import DraftModel, Forced, Merge, Recycling, Suffix
 from tokenform.decoding.speculative.node import Node
-from tokenform.decoding.speculative.node_draws import NodeDraws
 from tokenform.decoding.speculative.report import Report
 from tokenform.decoding.speculative.request import Request
 from tokenform.errors import OptionError
@@ -115,10 +114,9 @@ def test_the_masked_sampler_keeps_texts_within_the_budget_and_says_its_distribut
     assert [o.tokens for o in got] == want
     assert all(auto_.is_accepting(o.state) for o in got)
     state = auto_.advance(auto_.start, vocabulary().index(b"a"))
-    logits = torch.zeros(2, size + 2, dtype=torch.float64)
-    draws = NodeDraws(torch.device("cpu"))
+    logits = [torch.zeros(size + 2, dtype=torch.float64)]
     nodes = [Node([3], (), 1, auto_, state, remaining=remaining) for remaining in (3, 9)]
-    distribution, loose = draws.distributions(drawn, [logits], nodes)[0].numpy()
+    distribution, loose = (drawn.distribution(logits, node)[0].numpy() for node in nodes)
     letters = {bytes([c]): distribution[vocabulary().index(bytes([c]))] for c in b"abx"}
     assert letters == {b"a": 0.0, b"b": 0.0, b"x": 1.0}
     assert loose.sum() == pytest.approx(1)

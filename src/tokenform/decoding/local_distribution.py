@@ -11,9 +11,7 @@ from tokenform.decoding.aligned.wrapped import WrappedModel
 from tokenform.decoding.draws import MaskedSampler
 from tokenform.decoding.recent import Recent
 from tokenform.decoding.row import Row
-from tokenform.decoding.samplers.local import hopeless
 from tokenform.decoding.speculative.node import Node
-from tokenform.decoding.speculative.node_draws import NodeDraws
 from tokenform.engine import State
 
 _STATES = 1 << 14  # states of prefixes that are kept
@@ -32,24 +30,22 @@ class LocalDistribution(WrappedModel):
 
     def __init__(self, model: LanguageModel, sampler: MaskedSampler, row: Row) -> None:
         super().__init__(model)
-        self._sampler, self._row, self._draws = sampler, row, NodeDraws(torch.device("cpu"))
+        self._sampler, self._row = sampler, row
         self.fingerprint = f"local {sampler.local}"
         self._states: Recent[Tokens, State] = Recent(_STATES)
         self.refused: Recent[Tokens, float] = Recent(_STATES)
 
     def logprobs(self, prefixes: Sequence[Tokens]) -> Float:
-        own, row, nodes = super().logprobs(prefixes), self._row, []
-        for prefix in prefixes:
+        own, row = torch.from_numpy(super().logprobs(prefixes)), self._row
+        found = torch.empty_like(own, dtype=torch.float64)
+        for place, prefix in enumerate(prefixes):
             written = tuple(prefix[len(row.prompt) :])
             state, remaining = self._state(written), row.budget - len(written)
-            nodes.append(Node(prefix, (), len(row.prompt), row.automaton, state, remaining))
-        found, there, refused = self._draws.distributions(self._sampler, [torch.from_numpy(own)], nodes)
-        if not bool(there.all()):
-            raise hopeless()
-        for prefix, mass in zip(prefixes, refused.tolist(), strict=True):
-            if mass > 0:
-                self.refused[tuple(prefix)] = mass
-        return found.log().numpy()
+            node = Node(prefix, (), len(row.prompt), row.automaton, state, remaining)
+            found[place], refused = self._sampler.distribution([own[place]], node)
+            if refused > 0:
+                self.refused[tuple(prefix)] = refused
+        return found.log_().numpy()
 
     def _state(self, written: Tokens) -> State:
         length = len(written)

@@ -13,7 +13,7 @@ draw says so (`Drawn.refused`): that is what it means that a budget cut in.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import torch
 
@@ -21,6 +21,7 @@ from tokenform.decoding.samplers.local import Local
 from tokenform.decoding.speculative.node import Node
 from tokenform.decoding.speculative.scores import Listed
 from tokenform.decoding.speculative.targets import Mixture, Penalties
+from tokenform.engine.packed import mask_bits
 from tokenform.errors import ModelError, TokenformError
 
 FAILED = "the sampler failed"
@@ -153,3 +154,40 @@ class MaskedSampler:
         after = node.automaton.advance(node.state, token)
         distance = node.automaton.distance(after, node.remaining)
         return distance is not None and distance < node.remaining
+
+    @torch.inference_mode()
+    def distribution(self, rows: Sequence[torch.Tensor], node: Node) -> tuple[torch.Tensor, float]:
+        """What is drawn from at a node (of a forced text: were it not forced), and the mass that the budget
+        refuses: the definition of what drawers draw.
+
+        Args:
+            rows: logits [V'] of the model, then of each companion.
+        Returns:
+            float64 [V'], and a probability.
+        Raises:
+            SamplingError: no allowed token has a probability.
+        """
+        free, auto, state = self.free(rows, node), node.automaton, node.state
+        if auto is None:
+            found, refused = self._drawn(free, None), 0.0
+        else:
+            found, refused = self._drawn(free, auto.mask(state)), 0.0
+            within = auto.mask_within(state, node.remaining)
+            bits = torch.from_numpy(mask_bits(within, self.size)).to(found.device)
+            fits = bits.clone()
+            fits[[token for token in self.eos if token < self.size]] = True
+            refused = float((found * ~fits).sum())
+            if refused:
+                found = found * fits
+                if not float(found.sum()):
+                    alone = self.mixture is not None and not free[bits].isfinite().any()
+                    found = self._drawn(rows[0][: self.size].double() if alone else free, within)
+                found = found / found.sum()
+        return torch.nn.functional.pad(found, (0, rows[0].shape[-1] - self.size)), refused
+
+    def _drawn(self, scores: torch.Tensor, words: Any) -> torch.Tensor:
+        """The distribution of scores [V] under a mask."""
+        if words is not None:
+            bits = torch.from_numpy(mask_bits(words, self.size)).to(scores.device)
+            scores = scores.masked_fill(~bits, float("-inf"))
+        return self.local.log_distribution(scores[None])[0].exp()

@@ -4,7 +4,6 @@ home.
 Purpose: what stays on the device stays there.  Up go row numbers of masks and keys of races, some bytes a
 node; down comes one table float64 of token, log-probability and largest score, with what was wished for.
 Invariant: one transfer a call, and one more where a draw would leave the budget (see `base.py`).
-Memory: `distributions` takes three float64 [N, V] at a time.
 """
 
 from __future__ import annotations
@@ -13,7 +12,6 @@ import math
 from collections.abc import Sequence
 from typing import cast
 
-import numpy as np
 import torch
 
 from tokenform.decoding.draws.base import FAILED, NO_WISH, Drawn, MaskedSampler, Rows, Wish
@@ -71,74 +69,8 @@ class DenseDrawer:
                 found[i] = found[i]._replace(refused=token)
         return found
 
-    @torch.inference_mode()
-    def distributions(
-        self, sampler: MaskedSampler, logits: Sequence[Rows], nodes: Sequence[Node]
-    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-        """What tokens are drawn from at each of N nodes; nothing is brought to the host.
-
-        Returns:
-            float64 [N, V of the model]; bool [N], False for rows that have no distribution, which are
-            undefined; float64 [N], the mass that the budget refuses.
-        Raises:
-            TokenformError: a mask, mixture or transform of one of them fails.
-        """
-        sampler.check([rows[0] for rows in logits])
-        own = _stacked(logits[0])
-        failed: list[Drawn] = [Drawn(-1, 0.0)] * len(nodes)
-        free, places = self._free(sampler, [own, *logits[1:]], nodes, failed)
-        if len(places) < len(nodes):
-            raise next(one.error for one in failed if one.error is not None)
-        ample, tight = self._ample(nodes), self._tight(nodes)
-        masked = self._applied(free, ample)
-        _keep_forced(masked, nodes)
-        distribution, there = sampler.local.log_distributions(masked)
-        distribution = distribution.exp_().nan_to_num_(nan=0.0)
-        refused = torch.zeros_like(distribution[:, 0])
-        closer = [i for i, (one, other) in enumerate(zip(ample, tight, strict=True)) if one is not other]
-        if closer:
-            rows = torch.tensor(closer, device=distribution.device)
-            kept, also, lost = self._within(
-                sampler, own[rows], free[rows], distribution[rows], [tight[i] for i in closer]
-            )
-            distribution[rows], there[rows], refused[rows] = kept, there[rows] & also, lost
-        if own.shape[1] > sampler.size:
-            distribution = torch.nn.functional.pad(distribution, (0, own.shape[1] - sampler.size))
-        return distribution, there, refused
-
-    def _within(
-        self,
-        sampler: MaskedSampler,
-        own: torch.Tensor,
-        free: torch.Tensor,
-        distribution: torch.Tensor,
-        wanted: Sequence[Wanted | None],
-    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-        """Distributions given that the budget's masks allow the token, whether there are any, and the mass of
-        what they don't allow.
-        """
-        fits = self._applied(torch.zeros_like(distribution), wanted) == 0
-        fits[:, [t for t in sampler.eos if t < sampler.size]] = True
-        instead, there = sampler.local.log_distributions(self._tightened(sampler, own, free, wanted))
-        kept = distribution * fits
-        total = kept.sum(-1, keepdim=True)
-        some = total > 0
-        lost = (distribution * ~fits).sum(-1)
-        return torch.where(some, kept / total, instead.exp().nan_to_num(nan=0.0)), some[:, 0] | there, lost
-
     def _ample(self, nodes: Sequence[Node]) -> list[Wanted | None]:
         return [None if n.automaton is None or n.state is None else (n.automaton, n.state) for n in nodes]
-
-    def _tight(self, nodes: Sequence[Node]) -> list[Wanted | None]:
-        """The budget's masks; the very same objects as `_ample` gives where the budget forbids nothing."""
-        tight = self._ample(nodes)
-        for i, node in enumerate(nodes):
-            if node.automaton is not None and node.state is not None:
-                whole = np.asarray(node.automaton.mask(node.state)).view(np.uint32)
-                within = np.asarray(node.automaton.mask_within(node.state, node.remaining)).view(np.uint32)
-                if not np.array_equal(whole, within):
-                    tight[i] = (node.automaton, node.state, node.remaining)
-        return tight
 
     def _free(
         self,

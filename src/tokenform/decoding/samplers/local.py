@@ -73,24 +73,16 @@ class Local:
         Raises:
             SamplingError: a row has no token of positive probability, or is not a number.
         """
-        distribution, there = self.log_distributions(logits)
-        if not bool(there.all()):
-            raise hopeless()
-        return distribution
-
-    def log_distributions(self, logits: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """`log_distribution`, and bool [B] in place of the error: False for rows that have no distribution,
-        which are undefined.  Nothing is brought to the host.
-        """
         wide = logits.double()
         top, best = wide.max(-1, keepdim=True)
-        there = top[..., 0].isfinite()
+        if not bool(top.isfinite().all()):
+            raise hopeless()
         if self.temperature == 0:
-            return torch.full_like(wide, _NEVER).scatter_(-1, best, 0.0), there
+            return torch.full_like(wide, _NEVER).scatter_(-1, best, 0.0)
         scores = wide / self.temperature
         if not self.truncation.off:
             scores = scores.masked_fill(scores < self.truncation.threshold(scores), _NEVER)
-        return torch.log_softmax(scores, -1), there
+        return torch.log_softmax(scores, -1)
 
     def before_masks(self, logp: np.ndarray) -> np.ndarray:
         """Temperature and truncation of whole distributions, for who masks after them.

@@ -1,4 +1,4 @@
-"""Draws and distributions at nodes, made where the logits are.
+"""Draws at nodes, made where the logits are.
 
 Purpose: the one place that turns logits of nodes into tokens, for the model's own step and for drafters'
 models.  On a device whole tables are drawn from, and one transfer brings the numbers home; on the host a
@@ -69,12 +69,6 @@ class NodeDraws:
         known.
         """
         return None if self.whole else self._lazy.listed(sampler, node)
-
-    def distributions(
-        self, sampler: MaskedSampler, logits: Sequence[Rows], nodes: Sequence[Node]
-    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-        """What the sampler draws from at each of N nodes; see `DenseDrawer.distributions`."""
-        return self._device_drawer(sampler).distributions(sampler, logits, nodes)
 
     def _device_drawer(self, sampler: MaskedSampler) -> DenseDrawer:
         words = (sampler.size + 31) // 32
