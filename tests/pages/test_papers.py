@@ -45,13 +45,8 @@ def test_what_the_page_points_to_exists() -> None:
 def test_a_slip_is_seen() -> None:
     assert (
         missing("tf.ASAp") is None
-<<<<<<< HEAD
-        and missing("KSeq") is None
-        and missing("benchmarks/tokenform_bench/") is None
-=======
         and missing("DraftModel") is None
-        and missing("src/tokenform/bench/") is None
->>>>>>> 69ced7b (Variants of speculation that did not pay are gone: rules for drawn drafts, Lookahead, two policies; each name says what to take)
+        and missing("benchmarks/tokenform_bench/") is None
     )
     assert missing("tf.ASAq") and missing("KSec") and missing("docs/paper.md")
     assert missing("python benchmarks/zooo.py --quick")
