@@ -19,7 +19,7 @@ _LAYERS = (
 _POLICY = "Fixed scores more of each draft in less time; the default, Controller, scores what pays"
 
 REMOVED = {
-    "Lookahead": "it had 1.39 tokens a pass for more time than plain decoding; take Recycling() or 'auto'",
+    "Lookahead": "it had 1.39 tokens a pass, in no less time than plain decoding; take Recycling() or 'auto'",
     "LayerSkip": _LAYERS,
     "search_skip_set": _LAYERS,
     "Input": "Suffix(remember=False) copies the prompt as well as the text (4.14 tokens a pass, Input 3.99)",

@@ -170,11 +170,9 @@ def _pass(asks: Sequence[Ask], draws: NodeDraws) -> Sequence[Scored | Exception]
     try:
         logits = asks[0].backbone.score({ask.seq: ask.tree for ask in asks})
         scored = [Scored(ask, logits[ask.seq], draws, span, len(asks)) for ask in asks]
+        span.end()  # before its draws: when those are home, it has ended
         if draws.whole:
-            span.end()  # before its draws: when those are home, it has ended
             _draw([one for one in scored if one.ask.nodes], draws)
-        else:
-            span.end()
     except Exception as error:
         if len(asks) == 1:
             return [error]

@@ -312,11 +312,6 @@ class Backbone:
         """How many tokens are committed."""
         return len(self._tracks[seq].tokens)
 
-    def pending(self, seq: int) -> int:
-        """How many committed tokens have no keys and values yet."""
-        track = self._tracks[seq]
-        return len(track.tokens) - track.computed
-
     def detach(self, seq: int) -> None:
         """Forgets the scored tree, and copies the sequence's last logits, so that those of the pass that they
         came from may go."""
