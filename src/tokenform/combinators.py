@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from tokenform.frontends.captures import capture
-from tokenform.frontends.combinators import contains, literal, special_token, substring, until
+from tokenform.frontends.combinators import capture, contains, literal, special_token, substring, until
 from tokenform.frontends.condition import predicate
 from tokenform.frontends.patterns import any_text
 

@@ -140,9 +140,17 @@ impl Matcher {
     #[pyo3(signature = (automaton, *, max_tokens = None))]
     fn new(
         py: Python<'_>,
-        automaton: &Bound<'_, TokenAutomaton>,
+        automaton: &Bound<'_, PyAny>,
         max_tokens: Option<Whole<u32>>,
     ) -> PyResult<Self> {
+        let Ok(automaton) = automaton.downcast::<TokenAutomaton>() else {
+            let message = format!(
+                "a matcher is of an automaton, not a {}; compile the grammar first: \
+                 tf.Matcher(grammar.compile(vocabulary)).",
+                automaton.get_type().name()?
+            );
+            return Err(raise(Error::new(Kind::OptionError, message)));
+        };
         let (core, most) = (automaton.get().core.clone(), maybe_named(max_tokens, "max_tokens")?);
         let inner = unlocked(py, || Core::new(core, most)).map_err(raise)?;
         Ok(Matcher { inner: Mutex::new(inner), automaton: automaton.clone().unbind() })

@@ -15,17 +15,27 @@ import hashlib
 import json
 import pickle
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from tokenform.batch.opening import name_of, open_writer, portable
-from tokenform.batch.rows import Request, plain, requests_of, text_of
+from tokenform.batch.rows import own_grammar, plain, prompt_of, text_of
 from tokenform.errors import ModelError, OptionError, TokenformError, extras
 from tokenform.frontends import Grammar, from_type, json_schema, one_constraint, to_constraint
 from tokenform.frontends.python_types import is_type
 
 Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Request:
+    """One text that is asked for."""
+
+    prompt: Any
+    constraint: Any
+    seed: int
 
 
 class Generate:
@@ -170,14 +180,14 @@ class Generate:
         """
         done: list[dict[str, Any]] = [{} for _ in rows]
         asked: list[tuple[int, Request]] = []
-        for number, (row, request) in enumerate(zip(rows, requests_of(rows, self))):
+        for number, row in enumerate(rows):
             clash = [name for name in self.outputs if name in row]
             if clash:
                 raise OptionError(f"the rows have a column {clash[0]!r} already; give another output=.")
-            if isinstance(request, Request):
-                asked.append((number, request))
-            else:
-                done[number] = self._refused(request)
+            try:
+                asked.append((number, self._request(row)))
+            except TokenformError as error:
+                done[number] = self._refused(error)
         for start in range(0, len(asked), self.batch_size):
             part = asked[start : start + self.batch_size]
             for (number, _), result in zip(part, self._write([request for _, request in part]), strict=True):
@@ -204,6 +214,20 @@ class Generate:
         """The seed of the row with this id: 63 bits."""
         digest = hashlib.blake2b(f"{self.seed}:{key}".encode("utf-8", "surrogatepass"), digest_size=8)
         return int.from_bytes(digest.digest(), "little") >> 1
+
+    def _request(self, row: Row) -> Request:
+        """What a row asks for."""
+        prompt, key = prompt_of(row, self.prompt), plain(row.get(self.key))
+        seed = self.row_seed(text_of(prompt) if key is None else str(key))
+        given = {kind: plain(row.get(column)) for kind, column in self.own.items() if column is not None}
+        own = {kind: value for kind, value in given.items() if value not in (None, "")}
+        if len(own) > 1:
+            raise OptionError(f"the row has {' and '.join(own)}; give it one constraint.")
+        for kind, value in own.items():
+            spelling = tuple(sorted(self.spelling.items()))
+            text = value if isinstance(value, str) else json.dumps(value)
+            return Request(prompt, own_grammar(kind, text, spelling), seed)
+        return Request(prompt, self.constraint(), seed)
 
     def _write(self, requests: list[Request]) -> list[Any]:
         """Results and errors.  A call that fails as a whole is made again row by row."""

@@ -7,45 +7,21 @@ are read as the plain values that they stand for.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from tokenform.errors import OptionError, TokenformError
+from tokenform.errors import OptionError
 from tokenform.frontends import Grammar
 from tokenform.frontends.grammar_text import grammar_of_text
-
-if TYPE_CHECKING:
-    from tokenform.batch.generate import Generate
 
 _KEPT_GRAMMARS = 256
 
 
-@dataclass(frozen=True)
-class Request:
-    """One text that is asked for."""
-
-    prompt: Any
-    constraint: Any
-    seed: int
-
-
-def requests_of(rows: Sequence[Mapping[str, Any]], generate: Generate) -> Iterator[Request | TokenformError]:
-    """What each row asks for, or why it can't be asked."""
-    for row in rows:
-        try:
-            prompt = _prompt(row, generate.prompt)
-            key = plain(row.get(generate.key))
-            seed = generate.row_seed(text_of(prompt) if key is None else str(key))
-            yield Request(prompt, _constraint(row, generate), seed)
-        except TokenformError as error:
-            yield error
-
-
-def _prompt(row: Mapping[str, Any], column: str) -> Any:
+def prompt_of(row: Mapping[str, Any], column: str) -> Any:
+    """The row's prompt: text, or chat messages."""
     if column not in row:
         raise OptionError(f"the row has no column {column!r}; it has {', '.join(map(str, row)) or 'none'}.")
     prompt = plain(row[column])
@@ -61,22 +37,6 @@ def _prompt(row: Mapping[str, Any], column: str) -> Any:
             f"the prompt is {type(prompt).__name__}; give text, or a list of chat messages, in {column!r}."
         )
     return prompt
-
-
-def _constraint(row: Mapping[str, Any], generate: Generate) -> Any:
-    """The row's own constraint, else the one of all."""
-    found = {
-        kind: plain(row.get(column))
-        for kind, column in generate.own.items()
-        if column is not None and plain(row.get(column)) not in (None, "")
-    }
-    if not found:
-        return generate.constraint()
-    if len(found) > 1:
-        raise OptionError(f"the row has {' and '.join(found)}; give it one constraint.")
-    ((kind, value),) = found.items()
-    spelling = tuple(sorted(generate.spelling.items()))
-    return own_grammar(kind, value if isinstance(value, str) else json.dumps(value), spelling)
 
 
 @lru_cache(maxsize=_KEPT_GRAMMARS)

@@ -13,13 +13,26 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any
+from typing import Any, Protocol
 
 from tokenform import _core
 from tokenform.errors import LimitExceeded, OptionError
-from tokenform.frontends.grammar import Grammar
 
 STEPS = 500_000
+
+
+class Parted(Protocol):
+    """What is asked of a `Grammar` here."""
+
+    parts: tuple[Any, ...] | None
+
+    def compile(self, vocabulary: _core.Vocabulary) -> _core.TokenAutomaton:
+        """Its automaton."""
+        ...
+
+    def parse(self, text: str) -> Any:
+        """What a text stands for."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -41,31 +54,7 @@ class Capture:
         return replace(self, span=(self.span[0] + by, self.span[1] + by))
 
 
-def capture(name: str, grammar: Any) -> Grammar:
-    """The grammar itself, whose part of a text is given back by name.
-
-    Captures count in grammars that are put together by `+` and `|`.  For the fields of a JSON document take
-    the value itself.
-
-    Args:
-        name: of the value; one that occurs several times stands for a list.
-        grammar: a grammar, or a text.
-
-    >>> import tokenform as tf
-    >>> said = "I am " + tf.combinators.capture("age", tf.json_schema({"type": "integer"}))
-    >>> said.captures("I am 36")["age"]
-    Capture(text='36', value=36, span=(5, 7))
-    """
-    from tokenform.frontends.coercion import to_grammar
-    from tokenform.frontends.grammar import as_grammar
-
-    if not name or not isinstance(name, str):
-        raise OptionError("a capture needs a name.")
-    inner = as_grammar(grammar) if isinstance(grammar, str) else to_grammar(grammar)
-    return inner.with_parts(("capture", name, inner))
-
-
-def found_in(grammar: Grammar, text: str) -> dict[str, Any]:
+def found_in(grammar: Parted, text: str) -> dict[str, Any]:
     """The captures of an accepted text, by name: one each, or a list where the name occurs several times.
 
     Raises:
@@ -92,7 +81,7 @@ def found_in(grammar: Grammar, text: str) -> dict[str, Any]:
     return found
 
 
-Found = tuple[tuple[str, Grammar, int, int], ...]
+Found = tuple[tuple[str, Parted, int, int], ...]
 """(name, grammar, start, end) of captures, in bytes."""
 Ways = list[tuple[int, Found]]
 """Where a part may end, the ends to be preferred first, each once; and its captures then."""
@@ -106,14 +95,14 @@ class _Cut:
         self._left = STEPS
         self._known: dict[tuple[int, int], Ways] = {}
 
-    def ways(self, grammar: Grammar, start: int) -> Ways:
+    def ways(self, grammar: Parted, start: int) -> Ways:
         """The ways in which the grammar takes a part from `start`."""
         key = id(grammar), start
         if key not in self._known:
             self._known[key] = self._first_of_each(self._ways(grammar, start))
         return self._known[key]
 
-    def _ways(self, grammar: Grammar, start: int) -> Iterator[tuple[int, Found]]:
+    def _ways(self, grammar: Parted, start: int) -> Iterator[tuple[int, Found]]:
         parts = grammar.parts
         if parts is None:
             yield from self._plain(grammar, start)
@@ -126,7 +115,7 @@ class _Cut:
         else:
             yield from self._sequence(parts[1], start)
 
-    def _sequence(self, parts: tuple[Grammar, ...], start: int) -> Iterator[tuple[int, Found]]:
+    def _sequence(self, parts: tuple[Parted, ...], start: int) -> Iterator[tuple[int, Found]]:
         """Part by part, each place where the parts before may end once."""
         ways: Ways = [(start, ())]
         for part in parts:
@@ -143,7 +132,7 @@ class _Cut:
             kept.setdefault(end, found)
         return list(kept.items())
 
-    def _plain(self, grammar: Grammar, start: int) -> Iterator[tuple[int, Found]]:
+    def _plain(self, grammar: Parted, start: int) -> Iterator[tuple[int, Found]]:
         """Where a part without captures may end that begins here, the farthest first."""
         automaton = grammar.compile(_bytes())
         state, ends = automaton.start, []

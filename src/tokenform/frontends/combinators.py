@@ -17,6 +17,7 @@ from typing import Any, Literal
 
 from tokenform.errors import OptionError
 from tokenform.frontends import forms
+from tokenform.frontends.coercion import to_grammar
 from tokenform.frontends.forms import Form
 from tokenform.frontends.grammar import Grammar, as_grammar
 
@@ -122,3 +123,24 @@ def _texts(name: str, given: str | Iterable[str]) -> list[str]:
 
 def _short(text: str) -> str:
     return repr(text if len(text) <= 30 else text[:27] + "...")
+
+
+def capture(name: str, grammar: Any) -> Grammar:
+    """The grammar itself, whose part of a text is given back by name.
+
+    Captures count in grammars that are put together by `+` and `|`.  For the fields of a JSON document take
+    the value itself.
+
+    Args:
+        name: of the value; one that occurs several times stands for a list.
+        grammar: a grammar, or a text.
+
+    >>> import tokenform as tf
+    >>> said = "I am " + tf.combinators.capture("age", tf.json_schema({"type": "integer"}))
+    >>> said.captures("I am 36")["age"]
+    Capture(text='36', value=36, span=(5, 7))
+    """
+    if not name or not isinstance(name, str):
+        raise OptionError("a capture needs a name.")
+    inner = as_grammar(grammar) if isinstance(grammar, str) else to_grammar(grammar)
+    return inner.with_parts(("capture", name, inner))

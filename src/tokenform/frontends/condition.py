@@ -11,70 +11,10 @@ Rejected: taking a bare function for a condition (functions already stand for th
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 from tokenform.errors import OptionError
-from tokenform.frontends.grammar import Grammar
-
-Seen = Literal["text", "bytes", "tokens"]
-
-
-@dataclass(frozen=True)
-class Test:
-    """One pair of functions; the fields are the arguments of `predicate`."""
-
-    __test__ = False  # not a test case, whatever its name says to pytest
-
-    prefix: Callable[[Any], Any] | None
-    complete: Callable[[Any], Any] | None
-    on: Seen = "text"
-    batch: bool = False
-    cache: int = 1 << 16
-    name: str | None = None
-
-
-@dataclass(frozen=True)
-class Condition:
-    """Texts that pass every test and are accepted by the grammar, where there is one, and by the languages.
-
-    Attributes:
-        tests: of Python.
-        grammar: gives exact masks, so that tests are asked only about tokens that it lets through; or None.
-        languages: regular ones beside a grammar that is not regular.  Their masks meet, which may end in a
-            place from which nothing is accepted by both.
-    """
-
-    tests: tuple[Test, ...]
-    grammar: Grammar | None = None
-    languages: tuple[Grammar, ...] = ()
-
-    @property
-    def schema(self) -> Any:
-        """The grammar's schema, for prompts; or None."""
-        return None if self.grammar is None else self.grammar.schema
-
-    @property
-    def tools(self) -> tuple[dict[str, Any], ...]:
-        """The definitions of the grammar's tools, for prompts."""
-        return () if self.grammar is None else self.grammar.tools
-
-    def parse(self, text: str) -> Any:
-        """The value of an accepted text: what the grammar reads, else the text."""
-        return text if self.grammar is None else self.grammar.parse(text)
-
-    def __and__(self, other: Any) -> Condition:
-        if isinstance(other, Grammar):
-            joined = other if self.grammar is None else self.grammar & other
-            if isinstance(joined, Condition):
-                return Condition(self.tests, joined.grammar, (*self.languages, *joined.languages))
-            return Condition(self.tests, joined, self.languages)
-        if not isinstance(other, Condition):
-            return NotImplemented
-        both = self if other.grammar is None else self & other.grammar
-        return Condition((*both.tests, *other.tests), both.grammar, (*both.languages, *other.languages))
-
-    __rand__ = __and__
+from tokenform.frontends.grammar import Condition, Seen, Test
 
 
 def predicate(

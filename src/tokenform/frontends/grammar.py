@@ -15,12 +15,14 @@ constraint (they would differ in nothing but `parse`).
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from itertools import chain
-from typing import Any
+from typing import Any, Literal
 
 from tokenform import _core
 from tokenform.errors import InvalidGrammar, InvalidSchema, LimitExceeded, OptionError
 from tokenform.frontends import forms
+from tokenform.frontends.captures import found_in
 from tokenform.frontends.forms import Form
 from tokenform.frontends.joined import Joined, Part, Single
 from tokenform.frontends.json_text import read_json
@@ -224,8 +226,6 @@ class Grammar:
             OptionError: the text is none of the grammar's.
             LimitExceeded: finding them needs too many steps.
         """
-        from tokenform.frontends.captures import found_in  # it puts grammars together
-
         return found_in(self, text)
 
     def with_parts(self, parts: Parts | None) -> Grammar:
@@ -260,8 +260,6 @@ class Grammar:
             return NotImplemented
         regular = ["language" in part.form for part in (self, other)]
         if regular[0] != regular[1]:
-            from tokenform.frontends.condition import Condition
-
             grammar, language = (other, self) if regular[0] else (self, other)
             without_captures(language, "an operand of &")
             return Condition((), grammar, (language,))
@@ -313,6 +311,66 @@ class Grammar:
     def __repr__(self) -> str:
         shown = self.source if len(self.source) <= 60 else f"{self.source[:57]}..."
         return f"Grammar({shown!r})"
+
+
+Seen = Literal["text", "bytes", "tokens"]
+
+
+@dataclass(frozen=True)
+class Test:
+    """One pair of functions; the fields are the arguments of `predicate`."""
+
+    __test__ = False  # not a test case, whatever its name says to pytest
+
+    prefix: Callable[[Any], Any] | None
+    complete: Callable[[Any], Any] | None
+    on: Seen = "text"
+    batch: bool = False
+    cache: int = 1 << 16
+    name: str | None = None
+
+
+@dataclass(frozen=True)
+class Condition:
+    """Texts that pass every test and are accepted by the grammar, where there is one, and by the languages.
+
+    Attributes:
+        tests: of Python.
+        grammar: gives exact masks, so that tests are asked only about tokens that it lets through; or None.
+        languages: regular ones beside a grammar that is not regular.  Their masks meet, which may end in a
+            place from which nothing is accepted by both.
+    """
+
+    tests: tuple[Test, ...]
+    grammar: Grammar | None = None
+    languages: tuple[Grammar, ...] = ()
+
+    @property
+    def schema(self) -> Any:
+        """The grammar's schema, for prompts; or None."""
+        return None if self.grammar is None else self.grammar.schema
+
+    @property
+    def tools(self) -> tuple[dict[str, Any], ...]:
+        """The definitions of the grammar's tools, for prompts."""
+        return () if self.grammar is None else self.grammar.tools
+
+    def parse(self, text: str) -> Any:
+        """The value of an accepted text: what the grammar reads, else the text."""
+        return text if self.grammar is None else self.grammar.parse(text)
+
+    def __and__(self, other: Any) -> Condition:
+        if isinstance(other, Grammar):
+            joined = other if self.grammar is None else self.grammar & other
+            if isinstance(joined, Condition):
+                return Condition(self.tests, joined.grammar, (*self.languages, *joined.languages))
+            return Condition(self.tests, joined, self.languages)
+        if not isinstance(other, Condition):
+            return NotImplemented
+        both = self if other.grammar is None else self & other.grammar
+        return Condition((*both.tests, *other.tests), both.grammar, (*both.languages, *other.languages))
+
+    __rand__ = __and__
 
 
 def _as_json(text: str) -> Any:

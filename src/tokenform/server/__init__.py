@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from tokenform.server.app import create_app
     from tokenform.server.engine import Engine
-    from tokenform.server.guard import Key
+    from tokenform.server.keys import Key
 
 _LATER = {"create_app": "app", "Engine": "engine", "Key": "guard"}
 __all__ = ["Engine", "Key", "create_app"]

@@ -25,7 +25,8 @@ from tokenform.decoding.scheduler import Job, Piece
 from tokenform.errors import extras
 from tokenform.server.engine import Engine
 from tokenform.server.faults import Refused, refused
-from tokenform.server.guard import Key, bearer
+from tokenform.server.guard import bearer
+from tokenform.server.keys import Key
 from tokenform.server.record import Record
 from tokenform.server.wanted import Wanted
 

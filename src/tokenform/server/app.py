@@ -19,8 +19,8 @@ from tokenform.server.answering import answer, count
 from tokenform.server.endpoints import COUNTS, ENDPOINTS
 from tokenform.server.engine import Engine
 from tokenform.server.faults import Refused, refused
-from tokenform.server.guard import Guard, Key, bearer
-from tokenform.server.keys import KeyFile
+from tokenform.server.guard import Guard, bearer
+from tokenform.server.keys import Key, KeyFile
 from tokenform.server.metrics import Metrics
 from tokenform.server.origins import OwnPages
 from tokenform.server.record import Recorded

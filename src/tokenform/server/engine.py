@@ -19,7 +19,7 @@ from tokenform.integrations.asked import Asked
 from tokenform.integrations.generation import Generator
 from tokenform.server.constraints import Reader
 from tokenform.server.faults import Refused
-from tokenform.server.guard import Key
+from tokenform.server.keys import Key
 from tokenform.server.wanted import Wanted
 
 BUILTIN = "tokenform-builtin"

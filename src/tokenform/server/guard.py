@@ -11,35 +11,9 @@ import hashlib
 import hmac
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
-from tokenform.engine import Limits
 from tokenform.server.faults import Refused
-
-if TYPE_CHECKING:
-    from tokenform.server.keys import KeyFile
-
-
-@dataclass(frozen=True)
-class Key:
-    """One caller.
-
-    Attributes:
-        secret: what it sends; empty: anybody may ask.
-        name: how logs and metrics call it.
-        concurrent: requests at once.
-        tokens: most tokens of an answer, over all of its texts.
-        schema_bytes: size of a constraint's text.
-        limits: work and memory of a constraint; None: the process's.
-    """
-
-    secret: str = field(default="", repr=False)
-    name: str = "anybody"
-    concurrent: int = 64
-    tokens: int = 8192
-    schema_bytes: int = 1 << 18
-    limits: Limits | None = None
+from tokenform.server.keys import Key, KeyFile
 
 
 class Guard:

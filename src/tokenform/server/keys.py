@@ -1,4 +1,4 @@
-"""Keys in a file: one a line, read again when the file has changed.
+"""Keys, given or in a file: one a line, read again when the file has changed.
 
 Purpose: keys are given and taken back while the server runs.
 Invariant: a file that can't be read, or in which a line is wrong, leaves the keys as they were, and the
@@ -10,12 +10,34 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from pathlib import Path
 
+from tokenform.engine import Limits
 from tokenform.errors import OptionError
-from tokenform.server.guard import Key
 
 logger = logging.getLogger("tokenform.server")
+
+
+@dataclass(frozen=True)
+class Key:
+    """One caller.
+
+    Attributes:
+        secret: what it sends; empty: anybody may ask.
+        name: how logs and metrics call it.
+        concurrent: requests at once.
+        tokens: most tokens of an answer, over all of its texts.
+        schema_bytes: size of a constraint's text.
+        limits: work and memory of a constraint; None: the process's.
+    """
+
+    secret: str = field(default="", repr=False)
+    name: str = "anybody"
+    concurrent: int = 64
+    tokens: int = 8192
+    schema_bytes: int = 1 << 18
+    limits: Limits | None = None
 
 
 class KeyFile:

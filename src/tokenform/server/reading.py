@@ -16,7 +16,7 @@ from tokenform.decoding.speculative import drafters
 from tokenform.server.engine import Engine
 from tokenform.server.faults import Refused
 from tokenform.server.fields import Constrained
-from tokenform.server.guard import Key
+from tokenform.server.keys import Key
 from tokenform.server.thinking import Asked, template_options
 from tokenform.server.tooling import read_turn
 from tokenform.server.wanted import Wanted

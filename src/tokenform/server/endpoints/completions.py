@@ -19,7 +19,7 @@ from tokenform.server.endpoints.common import extras_of, finish, number, usage_o
 from tokenform.server.engine import Engine
 from tokenform.server.faults import Refused
 from tokenform.server.fields import Constrained, StreamOptions
-from tokenform.server.guard import Key
+from tokenform.server.keys import Key
 from tokenform.server.reading import read_wanted
 from tokenform.server.thinking import Asked
 from tokenform.server.wanted import Wanted

@@ -18,7 +18,7 @@ from tokenform.server.endpoints.items import Item, Step, items_of, steps_of
 from tokenform.server.engine import Engine
 from tokenform.server.faults import Refused
 from tokenform.server.fields import Constrained, StreamOptions
-from tokenform.server.guard import Key
+from tokenform.server.keys import Key
 from tokenform.server.messages import read_arguments, read_messages, text_of
 from tokenform.server.reading import read_wanted
 from tokenform.server.thinking import read_thinking
