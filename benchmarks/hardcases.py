@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from suites.hard_cases import HardCase, hard_cases
-from tokenform.batch.workers import Outcome, run_tasks
+from tokenform.batch.workers import TaskOutcome, run_tasks
 from tokenform_bench.engines import EngineOptions
 from tokenform_bench.measure import CLOCKS, grammar_measurer
 from tokenform_bench.tables import number, save, text_table
@@ -31,7 +31,7 @@ TIMES = ("first_ms", "mean_us", "worst_us", "again_us", "texts_ms")
 COMPARED = ("texts_ms", "again_us", "first_ms", "mean_us")
 
 
-def row_of(name: str, engine: str, outcome: Outcome) -> dict[str, Any]:
+def row_of(name: str, engine: str, outcome: TaskOutcome) -> dict[str, Any]:
     """One result: verdict, first mask (ms), mean and worst token (µs), peak memory (MiB).
 
     `again_us` is the mean of a second pass, when all masks were there once; `texts_ms` the time from the

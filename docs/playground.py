@@ -47,7 +47,7 @@ def write(out: Path, engine: Path) -> None:
     for example in examples:
         if example["kind"] in ("lark", "tools"):
             options = tuple(sorted(example["options"].items()))
-            grammar = asked.Asked(example["kind"], example["source"], options).grammar
+            grammar = asked.Query(example["kind"], example["source"], options).grammar
             example["bytes"] = base64.b64encode(grammar.to_bytes()).decode()
     _write(out / "examples.json", examples)
 

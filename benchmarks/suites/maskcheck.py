@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Any
 
 from tokenform import _core
-from tokenform.batch.workers import Outcome, run_tasks
+from tokenform.batch.workers import TaskOutcome, run_tasks
 from tokenform.errors import TokenformError
 from tokenform.frontends.schemas import SPELLINGS
 from tokenform_bench.data import Case, keywords_of, read_maskbench, sample
@@ -172,7 +172,7 @@ def judge(
         yield outcome.value if outcome.status == "ok" else _failure(case, outcome)
 
 
-def _failure(case: Case, outcome: Outcome) -> Verdict:
+def _failure(case: Case, outcome: TaskOutcome) -> Verdict:
     cause = outcome.detail[:60] if outcome.status in ("error", "crash") else ""
     return Verdict(case.id, outcome.status, cause, outcome.detail)
 

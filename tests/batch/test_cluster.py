@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tokenform.batch import cluster
-from tokenform.batch.workers import Outcome, WorkerStartError
+from tokenform.batch.workers import TaskOutcome, WorkerStartError
 
 
 @pytest.fixture
@@ -28,10 +28,10 @@ def played(monkeypatch: pytest.MonkeyPatch) -> Any:
     def run(count: int, wave: Any) -> tuple[dict[int, str], list[list[int]], list[float]]:
         waves: list[list[int]] = []
 
-        def outcomes(_: Any, tasks: list[int], *__: Any) -> Iterator[tuple[int, Outcome | str]]:
+        def outcomes(_: Any, tasks: list[int], *__: Any) -> Iterator[tuple[int, TaskOutcome | str]]:
             waves.append(tasks)
             for place in wave(tasks, len(waves) - 1):
-                yield place, Outcome("ok")
+                yield place, TaskOutcome("ok")
 
         monkeypatch.setattr(cluster, "_outcomes", outcomes)
         ended = cluster.run_on_ray(

@@ -379,3 +379,9 @@ def test_the_example_of_its_docstring_runs() -> None:
     lines = (tf.engine.Matcher.__doc__ or "").split(">>> ", 1)[1]
     test = doctest.DocTestParser().get_doctest(">>> " + lines, {}, "Matcher", None, 0)
     assert len(test.examples) > 8 and doctest.DocTestRunner().run(test).failed == 0
+
+
+def test_a_grammar_that_is_not_compiled_is_named_with_the_way_out() -> None:
+    for given in (tf.regex("a"), "a", None):
+        with pytest.raises(tf.errors.OptionError, match=f"not a {type(given).__name__}; compile the grammar"):
+            tf.engine.Matcher(given)  # type: ignore[arg-type]

@@ -12,7 +12,7 @@ import torch
 import tokenform as tf
 from tokenform.builtin.loading import WEIGHTS, load
 from tokenform.errors import BudgetTooSmall, VocabularyError
-from tokenform.integrations.following import Following
+from tokenform.integrations.following import HistoryMatcher
 from tokenform.integrations.llama_cpp import GrammarProcessor, read_gguf
 from tokenform.integrations.torch_processors import DynamoProcessor, LMDeployProcessor, TensorRTProcessor
 
@@ -82,7 +82,7 @@ def test_torch_hosts_calls(vocabulary):
 
 
 def test_drafts_are_taken_back(vocabulary):
-    following, other = (Following(tf.json_schema(SCHEMA), vocabulary, max_tokens=40) for _ in range(2))
+    following, other = (HistoryMatcher(tf.json_schema(SCHEMA), vocabulary, max_tokens=40) for _ in range(2))
     following.allowed([1])
     other.allowed([1])
     tokens = write(
@@ -91,7 +91,7 @@ def test_drafts_are_taken_back(vocabulary):
     ahead = following.allowed([1, *tokens[:6]]).copy()
     back = following.allowed([1, *tokens[:2]]).copy()
     assert np.array_equal(following.allowed([1, *tokens[:6]]), ahead)
-    fresh = Following(tf.json_schema(SCHEMA), vocabulary, max_tokens=40)
+    fresh = HistoryMatcher(tf.json_schema(SCHEMA), vocabulary, max_tokens=40)
     fresh.allowed([1])
     assert np.array_equal(fresh.allowed([1, *tokens[:2]]), back)
     wrong = int(np.flatnonzero(~back)[5])
@@ -101,7 +101,7 @@ def test_drafts_are_taken_back(vocabulary):
 
 def test_too_few_tokens(vocabulary):
     with pytest.raises(BudgetTooSmall, match="max_tokens=3"):
-        Following(tf.json_schema(SCHEMA), vocabulary, max_tokens=3)
+        HistoryMatcher(tf.json_schema(SCHEMA), vocabulary, max_tokens=3)
 
 
 def test_the_vocabulary_of_a_gguf_file(needs, tmp_path):

@@ -14,7 +14,7 @@ from benchmarks.suites.hosts.texts import random_model
 from benchmarks.suites.hosts.vllm_manager import Engine
 
 import tokenform as tf
-from tokenform.integrations.text import Text
+from tokenform.integrations.text import RequestMatcher
 
 SIZE = 2080  # wider than the tokenizer's 2,048
 HARD = {
@@ -294,11 +294,11 @@ def test_rows_of_drafts_are_those_of_the_text_after_them(engine):
 
 @pytest.mark.parametrize("drafts", [0, 3])
 def test_a_steps_rows_are_those_that_vllm_would_fill_one_by_one(engine, monkeypatch, drafts):
-    from tokenform.integrations.vllm.backend import Backend
+    from tokenform.integrations.vllm.backend import VllmBackend
 
     one, draw, calls = engine(drafts=drafts), random_model(SIZE, 3), []
-    batched = Backend.fill_blocks
-    monkeypatch.setattr(Backend, "fill_blocks", lambda *a: calls.append(batched(*a)) or calls[-1])
+    batched = VllmBackend.fill_blocks
+    monkeypatch.setattr(VllmBackend, "fill_blocks", lambda *a: calls.append(batched(*a)) or calls[-1])
     plainly = type(one.manager).grammar_bitmask.__wrapped__
     for number in range(5):
         one.add(str(number), asked(90, **({"json": HARD} if number % 2 else {"grammar": GBNF})))
@@ -453,7 +453,7 @@ def test_a_fault_where_a_text_begins_fails_one_request_alone(engine, monkeypatch
 
     one = engine(drafts=3)
     with monkeypatch.context() as patched:
-        patched.setattr(Text, "begin", broken)
+        patched.setattr(RequestMatcher, "begin", broken)
         bad = one.add("bad", asked(json=HARD))
         one.settle()
     good = one.add("good", asked(json=HARD))

@@ -107,7 +107,7 @@ class PanicException(BaseException):
 
 
 def register():
-    compiled, begin = asked.Asked.automaton, text.Text.begin
+    compiled, begin = asked.GrammarCompiler.automaton, text.RequestMatcher.begin
 
     def automaton(self, kind, source, **options):
         made = compiled(self, kind, source, **options)
@@ -120,7 +120,7 @@ def register():
             raise PanicException("injected")
         return begin(self)
 
-    asked.Asked.automaton, text.Text.begin = automaton, broken
+    asked.GrammarCompiler.automaton, text.RequestMatcher.begin = automaton, broken
 """
 """A plug-in of vLLM's that lets texts of patterns that begin with "fault" fail at their first token."""
 

@@ -24,7 +24,7 @@ from tokenform.builtin.loading import WEIGHTS, read_tokenizer  # noqa: E402
 from tokenform.engine import Vocabulary  # noqa: E402
 from tokenform.server import Engine  # noqa: E402
 from tokenform.server.playground import routes  # noqa: E402
-from tokenform.server.playground.asked import Asked  # noqa: E402
+from tokenform.server.playground.asked import Query  # noqa: E402
 from tokenform.server.playground.inspecting import inspect  # noqa: E402
 
 from .conftest import running  # noqa: E402
@@ -152,7 +152,7 @@ def test_every_example(page: Any, tmp_path: Path) -> None:
         if not nothing:
             (example,) = (one for one in EXAMPLES if one["name"] == name)
             options = tuple(sorted(example["options"].items()))
-            native = inspect(Asked(example["kind"], example["source"], options, example["text"]), VOCABULARY)
+            native = inspect(Query(example["kind"], example["source"], options, example["text"]), VOCABULARY)
             assert f"{native['allowed']:,} of {VOCABULARY.size:,}" in page.inner_text("#facts"), name
         assert (
             page.locator("#drawing circle").count() == 0

@@ -112,7 +112,7 @@ def test_examples_are_told_as_the_engine_tells_them(client: TestClient, example:
         return
     assert answer.status_code == 200, answer.text
     kind, source, options = example["kind"], example["source"], tuple(sorted(example["options"].items()))
-    automaton = asked.Asked(kind, source, options).grammar.compile(endpoints.inspect.__globals__["BYTES"])
+    automaton = asked.Query(kind, source, options).grammar.compile(endpoints.inspect.__globals__["BYTES"])
     verdict = automaton.check(example["text"].encode())
     if verdict is not None and verdict[0] < len(example["text"]):
         refused = found["refused"]

@@ -43,11 +43,11 @@ ANSWERS = ["Hello there.", '{"answer": 4}', CALL, f"I call it.\n{CALL}\n{CALL}",
 def test_items_of_any_cut_are_those_of_the_whole(answer, tools):
     pytest.importorskip("starlette", reason="the server needs tokenform[serve]")
     from tokenform.server.endpoints.items import Writer, items_of
-    from tokenform.server.tooling import Turn
+    from tokenform.server.tooling import CallLayout
 
     schema = {"type": "object", "properties": {"city": {"type": "string"}}}
     tool: Any = {"type": "function", "function": {"name": "weather", "parameters": schema}}
-    turn: Any = Turn([tool], "hermes", None) if tools else None  # type: ignore[arg-type]
+    turn: Any = CallLayout([tool], "hermes", None) if tools else None  # type: ignore[arg-type]
 
     def shown(items: Any) -> list[tuple[Any, ...]]:
         return [(item.text, item.name, item.thought) for item in items]

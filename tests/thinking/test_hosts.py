@@ -11,7 +11,7 @@ from scripted import Scripted, tokenizer
 
 import tokenform as tf
 from tokenform.errors import BudgetTooSmall, OptionError
-from tokenform.integrations.asked import Asked
+from tokenform.integrations.asked import GrammarCompiler
 from tokenform.integrations.transformers import GrammarLogitsProcessor
 
 SCHEMA = {
@@ -41,7 +41,7 @@ def taken(automaton: Any, ids: list[int]) -> bool:
 @pytest.mark.parametrize("template", ["own", "open", "always", "asked", "none"])
 def test_a_server_s_constraint_begins_after_the_thought_of_its_prompt(template: str, special: Any) -> None:
     known = tokenizer(template, special=special)
-    asked = Asked(known, size=len(known))
+    asked = GrammarCompiler(known, size=len(known))
     prompt, thought = rendered(known), "I add.\n</think>\n\n"
     opened = template in ("open", "always")
     for kind, text, said in (("json", json.dumps(SCHEMA), SAID), ("regex", "[0-9]", "4")):

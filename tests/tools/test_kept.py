@@ -11,9 +11,9 @@ import pytest
 import tokenform as tf
 from tokenform.errors import SchemaWarning, TokenformError
 from tokenform.frontends.tools import FORMATS
-from tokenform.frontends.tools.compiled import GRAMMARS
+from tokenform.frontends.tools.calling import GRAMMARS
 from tokenform.frontends.tools.definitions import TOOLS
-from tokenform.frontends.tools.kept import Recent, text_of
+from tokenform.frontends.tools.kept import LastAsked, text_of
 
 from .tree_writer import random_tools
 
@@ -98,7 +98,7 @@ def test_errors_and_warnings_come_each_time() -> None:
 
 
 def test_values_are_bounded_in_bytes() -> None:
-    recent: Recent[str] = Recent(100)
+    recent: LastAsked[str] = LastAsked(100)
     for key in "abcd":
         recent.put(key, key, 30)
     assert [recent.get(key) for key in "abcd"] == [None, "b", "c", "d"]

@@ -18,7 +18,7 @@ from typing import Any
 
 from tokenform.batch.cluster import run_on_ray
 from tokenform.batch.progress import Meter
-from tokenform.batch.workers import Outcome, WorkerStartError, run_tasks
+from tokenform.batch.workers import TaskOutcome, WorkerStartError, run_tasks
 from tokenform.errors import DataError, OptionError
 from tokenform_bench.evaluate.plan import Options, cases_of, units_left
 from tokenform_bench.evaluate.store import Store, Unit, UnitResult, Verdict
@@ -89,7 +89,7 @@ def _judge(store: Store, limits: Limits, quiet: bool) -> None:
 
 def _outcomes(
     units: Iterable[tuple[Unit, ...]], options: Options, limits: Limits, log: Path
-) -> Iterator[tuple[tuple[Unit, ...], Outcome]]:
+) -> Iterator[tuple[tuple[Unit, ...], TaskOutcome]]:
     memory, timeout = limits.memory_mib << 20, limits.timeout * max(limits.batch, 1)
     if limits.ray is not None:
         return run_on_ray(
@@ -151,7 +151,7 @@ def _grouped(units: list[Unit], batch: int) -> list[tuple[Unit, ...]]:
     return [tuple(chain.from_iterable(listed[at : at + batch])) for at in range(0, len(listed), batch)]
 
 
-def _results(group: tuple[Unit, ...], outcome: Outcome) -> list[UnitResult]:
+def _results(group: tuple[Unit, ...], outcome: TaskOutcome) -> list[UnitResult]:
     """The units' results: the worker's own, or how the worker ended; none of a group that failed whole."""
     if outcome.status == "ok":
         results: list[UnitResult] = outcome.value

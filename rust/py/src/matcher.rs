@@ -138,11 +138,7 @@ fn array_of<'py>(out: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
 impl Matcher {
     #[new]
     #[pyo3(signature = (automaton, *, max_tokens = None))]
-    fn new(
-        py: Python<'_>,
-        automaton: &Bound<'_, PyAny>,
-        max_tokens: Option<Whole<u32>>,
-    ) -> PyResult<Self> {
+    fn new(py: Python<'_>, automaton: &Bound<'_, PyAny>, max_tokens: Option<Whole<u32>>) -> PyResult<Self> {
         let Ok(automaton) = automaton.downcast::<TokenAutomaton>() else {
             let message = format!(
                 "a matcher is of an automaton, not a {}; compile the grammar first: \

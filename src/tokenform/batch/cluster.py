@@ -23,7 +23,7 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from typing import Any
 
-from tokenform.batch.workers import Outcome, WorkerStartError, run_tasks
+from tokenform.batch.workers import TaskOutcome, WorkerStartError, run_tasks
 from tokenform.errors import DataError, extras
 
 _ATTEMPTS = 3
@@ -61,7 +61,7 @@ class Host:
             "outcome": [pickle.dumps(self._run(pickle.loads(task))) for task in batch["task"]],
         }
 
-    def _run(self, task: Any) -> Outcome | str:
+    def _run(self, task: Any) -> TaskOutcome | str:
         self._tasks.append(task)
         try:
             return self._broken or next(self._stream)[1]
@@ -79,7 +79,7 @@ def run_on_ray(
     workers: int,
     timeout: float,
     memory_bytes: int | None,
-) -> Iterator[tuple[Any, Outcome]]:
+) -> Iterator[tuple[Any, TaskOutcome]]:
     """Run the tasks on the cluster at `address` ("auto": the running one, else a local one) with so many
     actors, at most one a processor; the other arguments are those of `run_tasks`.
 
@@ -120,12 +120,12 @@ def run_on_ray(
             if attempts + blamed < _ATTEMPTS:
                 again.append((task, attempts + blamed))
             else:
-                yield task, Outcome("crash", None, f"its actor died {_ATTEMPTS} times")
+                yield task, TaskOutcome("crash", None, f"its actor died {_ATTEMPTS} times")
 
 
 def _outcomes(
     ray: Any, tasks: list[Any], given: tuple[Any, ...], workers: int
-) -> Iterator[tuple[int, Outcome | str]]:
+) -> Iterator[tuple[int, TaskOutcome | str]]:
     """(place, outcome) of the tasks of a wave, without those that were lost.
 
     Raises:

@@ -73,7 +73,7 @@ class Endpoint:
 
 
 @dataclass(frozen=True)
-class Written:
+class ServedText:
     """A text of a server, with what `Result` has of it."""
 
     text: str
@@ -114,11 +114,11 @@ class EndpointWriter:
         temperature: float = 0.0,
         top_p: float = 1.0,
         **_: Any,
-    ) -> list[list[Written | TokenformError]]:
+    ) -> list[list[ServedText | TokenformError]]:
         """A text for each prompt, as `Generator.sample` with on_error="return" gives them."""
         drawing = {"max_tokens": max_tokens, "temperature": temperature, "top_p": top_p}
 
-        def one(number: int) -> list[Written | TokenformError]:
+        def one(number: int) -> list[ServedText | TokenformError]:
             try:
                 return [self._text(prompts[number], constraints[number], seed[number], drawing)]
             except ModelError:
@@ -129,7 +129,7 @@ class EndpointWriter:
         with ThreadPoolExecutor(min(len(prompts), self._endpoint.concurrency)) as pool:
             return list(pool.map(one, range(len(prompts))))
 
-    def _text(self, prompt: Any, constraint: Any, seed: int, drawing: Mapping[str, Any]) -> Written:
+    def _text(self, prompt: Any, constraint: Any, seed: int, drawing: Mapping[str, Any]) -> ServedText:
         if not isinstance(constraint, Grammar):
             raise OptionError("a server can't enforce a predicate; give a grammar, schema or type.")
         asked, judge = asked_of(constraint), judged_by(constraint)
@@ -142,7 +142,7 @@ class EndpointWriter:
                 return written
         raise SamplingError(f"{self._endpoint} wrote no valid text in {self._endpoint.tries} tries: {wrong}.")
 
-    def _answer(self, prompt: Any, body: dict[str, Any]) -> Written:
+    def _answer(self, prompt: Any, body: dict[str, Any]) -> ServedText:
         openai = self._openai
         messages: Any = [{"role": "user", "content": prompt}] if isinstance(prompt, str) else prompt
         known = {name: body.pop(name) for name in ("max_tokens", "temperature", "top_p", "seed")}
@@ -160,7 +160,7 @@ class EndpointWriter:
         (choice, *_), message = answer.choices, answer.choices[0].message
         thought = getattr(message, "reasoning_content", None) or getattr(message, "reasoning", None)
         reason = "length" if choice.finish_reason == "length" else "end"
-        return Written(message.content or "", range(tokens), reason=reason, reasoning=thought)
+        return ServedText(message.content or "", range(tokens), reason=reason, reasoning=thought)
 
     def _name(self) -> str:
         with self._naming:

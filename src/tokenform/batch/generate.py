@@ -30,7 +30,7 @@ Row = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
-class Request:
+class RowRequest:
     """One text that is asked for."""
 
     prompt: Any
@@ -179,7 +179,7 @@ class Generate:
             a class and its words.
         """
         done: list[dict[str, Any]] = [{} for _ in rows]
-        asked: list[tuple[int, Request]] = []
+        asked: list[tuple[int, RowRequest]] = []
         for number, row in enumerate(rows):
             clash = [name for name in self.outputs if name in row]
             if clash:
@@ -215,7 +215,7 @@ class Generate:
         digest = hashlib.blake2b(f"{self.seed}:{key}".encode("utf-8", "surrogatepass"), digest_size=8)
         return int.from_bytes(digest.digest(), "little") >> 1
 
-    def _request(self, row: Row) -> Request:
+    def _request(self, row: Row) -> RowRequest:
         """What a row asks for."""
         prompt, key = prompt_of(row, self.prompt), plain(row.get(self.key))
         seed = self.row_seed(text_of(prompt) if key is None else str(key))
@@ -226,10 +226,10 @@ class Generate:
         for kind, value in own.items():
             spelling = tuple(sorted(self.spelling.items()))
             text = value if isinstance(value, str) else json.dumps(value)
-            return Request(prompt, own_grammar(kind, text, spelling), seed)
-        return Request(prompt, self.constraint(), seed)
+            return RowRequest(prompt, own_grammar(kind, text, spelling), seed)
+        return RowRequest(prompt, self.constraint(), seed)
 
-    def _write(self, requests: list[Request]) -> list[Any]:
+    def _write(self, requests: list[RowRequest]) -> list[Any]:
         """Results and errors.  A call that fails as a whole is made again row by row."""
         if not requests:
             return []
@@ -242,7 +242,7 @@ class Generate:
                 return [error]
             return [result for one in requests for result in self._write([one])]
 
-    def _sample(self, requests: list[Request]) -> list[Any]:
+    def _sample(self, requests: list[RowRequest]) -> list[Any]:
         groups = self.open().sample(
             [request.prompt for request in requests],
             [request.constraint for request in requests],

@@ -26,7 +26,7 @@ from tokenform.batch.files import kind_of, read_table, write_table
 from tokenform.batch.generate import Generate, row_digest
 from tokenform.batch.journal import Journal
 from tokenform.batch.progress import Meter
-from tokenform.batch.workers import Outcome, WorkerStartError, run_tasks
+from tokenform.batch.workers import TaskOutcome, WorkerStartError, run_tasks
 from tokenform.errors import DataError, ModelError, OptionError
 
 _TRIES = 2
@@ -89,20 +89,20 @@ class Task:
     tried: int = 0
 
 
-class Queue:
+class TaskQueue:
     """Tasks in order, and those that come back; an iterator that may go on after it has ended."""
 
     def __init__(self, tasks: Iterator[Task]) -> None:
         self._tasks = tasks
         self._again: deque[Task] = deque()
 
-    def __iter__(self) -> Queue:
+    def __iter__(self) -> TaskQueue:
         return self
 
     def __next__(self) -> Task:
         return self._again.popleft() if self._again else next(self._tasks)
 
-    def settle(self, task: Task, outcome: Outcome) -> list[dict[str, Any]] | None:
+    def settle(self, task: Task, outcome: TaskOutcome) -> list[dict[str, Any]] | None:
         """What the rows came to; None where they are tried again.
 
         Raises:
@@ -232,7 +232,7 @@ def _written(
     if hasattr(generate.model, "open_writer") and limits.ray is None:
         yield from _asked(tasks, generate)
         return
-    queue = Queue(tasks)
+    queue = TaskQueue(tasks)
     try:
         for task, outcome in _outcomes(queue, generate, limits):
             written = queue.settle(task, outcome)
@@ -242,7 +242,7 @@ def _written(
         raise DataError(f"no worker could be started: {error}") from error
 
 
-def _outcomes(queue: Queue, generate: Generate, limits: Limits) -> Iterator[tuple[Task, Outcome]]:
+def _outcomes(queue: TaskQueue, generate: Generate, limits: Limits) -> Iterator[tuple[Task, TaskOutcome]]:
     memory = None if limits.memory_mib is None else limits.memory_mib << 20
     bounds: Any = {"workers": limits.workers, "timeout": limits.timeout, "memory_bytes": memory}
     if limits.ray is not None:

@@ -1,8 +1,8 @@
 """Worker processes with limits: a task that hangs, crashes or eats memory costs that task alone.
 
 Purpose: run `handler(task)` for many tasks in a few long-lived processes, and say for each how it ended.
-Invariant: every task gets exactly one `Outcome`; a worker that was killed is replaced; when the parent dies,
-its workers die with it (even in the middle of a call that never returns).
+Invariant: every task gets exactly one `TaskOutcome`; a worker that was killed is replaced; when the parent
+dies, its workers die with it (even in the middle of a call that never returns).
 Complexity: one pipe round trip (about 0.1 ms) a task; a killed worker costs the start of a new one.
 Rejected: `concurrent.futures` (one dead worker breaks the pool, no timeouts that end anything); RLIMIT_AS (it
 counts address space, so that an engine with a large reservation dies without need, and a failed allocation
@@ -34,7 +34,7 @@ _PR_SET_PDEATHSIG = 1
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class TaskOutcome:
     """How a task ended.
 
     Attributes:
@@ -65,7 +65,7 @@ def _tell(kind: str, value: Any) -> None:
 
 
 def note(value: Any) -> None:
-    """Tell the parent, from inside a handler, how far the task is: it is kept in the task's `Outcome`, even
+    """Tell the parent, from inside a handler, how far the task is: it is kept in the task's outcome, even
     if the task hangs or kills its process later.  Outside a worker nothing happens."""
     _tell("note", value)
 
@@ -163,7 +163,7 @@ def run_tasks(
     timeout: float = 60.0,
     memory_bytes: int | None = None,
     fresh: bool = False,
-) -> Iterator[tuple[Any, Outcome]]:
+) -> Iterator[tuple[Any, TaskOutcome]]:
     """Run `factory(*arguments)(task)` for each task and yield (task, outcome) as they end, in any order.
 
     Args:
@@ -213,7 +213,7 @@ def run_tasks(
             worker.end()
 
 
-def _look(worker: _Worker, timeout: float, memory_bytes: int | None) -> Outcome | None:
+def _look(worker: _Worker, timeout: float, memory_bytes: int | None) -> TaskOutcome | None:
     """What the worker has to say now; None if nothing."""
     seconds = time.monotonic() - worker.since
     if worker.busy:
@@ -221,7 +221,7 @@ def _look(worker: _Worker, timeout: float, memory_bytes: int | None) -> Outcome 
         worker.peak = max(worker.peak, resident)
         if memory_bytes is not None and resident > memory_bytes:
             detail = f"over {memory_bytes >> 20} MiB"
-            return Outcome("memory", None, detail, seconds, worker.peak, worker.noted)
+            return TaskOutcome("memory", None, detail, seconds, worker.peak, worker.noted)
     if worker.pipe.poll():
         try:
             kind, value = worker.pipe.recv()
@@ -239,16 +239,16 @@ def _look(worker: _Worker, timeout: float, memory_bytes: int | None) -> Outcome 
             worker.setting_up, worker.since = value, time.monotonic()
             return None
         detail = value if kind == "error" else ""
-        return Outcome(kind, value if kind == "ok" else None, detail, seconds, worker.peak, worker.noted)
+        return TaskOutcome(kind, value if kind == "ok" else None, detail, seconds, worker.peak, worker.noted)
     if worker.busy and not worker.process.is_alive():
         return _death(worker, seconds)
     limit = SETUP_SECONDS if worker.setting_up else timeout
     if worker.busy and seconds > limit:
-        return Outcome("timeout", None, f"over {limit:g} s", seconds, worker.peak, worker.noted)
+        return TaskOutcome("timeout", None, f"over {limit:g} s", seconds, worker.peak, worker.noted)
     return None
 
 
-def _death(worker: _Worker, seconds: float) -> Outcome | None:
+def _death(worker: _Worker, seconds: float) -> TaskOutcome | None:
     worker.process.join(1.0)
     code = worker.process.exitcode
     if not worker.busy and worker.ready:  # idle: found out, and replaced, when it is given a task
@@ -257,4 +257,4 @@ def _death(worker: _Worker, seconds: float) -> Outcome | None:
     if not worker.busy:
         raise WorkerStartError(f"the worker process ended with code {code} before it was ready")
     name = signal.Signals(-code).name if code is not None and code < 0 else f"exit code {code}"
-    return Outcome("crash", None, name, seconds, worker.peak, worker.noted)
+    return TaskOutcome("crash", None, name, seconds, worker.peak, worker.noted)

@@ -37,7 +37,7 @@ _MAPS = ("properties", "patternProperties")
 _ELSEWHERE = ("$dynamicRef", "$recursiveRef")
 
 
-class _Unknown(Exception):
+class _NotFollowed(Exception):
     """The schema has something that is not followed here."""
 
 
@@ -51,7 +51,7 @@ def closed(text: str) -> str | None:
     try:
         schema = json.loads(text, parse_float=_exact, object_pairs_hook=_unique)
         found = _closable(schema)
-    except (_Unknown, RecursionError, ValueError):
+    except (_NotFollowed, RecursionError, ValueError):
         return None
     for node in found:
         node["additionalProperties"] = False
@@ -61,14 +61,14 @@ def closed(text: str) -> str | None:
 def _exact(text: str) -> float:
     value = float(text)
     if repr(value) != text:
-        raise _Unknown
+        raise _NotFollowed
     return value
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     made = dict(pairs)
     if len(made) < len(pairs):
-        raise _Unknown
+        raise _NotFollowed
     return made
 
 
@@ -85,9 +85,9 @@ def _closable(schema: Any) -> list[dict[str, Any]]:
         else:
             parts.add(id(node))
         if any(key in node for key in _ELSEWHERE):
-            raise _Unknown
+            raise _NotFollowed
         if node is not schema and ("$id" in node or isinstance(node.get("id"), str)):
-            raise _Unknown
+            raise _NotFollowed
         waiting.extend(_inside(node, schema, alone))
     return [node for name, node in values.items() if name not in parts and _is_closable(node)]
 
@@ -128,7 +128,7 @@ def _inside(node: dict[str, Any], root: Any, alone: bool) -> Iterator[tuple[Any,
 
 def _target(reference: Any, root: Any) -> Any:
     if not isinstance(reference, str) or not (reference == "#" or reference.startswith("#/")):
-        raise _Unknown
+        raise _NotFollowed
     node = root
     for part in reference.split("/")[1:]:
         name = part.replace("~1", "/").replace("~0", "~")
@@ -137,5 +137,5 @@ def _target(reference: Any, root: Any) -> Any:
         elif isinstance(node, list) and name.isdecimal() and int(name) < len(node):
             node = node[int(name)]
         else:
-            raise _Unknown
+            raise _NotFollowed
     return node

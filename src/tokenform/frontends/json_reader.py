@@ -64,13 +64,13 @@ class Frame:
         return Frame(self.items.copy(), self.shape, self.start, self.key)
 
 
-class Shape(Protocol):
+class ValueShape(Protocol):
     """What becomes of the values at one place."""
 
     growing: bool
     """Whether a string is shown before it is complete."""
 
-    def child(self, frame: Frame) -> Shape | None:
+    def child(self, frame: Frame) -> ValueShape | None:
         """The shape of the next value inside."""
         ...
 
@@ -95,7 +95,7 @@ class JsonReader:
             and `end` count characters.
     """
 
-    def __init__(self, shape: Shape | None = None, told: Told | None = None) -> None:
+    def __init__(self, shape: ValueShape | None = None, told: Told | None = None) -> None:
         self._root, self._told = shape, told
         self._chunks: list[str] = []
         self._length = 0
@@ -105,7 +105,7 @@ class JsonReader:
         self._escape = ""  # what is there of an escape
         self._high = ""  # the first half of a surrogate pair
         self._start = 0
-        self._shape: Shape | None = None
+        self._shape: ValueShape | None = None
         self._is_key = False
         self._done: Any = MISSING
 
@@ -279,7 +279,7 @@ class JsonReader:
             value = read_json(written, name="the number", kind=InvalidSchema)
         self._completed(value, self._shape, self._start, end)
 
-    def _completed(self, value: Any, shape: Shape | None, start: int, end: int) -> None:
+    def _completed(self, value: Any, shape: ValueShape | None, start: int, end: int) -> None:
         if shape is not None:
             value = shape.closed(value, self, start, end)
         if self._told is not None:

@@ -22,7 +22,7 @@ from tokenform.frontends import forms
 from tokenform.frontends.forms import Form, Language
 from tokenform.frontends.grammar import Grammar, without_captures
 from tokenform.frontends.lark_reader import read_lark
-from tokenform.frontends.llguidance_reader import Definition, LlguidanceReader, Node, Text
+from tokenform.frontends.llguidance_reader import Definition, LlguidanceReader, RegexNode, RegexText
 from tokenform.frontends.schemas import json_schema
 
 MOST_REPEATED = 20_000
@@ -48,7 +48,7 @@ class _Lowering:
     def __init__(
         self,
         reader: LlguidanceReader,
-        text: Text,
+        text: RegexText,
         start: str,
         definitions: Mapping[str, Grammar],
         json_options: Mapping[str, Any],
@@ -142,7 +142,7 @@ class _Lowering:
             {"origin": origin, "expansion": expansion, "priority": 0, "order": len(self._rules)}
         )
 
-    def _add_all(self, origin: str, node: Node, used: list[str]) -> None:
+    def _add_all(self, origin: str, node: RegexNode, used: list[str]) -> None:
         for part in node.values if node.kind == "or" else (node,):
             self._add(origin, self._symbols(part, origin, used))
 
@@ -150,7 +150,7 @@ class _Lowering:
         self._helpers += 1
         return f"{origin.partition('.')[0]}.{self._helpers}"
 
-    def _symbols(self, node: Node, origin: str, used: list[str]) -> list[str]:
+    def _symbols(self, node: RegexNode, origin: str, used: list[str]) -> list[str]:
         """Symbols of a part of a rule."""
         match node.kind:
             case "seq":
@@ -172,7 +172,7 @@ class _Lowering:
                 return []
         return [self._named(_shown(node), node)]
 
-    def _repeat(self, node: Node, origin: str, used: list[str]) -> list[str]:
+    def _repeat(self, node: RegexNode, origin: str, used: list[str]) -> list[str]:
         inner, least, most = node.values
         if inner.kind == "special" and inner.values[0].startswith(("<[^", "<[*")):
             return self._others(inner, least, most)
@@ -202,7 +202,7 @@ class _Lowering:
 
     # ---- constraints of their own ------------------------------------------------------------------------
 
-    def _part(self, node: Node, origin: str) -> list[str]:
+    def _part(self, node: RegexNode, origin: str) -> list[str]:
         value = node.values[0]
         if node.kind == "special" and value.startswith("<["):
             return self._token_ids(node, origin)
@@ -215,7 +215,7 @@ class _Lowering:
             self._parts[name] = self._form_of(node)
         return [name]
 
-    def _form_of(self, node: Node) -> Form:
+    def _form_of(self, node: RegexNode) -> Form:
         value = node.values[0]
         if node.kind == "special":
             return {"special": value, "spelled": "unknown"}
@@ -233,7 +233,7 @@ class _Lowering:
             placed = self._reader.mistake(f"{_shown(node)}: {error}".rstrip("."), node.at)
             raise type(error)(str(placed), line=placed.line, column=placed.column) from None
 
-    def _token_ids(self, node: Node, origin: str) -> list[str]:
+    def _token_ids(self, node: RegexNode, origin: str) -> list[str]:
         """Tokens by their numbers, any of which may stand there."""
         value = node.values[0]
         if not _TOKEN_IDS.fullmatch(value):
@@ -260,7 +260,7 @@ class _Lowering:
             self._add(helper, [name])
         return [helper]
 
-    def _others(self, node: Node, least: int, most: int | None) -> list[str]:
+    def _others(self, node: RegexNode, least: int, most: int | None) -> list[str]:
         """Any tokens but one, again and again."""
         found = re.fullmatch(r"<\[\^(\d+)\]>", node.values[0])
         if found is None or most is not None or least > 1:
@@ -279,7 +279,7 @@ class _Lowering:
 
     # ---- terminals ---------------------------------------------------------------------------------------
 
-    def _named(self, name: str, node: Node) -> str:
+    def _named(self, name: str, node: RegexNode) -> str:
         return self._terminal(self._language(node), False, name)
 
     def _terminal(self, language: Language, lazy: bool, name: str) -> str:
@@ -294,7 +294,7 @@ class _Lowering:
             self._terminals[shown] = {"name": shown, **entry, "language": language, "lazy": lazy}
         return self._names[key]
 
-    def _language(self, node: Node) -> Language:
+    def _language(self, node: RegexNode) -> Language:
         """The language of a part of a terminal."""
         self._grow(1)
         values = node.values
@@ -329,7 +329,7 @@ class _Lowering:
         if self._size > MOST_PARTS:
             raise LimitExceeded(f"The grammar's terminals have more than {MOST_PARTS} parts, written out.")
 
-    def _regex(self, node: Node) -> Language:
+    def _regex(self, node: RegexNode) -> Language:
         pattern, flags = node.values
         kept = "".join(sorted(set(flags) - {"u"}))
         if re.search(r"(?<!\\)(?:\\\\)*\\[bB]", pattern):
@@ -340,7 +340,7 @@ class _Lowering:
         inner = f"(?{kept}:{pattern}\n)" if "x" in kept else f"(?{kept}:{pattern})"
         return {"regex": rf"\A{inner}\z", "dialect": "rust"}
 
-    def _structured(self, node: Node) -> Language:
+    def _structured(self, node: RegexNode) -> Language:
         value = json.loads(node.values[0])
         kind, chunks = (
             next(iter(value.items())) if isinstance(value, dict) and len(value) == 1 else ("", None)
@@ -358,7 +358,7 @@ class _Lowering:
         message = "%regex needs substring_chunks (a list of texts), or substring_words or _chars (a text)"
         raise self._reader.mistake(message, node.at)
 
-    def _of_name(self, node: Node) -> Language:
+    def _of_name(self, node: RegexNode) -> Language:
         name = node.values[0]
         known = self._languages.get(name)
         if known is not None:
@@ -381,7 +381,7 @@ class _Lowering:
         self._sizes[name] = self._size - before
         return found
 
-    def _imported(self, name: str, node: Node) -> Language:
+    def _imported(self, name: str, node: RegexNode) -> Language:
         try:
             read = read_lark(f"start: {name}\n%import common.{name}")
         except InvalidGrammar:
@@ -395,7 +395,7 @@ def _is_terminal(name: str) -> bool:
     return name.lstrip("_")[:1].isupper()
 
 
-def _shown(node: Node) -> str:
+def _shown(node: RegexNode) -> str:
     if node.kind in ("name", "special", "reference"):
         return str(node.values[0])
     if node.kind == "text":

@@ -62,7 +62,7 @@ def _without_schemas(text: str) -> str:
 
 
 @dataclass(frozen=True)
-class Node:
+class RegexNode:
     """A part of an expansion.
 
     kind: "or", "and", "seq" (values: nodes), "repeat" (node, least, most or None), "not" (node), "text" (str,
@@ -80,17 +80,17 @@ class Definition:
     """A rule or a terminal."""
 
     name: str
-    body: Node
+    body: RegexNode
     at: int
     attributes: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass
-class Text:
+class RegexText:
     """A whole grammar; `imports`: names by those in Lark's `common`."""
 
     definitions: dict[str, Definition] = field(default_factory=dict)
-    ignored: list[Node] = field(default_factory=list)
+    ignored: list[RegexNode] = field(default_factory=list)
     imports: dict[str, str] = field(default_factory=dict)
     options: dict[str, Any] = field(default_factory=dict)
 
@@ -151,10 +151,10 @@ class LlguidanceReader:
         while self._next.kind == "newline":
             self._advance()
 
-    def grammar(self, closed: bool = False) -> Text:
+    def grammar(self, closed: bool = False) -> RegexText:
         """A grammar up to the end of the text, or up to `}`."""
         self._enter()
-        out = Text()
+        out = RegexText()
         self._skip_lines()
         while self._next.kind != "end" and not (closed and self._has("}")):
             if self._next.kind == "name":
@@ -172,7 +172,7 @@ class LlguidanceReader:
         if self._depth > MOST_NESTED:
             raise LimitExceeded(f"The grammar nests deeper than {MOST_NESTED}; name inner parts as rules.")
 
-    def _define(self, out: Text) -> None:
+    def _define(self, out: RegexText) -> None:
         token = self._advance()
         name = token.text.lstrip("!?")
         if self._take("{"):
@@ -204,7 +204,7 @@ class LlguidanceReader:
         self._expect("]")
         return out
 
-    def _statement(self, out: Text) -> None:
+    def _statement(self, out: RegexText) -> None:
         token = self._expect("keyword")
         if token.text == "%ignore":
             out.ignored.append(self._alternatives())
@@ -219,7 +219,7 @@ class LlguidanceReader:
         else:
             raise self.mistake(f"{token.text} is nothing in llguidance's dialect", token.at)
 
-    def _import(self, out: Text) -> None:
+    def _import(self, out: RegexText) -> None:
         path = [self._expect("name")]
         while self._take("."):
             if self._has("("):
@@ -236,14 +236,14 @@ class LlguidanceReader:
         name = path[-1].text
         out.imports[self._expect("name").text if self._take("->") else name] = name
 
-    def _alternatives(self) -> Node:
+    def _alternatives(self) -> RegexNode:
         self._enter()
         at = self._next.at
         parts = [self._conjunction()]
         while self._bar():
             parts.append(self._conjunction())
         self._depth -= 1
-        return parts[0] if len(parts) == 1 else Node("or", tuple(parts), at)
+        return parts[0] if len(parts) == 1 else RegexNode("or", tuple(parts), at)
 
     def _bar(self) -> bool:
         """Steps over `|`, also at the beginning of the next line."""
@@ -255,24 +255,24 @@ class LlguidanceReader:
                 return False
         return self._take("|")
 
-    def _conjunction(self) -> Node:
+    def _conjunction(self) -> RegexNode:
         at = self._next.at
         parts = [self._sequence()]
         while self._take("&"):
             parts.append(self._sequence())
         if self._take("->"):
             self._expect("name")
-        return parts[0] if len(parts) == 1 else Node("and", tuple(parts), at)
+        return parts[0] if len(parts) == 1 else RegexNode("and", tuple(parts), at)
 
-    def _sequence(self) -> Node:
+    def _sequence(self) -> RegexNode:
         at, parts = self._next.at, []
         while self._next.kind not in ("newline", "end") and not any(
             map(self._has, ("|", "&", "->", ")", "]", "}"))
         ):
             parts.append(self._repeated())
-        return parts[0] if len(parts) == 1 else Node("seq", tuple(parts), at)
+        return parts[0] if len(parts) == 1 else RegexNode("seq", tuple(parts), at)
 
-    def _repeated(self) -> Node:
+    def _repeated(self) -> RegexNode:
         node = self._atom()
         while self._next.kind == "mark" and self._next.text in ("?", "*", "+", "~", "{"):
             operator = self._next
@@ -292,7 +292,7 @@ class LlguidanceReader:
                 self._expect("}")
             if least < 0 or (most is not None and most < least):
                 raise self.mistake("the counts of the repetition are negative or run backwards", operator.at)
-            node = Node("repeat", (node, least, most), operator.at)
+            node = RegexNode("repeat", (node, least, most), operator.at)
         return node
 
     def _count(self) -> int:
@@ -301,11 +301,11 @@ class LlguidanceReader:
             raise self.mistake("expected a whole number of at most 9 digits", token.at)
         return int(token.text)
 
-    def _atom(self) -> Node:
+    def _atom(self) -> RegexNode:
         at = self._next.at
         if self._take("~"):
             self._enter()
-            node = Node("not", (self._atom(),), at)
+            node = RegexNode("not", (self._atom(),), at)
             self._depth -= 1
             return node
         for opening, closing in (("(", ")"), ("[", "]")):
@@ -314,10 +314,10 @@ class LlguidanceReader:
                 inner = self._alternatives()
                 self._skip_lines()
                 self._expect(closing)
-                return inner if opening == "(" else Node("repeat", (inner, 0, 1), at)
+                return inner if opening == "(" else RegexNode("repeat", (inner, 0, 1), at)
         return self._value()
 
-    def _value(self) -> Node:
+    def _value(self) -> RegexNode:
         token = self._advance()
         at = token.at
         if token.kind == "string":
@@ -326,29 +326,29 @@ class LlguidanceReader:
             pattern, _, flags = token.text[1:].rpartition("/")
             if set(flags) - set("imsux"):
                 raise self.mistake("flags of a regex are i, m, s, u and x", at)
-            return Node("regex", (pattern.replace("\\/", "/"), flags), at)
+            return RegexNode("regex", (pattern.replace("\\/", "/"), flags), at)
         if token.kind in ("name", "special", "reference"):
             if token.kind == "name" and self._has("{") and not re.match(r"\s*[\d,+-]", self.text[self._at :]):
                 raise self.mistake("parametric rules and templates are not read", at)
-            return Node(token.kind, (token.text,), at)
+            return RegexNode(token.kind, (token.text,), at)
         if token.text in ("%json", "%regex"):
-            return Node("json" if token.text == "%json" else "structured", (self._json(token),), at)
+            return RegexNode("json" if token.text == "%json" else "structured", (self._json(token),), at)
         if token.text == "%lark":
             self._expect("{")
             inner = self.grammar(closed=True)
             self._expect("}")
-            return Node("lark", (inner,), at)
+            return RegexNode("lark", (inner,), at)
         raise self.mistake(f"expected a value, found {token.text.strip() or 'the end of the line'}", at)
 
-    def _string(self, token: _Token) -> Node:
+    def _string(self, token: _Token) -> RegexNode:
         flags = "i" if token.text.endswith("i") else ""
         value = self._text(token, token.text.removesuffix("i"))
         if not self._take(".."):
-            return Node("text", (value, flags), token.at)
+            return RegexNode("text", (value, flags), token.at)
         last = self._text(self._next, self._expect("string").text)
         if len(value) != 1 or len(last) != 1 or value > last or flags:
             raise self.mistake("a range needs two characters, the lesser first", token.at)
-        return Node("range", (value, last), token.at)
+        return RegexNode("range", (value, last), token.at)
 
     def _text(self, token: _Token, written: str) -> str:
         try:

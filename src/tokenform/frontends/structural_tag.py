@@ -98,13 +98,13 @@ def structural_tag(
     known = tuple(sorted({text for text in special if text}, key=len, reverse=True))
     # what is made on the way is gone before collections go on
     with collected_later():
-        core, form = _put_together(_Reader(known, token_text, json_options or {}), spec, json_options)
+        core, form = _put_together(_TagReader(known, token_text, json_options or {}), spec, json_options)
     warn_unknown(core.notes)
     return Grammar(core, form=form, source="structural tag")
 
 
 def _put_together(
-    reader: _Reader, spec: Any, json_options: Mapping[str, str] | None
+    reader: _TagReader, spec: Any, json_options: Mapping[str, str] | None
 ) -> tuple[_core.Grammar, forms.Form]:
     """The core's grammar, and the form that it was made of."""
     node = reader.root(spec)
@@ -125,7 +125,7 @@ def _check_json(spec: Any) -> None:
         raise InvalidGrammar(f"the structural tag can't be written as JSON: {error}.", pointer="") from None
 
 
-class _Reader:
+class _TagReader:
     """The formats of a tag as nodes.  `after` is what may follow: texts at which free text ends."""
 
     def __init__(
@@ -454,28 +454,28 @@ class _Reader:
 
 _TIMES = {"optional": (0, 1), "plus": (1, None), "star": (0, None)}
 
-_FORMATS: dict[str, Callable[[_Reader, Any, str, tuple[str, ...], int], Node]] = {
-    "const_string": _Reader.const,
-    "json_schema": _Reader.json,
+_FORMATS: dict[str, Callable[[_TagReader, Any, str, tuple[str, ...], int], Node]] = {
+    "const_string": _TagReader.const,
+    "json_schema": _TagReader.json,
     "qwen_xml_parameter": lambda self, spec, *rest: self.json({**spec, "style": "qwen_xml"}, *rest),
-    "regex": _Reader.regex,
-    "grammar": _Reader.grammar,
-    "any_text": _Reader.any_text,
-    "token": _Reader.token,
-    "any_tokens": _Reader.any_tokens,
-    "exclude_token": _Reader.exclude_token,
-    "sequence": _Reader.sequence,
-    "or": _Reader.either,
-    "optional": _Reader.repeated,
-    "plus": _Reader.repeated,
-    "star": _Reader.repeated,
-    "repeat": _Reader.repeated,
-    "tag": _Reader.tag,
-    "triggered_tags": _Reader.triggered,
-    "token_triggered_tags": _Reader.triggered,
-    "dispatch": _Reader.dispatch,
-    "token_dispatch": _Reader.dispatch,
-    "tags_with_separator": _Reader.separated,
+    "regex": _TagReader.regex,
+    "grammar": _TagReader.grammar,
+    "any_text": _TagReader.any_text,
+    "token": _TagReader.token,
+    "any_tokens": _TagReader.any_tokens,
+    "exclude_token": _TagReader.exclude_token,
+    "sequence": _TagReader.sequence,
+    "or": _TagReader.either,
+    "optional": _TagReader.repeated,
+    "plus": _TagReader.repeated,
+    "star": _TagReader.repeated,
+    "repeat": _TagReader.repeated,
+    "tag": _TagReader.tag,
+    "triggered_tags": _TagReader.triggered,
+    "token_triggered_tags": _TagReader.triggered,
+    "dispatch": _TagReader.dispatch,
+    "token_dispatch": _TagReader.dispatch,
+    "tags_with_separator": _TagReader.separated,
 }
 
 

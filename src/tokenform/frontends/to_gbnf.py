@@ -51,12 +51,12 @@ def to_gbnf(form: Form, name: str) -> str:
         LimitExceeded: the language needs more states than `STATES`: it is not regular, or counts far.
         InvalidGrammar: control tokens, which GBNF spells by their text alone.
     """
-    writer = _Writer(name)
+    writer = _GbnfWriter(name)
     root = writer.symbol(form)
     return "\n".join([f"root ::= {root}", *writer.lines]) + "\n"
 
 
-class _Writer:
+class _GbnfWriter:
     """Rules as they come; each part's names begin with a number of their own."""
 
     def __init__(self, name: str) -> None:

@@ -8,7 +8,7 @@ Memory: the last `KEPT` constraints and `ENDINGS` sets of end-of-text ids, each 
 Rejected: one vocabulary for all ids that end texts (an id of one request's `stop_token_ids` may be an
 ordinary token for the next).
 
-    asked = Asked(tokenizer, size=model_config.vocab_size)
+    asked = GrammarCompiler(tokenizer, size=model_config.vocab_size)
     automaton = asked.automaton("json", '{"type": "integer"}')
 """
 
@@ -34,7 +34,7 @@ AHEAD = 128
 _Made = TypeVar("_Made")
 
 
-class Asked:
+class GrammarCompiler:
     """The automata of one model's requests.
 
     Args:

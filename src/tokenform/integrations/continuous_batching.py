@@ -39,7 +39,7 @@ with extras():
     from tokenform.masking import MaskTable, Wanted
 
 
-class Constraint:
+class BatchedConstraint:
     """One request's automaton, and its text as far as it was seen, by the request's name."""
 
     def __init__(self, automaton: TokenAutomaton, max_tokens: int | None) -> None:
@@ -47,7 +47,7 @@ class Constraint:
         self.max_tokens = max_tokens
         self._matchers: dict[str, tuple[int, Matcher]] = {}
 
-    def __deepcopy__(self, memo: Any) -> Constraint:
+    def __deepcopy__(self, memo: Any) -> BatchedConstraint:
         return self  # requests are copied with what they carry; texts are told apart by their names
 
     def wanted(self, name: str, tokens: list[int], only_end: np.ndarray) -> Wanted:
@@ -77,7 +77,7 @@ class GrammarProcessor(ContinuousBatchingLogitsProcessor):  # type: ignore[misc]
         capacity: rows of the table of masks, more than requests in a batch.
     """
 
-    supported_kwargs: dict[str, type] = {"constraint": Constraint}  # noqa: RUF012  (the base class has it so)
+    supported_kwargs: dict[str, type] = {"constraint": BatchedConstraint}  # noqa: RUF012  (the base class has it so)
     ignored_kwargs: tuple[str, ...] = ()
 
     def __init__(self, vocabulary: Vocabulary, device: Any, *, capacity: int = 4096) -> None:
@@ -138,7 +138,7 @@ class Batching:
         listed.logits_processor.insert(0, GrammarProcessor(self.vocabulary, model.device))
         listed.tensors_required += 1
         listed.do_processing = True
-        listed.supported_keys["constraint"] = Constraint
+        listed.supported_keys["constraint"] = BatchedConstraint
 
     def add_request(
         self, input_ids: list[int], *, grammar: Any = None, max_new_tokens: int | None = None, **options: Any
@@ -153,6 +153,6 @@ class Batching:
         if grammar is not None:
             automaton = to_grammar(grammar).for_writing.compile(self.vocabulary)
             budget = None if most is None else room(automaton, most)
-            options["constraint"] = Constraint(automaton, budget)
+            options["constraint"] = BatchedConstraint(automaton, budget)
         name: str | None = self.manager.add_request(list(input_ids), max_new_tokens=most, **options)
         return name

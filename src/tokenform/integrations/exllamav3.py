@@ -22,7 +22,7 @@ from exllamav3 import Filter
 
 from tokenform.engine import Vocabulary
 from tokenform.frontends import to_grammar
-from tokenform.integrations.text import Text
+from tokenform.integrations.text import RequestMatcher
 
 
 class GrammarFilter(Filter):  # type: ignore[misc]
@@ -49,7 +49,7 @@ class GrammarFilter(Filter):  # type: ignore[misc]
         self._automaton = to_grammar(grammar).for_writing.compile(_vocabulary(tokenizer))
         self._mask = torch.zeros((1, self._automaton.mask_words), dtype=torch.int32)
         self._words = self._mask.numpy()
-        self.text = Text(self._automaton, self._left)
+        self.text = RequestMatcher(self._automaton, self._left)
 
     def _left(self) -> int:
         """Tokens that the job may still have; asked when the text begins."""
@@ -59,7 +59,7 @@ class GrammarFilter(Filter):  # type: ignore[misc]
 
     def reset(self) -> None:
         """Goes back to before the first token."""
-        self.text = Text(self._automaton, self._left)
+        self.text = RequestMatcher(self._automaton, self._left)
 
     def accept_token(self, token: int) -> None:
         """Takes the next token."""

@@ -21,7 +21,7 @@ from tokenform.frontends import to_grammar
 from tokenform.integrations.asked import room
 
 
-class Following:
+class HistoryMatcher:
     """One text after another under one grammar, each in one sequence.
 
     Args:

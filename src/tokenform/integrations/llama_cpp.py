@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from tokenform.engine import Vocabulary
 from tokenform.engine.tokenizers.pieces import SPACE_MARK, byte_level
 from tokenform.errors import VocabularyError
-from tokenform.integrations.following import Following
+from tokenform.integrations.following import HistoryMatcher
 
 _NORMAL, _UNKNOWN, _CONTROL, _BYTE = 1, 2, 3, 6
 """llama.cpp's kinds of tokens (`llama_token_type`)."""
@@ -41,7 +41,7 @@ class GrammarProcessor:
     """
 
     def __init__(self, grammar: Any, vocabulary: Vocabulary, *, max_tokens: int | None = None) -> None:
-        self.following = Following(grammar, vocabulary, max_tokens=max_tokens)
+        self.following = HistoryMatcher(grammar, vocabulary, max_tokens=max_tokens)
 
     def __call__(self, input_ids: NDArray[np.intc], scores: NDArray[np.single]) -> NDArray[np.single]:
         """Scores [V] with -inf where the grammar forbids, given all ids so far [n]."""

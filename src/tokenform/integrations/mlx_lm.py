@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from tokenform.engine import Vocabulary
-from tokenform.integrations.following import Following
+from tokenform.integrations.following import HistoryMatcher
 
 
 class GrammarProcessor:
@@ -41,7 +41,7 @@ class GrammarProcessor:
         self, grammar: Any, tokenizer: Any, *, size: int | None = None, max_tokens: int | None = None
     ) -> None:
         vocabulary = tokenizer if isinstance(tokenizer, Vocabulary) else _vocabulary(tokenizer, size)
-        self.following = Following(grammar, vocabulary, max_tokens=max_tokens)
+        self.following = HistoryMatcher(grammar, vocabulary, max_tokens=max_tokens)
 
     def __call__(self, tokens: Any, logits: Any) -> Any:
         """Logits [1, V] with -inf where the grammar forbids, given the sequence's ids [n]."""

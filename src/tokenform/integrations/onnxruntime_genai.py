@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 
 from tokenform.engine import Vocabulary
-from tokenform.integrations.following import Following
+from tokenform.integrations.following import HistoryMatcher
 
 
 class GrammarMasks:
@@ -44,7 +44,7 @@ class GrammarMasks:
         known = isinstance(tokenizer, Vocabulary)
         vocabulary = tokenizer if known else Vocabulary.from_tokenizer(tokenizer)
         self._texts = [
-            None if grammar is None else Following(grammar, vocabulary, max_tokens=max_tokens)
+            None if grammar is None else HistoryMatcher(grammar, vocabulary, max_tokens=max_tokens)
             for grammar in grammars
         ]
 

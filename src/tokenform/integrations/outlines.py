@@ -28,7 +28,7 @@ from tokenform.frontends.grammar_text import grammar_of_text
 NAME = "tokenform"
 
 
-class Backend(BaseBackend):  # type: ignore[misc]
+class OutlinesBackend(BaseBackend):  # type: ignore[misc]
     """The constraints of one Outlines model: of transformers, llama.cpp or MLX-LM.
 
     Raises:
@@ -65,7 +65,7 @@ def register() -> None:
 
     @functools.wraps(original)
     def get_backend(backend_name: str, model: Any) -> Any:
-        return Backend(model) if backend_name == NAME else original(backend_name, model)
+        return OutlinesBackend(model) if backend_name == NAME else original(backend_name, model)
 
     get_backend._by_tokenform = True  # type: ignore[attr-defined]
     outlines.backends._get_backend = get_backend
@@ -87,11 +87,11 @@ def _matching(pattern: str) -> Grammar:
 def _for_transformers(model: Any, grammar: Grammar) -> Any:
     from tokenform.integrations.transformers import GrammarLogitsProcessor
 
-    class Processor(GrammarLogitsProcessor):
+    class ResettingProcessor(GrammarLogitsProcessor):
         def reset(self) -> None:
             """Nothing: another prompt begins anew."""
 
-    return Processor(grammar, model.hf_tokenizer, model=model.model)
+    return ResettingProcessor(grammar, model.hf_tokenizer, model=model.model)
 
 
 def _for_llama_cpp(model: Any, grammar: Grammar) -> Any:

@@ -131,7 +131,7 @@ class Program:
             for part in piece:
                 done = done + part
             return done
-        if isinstance(piece, Turn):
+        if isinstance(piece, ChatTurn):
             return replace(self, turns=(*self._spoken(), (piece.role, piece.content)), text="")
         if callable(piece):
             made = piece(self)
@@ -215,14 +215,14 @@ class Program:
 
 
 @dataclass(frozen=True)
-class Turn:
+class ChatTurn:
     """What somebody said in a chat; made by `said`."""
 
     role: str
     content: str
 
 
-def said(role: str, content: str) -> Turn:
+def said(role: str, content: str) -> ChatTurn:
     """A turn of a chat, `said("user", "Where is Lisbon?")`: what a program writes next answers it, in the
     model's own chat template.
 
@@ -231,7 +231,7 @@ def said(role: str, content: str) -> Turn:
     """
     if not isinstance(content, str):
         raise OptionError(_unreadable(content))
-    return Turn(role, content)
+    return ChatTurn(role, content)
 
 
 def _unreadable(piece: Any) -> str:

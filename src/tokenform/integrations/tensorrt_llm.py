@@ -23,8 +23,8 @@ from typing import Any
 
 from tokenform.engine import TokenAutomaton
 from tokenform.errors import OptionError, TokenformError
-from tokenform.integrations.asked import Asked, told
-from tokenform.integrations.text import Text
+from tokenform.integrations.asked import GrammarCompiler, told
+from tokenform.integrations.text import RequestMatcher
 
 KINDS = {
     "JSON": "json_object",
@@ -40,7 +40,7 @@ class Matcher:
     """One request's text."""
 
     def __init__(self, automaton: TokenAutomaton) -> None:
-        self.text = Text(automaton)
+        self.text = RequestMatcher(automaton)
 
     def accept_token(self, token_id: int) -> bool:
         """Whether this was the next token; one that is not allowed changes nothing."""
@@ -80,7 +80,7 @@ class MatcherFactory:
         if guided_decoding_config.tokenizer_str is None:
             raise OptionError("tokenizer_str is needed: the tokenizer.json of the model, as text.")
         tokenizer = Tokenizer.from_str(guided_decoding_config.tokenizer_str)
-        self.asked = Asked(
+        self.asked = GrammarCompiler(
             tokenizer, size=vocab_size_padded, eos=guided_decoding_config.stop_token_ids or None
         )
 

@@ -23,7 +23,7 @@ OPEN = -1
 """A word of a row of int32 that allows every token."""
 
 
-class Text:
+class RequestMatcher:
     """One text.
 
     Args:
@@ -171,7 +171,7 @@ class Text:
 
 
 def fill_rows(
-    texts: Sequence[Text],
+    texts: Sequence[RequestMatcher],
     words: Any,
     drafts: Sequence[Sequence[int]] | None = None,
     rows: Sequence[int] | None = None,

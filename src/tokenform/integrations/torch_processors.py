@@ -19,20 +19,20 @@ import numpy as np
 
 from tokenform.engine import Vocabulary
 from tokenform.errors import extras
-from tokenform.integrations.following import Following
+from tokenform.integrations.following import HistoryMatcher
 
 with extras():
     import torch
 
 
 class _Processor:
-    """Keeps one sequence to a grammar; the arguments are those of `Following`."""
+    """Keeps one sequence to a grammar; the arguments are those of `HistoryMatcher`."""
 
     def __init__(self, grammar: Any, vocabulary: Vocabulary, *, max_tokens: int | None = None) -> None:
         self._made = grammar, vocabulary, max_tokens
-        self.following = Following(grammar, vocabulary, max_tokens=max_tokens)
+        self.following = HistoryMatcher(grammar, vocabulary, max_tokens=max_tokens)
 
-    def _mask_(self, following: Following, ids: Any, logits: torch.Tensor) -> None:
+    def _mask_(self, following: HistoryMatcher, ids: Any, logits: torch.Tensor) -> None:
         """-inf in logits [V], in place, where the grammar forbids."""
         found = ids.tolist() if isinstance(ids, torch.Tensor) else ids
         allowed = following.allowed(np.asarray(found, dtype=np.int64))
@@ -76,7 +76,7 @@ class TensorRTProcessor(_Processor):
         """-inf in logits [1, beams, V], in place, where the grammar forbids."""
         grammar, vocabulary, most = self._made
         while len(self._beams) < len(token_ids):
-            self._beams.append(Following(grammar, vocabulary, max_tokens=most))
+            self._beams.append(HistoryMatcher(grammar, vocabulary, max_tokens=most))
         with _stream(stream_ptr):
             for beam, ids in enumerate(token_ids):
                 self._mask_(self._beams[beam], ids, logits[0, beam])

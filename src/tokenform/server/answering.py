@@ -1,6 +1,6 @@
 """One request, from its body to its answer: what all endpoints do alike.
 
-Purpose: an endpoint says how its body is read (`Endpoint.wanted`) and how an answer is written, whole
+Purpose: an endpoint says how its body is read (`ApiPath.wanted`) and how an answer is written, whole
 (`whole`) or in events (`events`); this runs it.
 Invariant: whatever happens, the job is cancelled when nobody waits for it: the client went away, the time is
 over, the answer could not be written.  Errors before the first text are answers of their own; later ones are
@@ -57,7 +57,7 @@ class Work:
     began: int = field(default_factory=lambda: int(time.time()))
 
 
-class Endpoint(Protocol):
+class ApiPath(Protocol):
     """One address of an API."""
 
     name: str
@@ -128,7 +128,7 @@ async def count(request: Request, endpoint: Count, server: Any) -> Response:
         return JSONResponse(endpoint.counted(tokens))
 
 
-async def answer(request: Request, endpoint: Endpoint, server: Any) -> Response:
+async def answer(request: Request, endpoint: ApiPath, server: Any) -> Response:
     """Serves one request.
 
     Raises:
@@ -149,7 +149,7 @@ async def answer(request: Request, endpoint: Endpoint, server: Any) -> Response:
             server.metrics.first.observe(time.monotonic() - began)
             events = _stream(endpoint, work, _again(first, pieces), deadline, server, record)
             headers = {"Cache-Control": "no-cache", "X-Accel-Buffering": "no"}
-            streamed = _Streamed(events, media_type="text/event-stream", headers=headers)
+            streamed = _Stream(events, media_type="text/event-stream", headers=headers)
             streamed.using = using.pop_all()
             return streamed
         results = await _finished(work.job, deadline, request)
@@ -160,7 +160,7 @@ async def answer(request: Request, endpoint: Endpoint, server: Any) -> Response:
         using.close()
 
 
-class _Streamed(StreamingResponse):
+class _Stream(StreamingResponse):
     """A stream that lets go of what it uses however it ends: a client that is gone before the first event
     leaves a generator that never began, and such a one runs no `finally`.
     """
@@ -173,7 +173,7 @@ class _Streamed(StreamingResponse):
 
 
 async def _begin(
-    body: Any, endpoint: Endpoint, engine: Engine, key: Key, record: Record
+    body: Any, endpoint: ApiPath, engine: Engine, key: Key, record: Record
 ) -> tuple[Work, AsyncIterator[Piece]]:
     heard: asyncio.Queue[Piece | None] = asyncio.Queue()
 
@@ -194,7 +194,7 @@ async def _begin(
     return work, _heard(heard, job)
 
 
-def _checked(endpoint: Endpoint, body: Any, engine: Engine, key: Key) -> Wanted:
+def _checked(endpoint: ApiPath, body: Any, engine: Engine, key: Key) -> Wanted:
     wanted = endpoint.wanted(body, engine, key)
     asked = wanted.n * (wanted.max_tokens or 1)
     if asked > key.tokens:
@@ -272,7 +272,7 @@ def _late() -> Refused:
 
 
 async def _stream(
-    endpoint: Endpoint,
+    endpoint: ApiPath,
     work: Work,
     pieces: AsyncIterator[Piece],
     deadline: float,

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tokenform.frontends import Grammar
-from tokenform.integrations.asked import Asked
+from tokenform.integrations.asked import GrammarCompiler
 from tokenform.server.faults import Refused, about
 from tokenform.server.fields import Constrained
 
@@ -29,7 +29,7 @@ _KINDS = {
 _SWITCHES = {"disable_fallback", "disable_any_whitespace", "disable_additional_properties"}
 
 
-class Reader:
+class ConstraintReader:
     """Reads constraints for one model.
 
     Args:
@@ -37,7 +37,7 @@ class Reader:
         most: bytes of a constraint's text.
     """
 
-    def __init__(self, asked: Asked, most: int) -> None:
+    def __init__(self, asked: GrammarCompiler, most: int) -> None:
         self._asked, self._most = asked, most
 
     def grammar(self, kind: str, value: Any, param: str, **options: Any) -> Grammar:

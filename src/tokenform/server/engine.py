@@ -15,9 +15,9 @@ from tokenform.decoding.scheduler import Job, Piece, Scheduler
 from tokenform.decoding.thinking import NoThought
 from tokenform.errors import DrafterError, ModelError, OptionError, TokenformError
 from tokenform.frontends.tools import detect_format, find_format
-from tokenform.integrations.asked import Asked
+from tokenform.integrations.asked import GrammarCompiler
 from tokenform.integrations.generation import Generator
-from tokenform.server.constraints import Reader
+from tokenform.server.constraints import ConstraintReader
 from tokenform.server.faults import Refused
 from tokenform.server.keys import Key
 from tokenform.server.wanted import Wanted
@@ -59,7 +59,7 @@ class Engine:
         self.name = name or (model if isinstance(model, str) else BUILTIN)
         self.scheduler = Scheduler(self.generator, batch_size=batch_size, waiting=waiting, jobs=jobs)
         vocabulary = self.generator.vocabulary
-        self.asked = Asked(self.generator.tokenizer, size=vocabulary.size, eos=vocabulary.eos)
+        self.asked = GrammarCompiler(self.generator.tokenizer, size=vocabulary.size, eos=vocabulary.eos)
         self._compiling = asyncio.Semaphore(compilers)
         self.format = (
             _format_of(self.generator.tokenizer) if tool_format is None else find_format(tool_format)
@@ -67,9 +67,9 @@ class Engine:
         if tool_format is not None:
             self.generator.thoughts.format = self.format
 
-    def reader(self, key: Key) -> Reader:
+    def reader(self, key: Key) -> ConstraintReader:
         """Reads constraints within a caller's limits."""
-        return Reader(self.asked, key.schema_bytes)
+        return ConstraintReader(self.asked, key.schema_bytes)
 
     def text(self, token: int) -> bytes:
         """The bytes of a token."""

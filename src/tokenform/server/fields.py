@@ -113,7 +113,7 @@ class Sampling(Strict):
         return listed
 
 
-class StreamOptions(Strict):
+class StreamSettings(Strict):
     """`stream_options`."""
 
     include_usage: bool | None = None

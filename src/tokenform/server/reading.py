@@ -17,7 +17,7 @@ from tokenform.server.engine import Engine
 from tokenform.server.faults import Refused
 from tokenform.server.fields import Constrained
 from tokenform.server.keys import Key
-from tokenform.server.thinking import Asked, template_options
+from tokenform.server.thinking import AskedThought, template_options
 from tokenform.server.tooling import read_turn
 from tokenform.server.wanted import Wanted
 
@@ -46,7 +46,7 @@ def read_wanted(
     parallel: bool | None = None,
     max_tokens: int | None = None,
     alternatives: int | None = None,
-    asked: Asked | None = None,
+    asked: AskedThought | None = None,
 ) -> Wanted:
     """What a request comes to.
 
@@ -77,7 +77,7 @@ def read_wanted(
         stop=body.stops(),
         alternatives=alternatives,
         drafter=drafter,
-        asked=asked or Asked(),
+        asked=asked or AskedThought(),
         chat_options=template_options(body.chat_template_kwargs, render),
         show_schema=body.show_schema,
         confidence=_confidence(body.confidence, final is not None and turn is None),

@@ -19,7 +19,7 @@ EFFORTS = {"minimal": 1 / 8, "low": 1 / 4, "medium": 1 / 2, "high": 3 / 4, "xhig
 
 
 @dataclass(frozen=True)
-class Asked:
+class AskedThought:
     """The thought that a request asks for.
 
     Attributes:
@@ -33,7 +33,7 @@ class Asked:
 
 def read_thinking(
     effort: Any, tokens: int | None, place: str, tokens_place: str = "/thinking_token_budget"
-) -> Asked:
+) -> AskedThought:
     """How much thought a request asks for.
 
     Args:
@@ -47,11 +47,11 @@ def read_thinking(
     if effort == "none" and tokens:
         raise Refused(f"{place} asks for no thought, {tokens_place} for {tokens} tokens.", param=tokens_place)
     if effort is None and tokens is None:
-        return Asked()
+        return AskedThought()
     if effort == "none" or tokens == 0:
-        return Asked(place if effort == "none" else tokens_place, Thinking(False))
+        return AskedThought(place if effort == "none" else tokens_place, Thinking(False))
     share = EFFORTS.get(effort or "", 1.0)
-    return Asked(place if tokens is None else tokens_place, Thinking(True, tokens, share, effort))
+    return AskedThought(place if tokens is None else tokens_place, Thinking(True, tokens, share, effort))
 
 
 def template_options(given: Mapping[str, Any] | None, render: Callable[..., Any] | None) -> dict[str, Any]:

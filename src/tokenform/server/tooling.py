@@ -14,7 +14,7 @@ from typing import Any
 from tokenform.errors import TokenformError
 from tokenform.frontends import Grammar
 from tokenform.frontends.tools import Tool, ToolCallStream, tools
-from tokenform.server.constraints import Reader
+from tokenform.server.constraints import ConstraintReader
 from tokenform.server.faults import Refused, about
 
 INPUT = "input"
@@ -27,7 +27,7 @@ _CUSTOM = {
 
 
 @dataclass
-class Turn:
+class CallLayout:
     """How tools are called.
 
     Attributes:
@@ -53,9 +53,9 @@ def read_turn(
     parallel: bool | None,
     format: Any,
     final: Grammar | None,
-    reader: Reader,
+    reader: ConstraintReader,
     param: str = "/tools",
-) -> Turn | None:
+) -> CallLayout | None:
     """The turn of a request with tools; None where it has none, or may not call any.
 
     Args:
@@ -91,7 +91,7 @@ def read_turn(
     usable = list((made.tool_reader or {"tools": known})["tools"])  # a bad one takes any arguments
     if final is not None and choice in (None, "auto"):
         made = made | final  # calls, or an answer in its form
-    return Turn(usable, format, made, custom)
+    return CallLayout(usable, format, made, custom)
 
 
 def _choice(choice: Any) -> Any:
@@ -111,7 +111,9 @@ def _renamed(tool: Any) -> Any:
     return _choice(tool) if isinstance(tool, Mapping) and tool.get("type") == "custom" else tool
 
 
-def _tool(tool: Mapping[str, Any], param: str, reader: Reader, custom: set[str]) -> Tool | dict[str, Any]:
+def _tool(
+    tool: Mapping[str, Any], param: str, reader: ConstraintReader, custom: set[str]
+) -> Tool | dict[str, Any]:
     """A definition; those that take text are noted."""
     kind = tool.get("type", "function")
     if kind == "function":
@@ -146,7 +148,7 @@ def _body(tool: Mapping[str, Any], kind: str, param: str) -> Mapping[str, Any]:
     return body
 
 
-def _input_grammar(format: Any, param: str, reader: Reader) -> Grammar | None:
+def _input_grammar(format: Any, param: str, reader: ConstraintReader) -> Grammar | None:
     """What binds the text that a tool is called with."""
     if format is None or (isinstance(format, Mapping) and format.get("type") == "text"):
         return None

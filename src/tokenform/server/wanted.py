@@ -10,8 +10,8 @@ from tokenform.decoding.calls import AnySampler
 from tokenform.decoding.draws import Transform
 from tokenform.decoding.speculative.targets import Penalties
 from tokenform.frontends import Grammar
-from tokenform.server.thinking import Asked
-from tokenform.server.tooling import Turn
+from tokenform.server.thinking import AskedThought
+from tokenform.server.tooling import CallLayout
 
 
 @dataclass
@@ -34,7 +34,7 @@ class Wanted:
 
     prompt: Any
     grammar: Grammar | None = None
-    turn: Turn | None = None
+    turn: CallLayout | None = None
     n: int = 1
     seed: int | None = None
     max_tokens: int | None = None
@@ -44,7 +44,7 @@ class Wanted:
     stop: Sequence[str] = field(default_factory=list)
     alternatives: int | None = None
     drafter: Any = None
-    asked: Asked = field(default_factory=Asked)
+    asked: AskedThought = field(default_factory=AskedThought)
     chat_options: dict[str, Any] = field(default_factory=dict)
     show_schema: bool | None = None
     confidence: bool | list[str] = False

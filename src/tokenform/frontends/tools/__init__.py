@@ -6,18 +6,19 @@ is the tree that `grammar.py` writes for the engine, `reader.py` and `stream.py`
 
 from __future__ import annotations
 
+from tokenform.frontends.tools.calling import tools
 from tokenform.frontends.tools.calls import ToolCall, ToolCalls
-from tokenform.frontends.tools.compiled import shape_form, tools
+from tokenform.frontends.tools.compiled import shape_form
 from tokenform.frontends.tools.definitions import Tool, read_tools
 from tokenform.frontends.tools.detect import detect_format
-from tokenform.frontends.tools.formats import FORMATS, find_format
+from tokenform.frontends.tools.finding import find_format
+from tokenform.frontends.tools.formats import FORMATS
 from tokenform.frontends.tools.grammar import tool_shape
 from tokenform.frontends.tools.layout import Format
 from tokenform.frontends.tools.mcp import mcp_tools
-from tokenform.frontends.tools.reader import parse_tool_calls
 from tokenform.frontends.tools.response_template import response_format
 from tokenform.frontends.tools.shape import Shape
-from tokenform.frontends.tools.stream import ToolCallStream
+from tokenform.frontends.tools.stream import ToolCallStream, parse_tool_calls
 from tokenform.frontends.tools.thoughts import Marks, find_marks, marks_of_format, thought
 
 ToolFormat = Format

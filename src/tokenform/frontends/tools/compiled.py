@@ -1,6 +1,6 @@
 """The tree of a turn as a grammar of the engine.
 
-Purpose: `tools(…)`: what a model may write when it may call tools, exact and token by token.
+Purpose: what a model may write when it may call tools (`making.py`), exact and token by token.
 Invariant: the texts are those of the tree; special tokens stand for themselves where the vocabulary has them,
 and are spelled out where it has not.
 Free text is joined with the text that ends it into one regular language ("the first place where the trigger
@@ -12,34 +12,15 @@ walked through both).
 
 from __future__ import annotations
 
-import functools
-import re
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Any, Literal, overload
+from typing import Any
 
-from tokenform import _core
-from tokenform.errors import OptionError, TokenformError
+from tokenform.errors import OptionError
 from tokenform.frontends import forms
 from tokenform.frontends.forms import ANY, Form, Language, literal
-from tokenform.frontends.garbage import collected_later
-from tokenform.frontends.grammar import Grammar
-from tokenform.frontends.schemas import SPELLINGS, warn_unknown, with_marks
-from tokenform.frontends.tools.definitions import (
-    ON_BAD_TOOL,
-    Definitions,
-    Tool,
-    ToolLike,
-    any_arguments,
-    read_tools,
-)
-from tokenform.frontends.tools.formats import find_format
-from tokenform.frontends.tools.grammar import tool_shape
-from tokenform.frontends.tools.kept import WEIGHT, Recent, text_of
-from tokenform.frontends.tools.layout import Format
-from tokenform.frontends.tools.mcp import ToolSession, is_session, mcp_tools
-from tokenform.frontends.tools.reader import parse_tool_calls
+from tokenform.frontends.schemas import SPELLINGS, with_marks
 from tokenform.frontends.tools.shape import (
     AnyOrder,
     Choice,
@@ -58,257 +39,11 @@ from tokenform.frontends.tools.shape import (
     Text,
     Trigger,
 )
-from tokenform.frontends.tools.turn import Reasoning
 
 # One expansion: forms, and names of rules.
 Items = list["Form | str"]
 
 _NO_WORD_BEFORE: Language = {"regex": r"(?s)(?:.*\W)?", "dialect": "python"}
-
-
-@overload
-def tools(
-    tools: ToolSession,
-    *,
-    format: Any = ...,
-    tokenizer: Any = ...,
-    tool_choice: Any = ...,
-    parallel: bool | int = ...,
-    strict: bool = ...,
-    reasoning: Reasoning = ...,
-    prompt: str | None = ...,
-    json_options: Mapping[str, str] | None = ...,
-    on_bad_tool: Literal["raise", "any", "omit"] | None = ...,
-) -> Awaitable[Grammar]: ...
-
-
-@overload
-def tools(
-    tools: Iterable[ToolLike],
-    *,
-    format: Any = ...,
-    tokenizer: Any = ...,
-    tool_choice: Any = ...,
-    parallel: bool | int = ...,
-    strict: bool = ...,
-    reasoning: Reasoning = ...,
-    prompt: str | None = ...,
-    json_options: Mapping[str, str] | None = ...,
-    on_bad_tool: Literal["raise", "any", "omit"] | None = ...,
-) -> Grammar: ...
-
-
-def tools(
-    tools: Any,
-    *,
-    format: Any = None,
-    tokenizer: Any = None,
-    tool_choice: Any = "auto",
-    parallel: bool | int = True,
-    strict: bool = True,
-    reasoning: Reasoning = "auto",
-    prompt: str | None = None,
-    json_options: Mapping[str, str] | None = None,
-    on_bad_tool: Literal["raise", "any", "omit"] | None = None,
-) -> Any:
-    """The grammar of a model's turn that may call tools; `parse` reads a text as `ToolCalls`.
-
-    Args:
-        tools: functions, pydantic models or definitions, as OpenAI's API and others have them; or a session
-            of the Model Context Protocol, and then the grammar is awaited (`await tf.tools(session, ...)`),
-            and each of its calls too (`await call()`).
-        format: how the model writes calls: a format's name, or one of `tokenform.tool_formats`.
-        tokenizer: in place of a format, the model's tokenizer, whose chat template shows it.
-        tool_choice: "auto" (text, calls or both), "required" or "any" (at least one call, no text beside the
-            reasoning), "none" (no call), the name of the one tool to call, or an object of OpenAI's API
-            ("function", "allowed_tools").
-        parallel: several calls in one turn; a number is the most there may be.
-        strict: arguments that the schema does not declare are forbidden, unless it speaks of them itself.
-        reasoning: "auto": a reasoning block may come first; "open": the prompt has opened it; "none": there
-            is none.
-        prompt: the prompt as the chat template renders it; with "auto", its end tells whether it has opened
-            the reasoning block.
-        json_options: how JSON is written: `order`, `whitespace`, `numbers`, `strings` of `json_schema`;
-            `unsupported="report"` is `on_bad_tool="any"`.
-        on_bad_tool: a tool whose parameters can't be read, or not be kept in this format: "raise" an error
-            (the default); let its arguments be "any" JSON object; "omit" the tool.  `report` says which and
-            why.  Prompts show the parameters as they were given.
-    Raises:
-        ToolError, InvalidSchema, InvalidType: a definition can't be read; a name that the format can't write;
-            or the tokenizer shows no format.
-        UnsupportedSchema: arguments that the format can't keep to their schema.
-        OptionError: an option's value; or neither a format nor a tokenizer is given.
-
-    >>> import tokenform as tf
-    >>> def weather(city: str) -> str:
-    ...     "The weather of a city."
-    >>> turn = tf.tools([weather], format="hermes", tool_choice="required")
-    >>> result = tf.generate("The weather in Lisbon?", turn, max_tokens=80)
-    >>> [call.name for call in result.tool_calls]
-    ['weather']
-    """
-    if (format is None) == (tokenizer is None):
-        raise OptionError(
-            "give the model's tokenizer=, whose chat template shows how calls are written, or the name of a "
-            "format= instead."
-        )
-    format = tokenizer if format is None else format
-    if is_session(tools):
-        more = {"tool_choice": tool_choice, "parallel": parallel, "strict": strict, "reasoning": reasoning}
-        more |= {"prompt": prompt, "json_options": json_options, "on_bad_tool": on_bad_tool}
-        return _of_session(tools, format=format, **more)
-    form, told = find_format(format), dict(json_options or {})
-    bad = _on_bad_tool(on_bad_tool, told.pop("unsupported", "refuse"))
-    text = text_of(tools)
-    asked = text_of([tool_choice, parallel, strict, reasoning, prompt, told, bad])
-    key = None if text is None or asked is None else (text, asked, form)
-    kept = GRAMMARS.get(key) if key else None
-    if kept is None:
-        kept = _made(tools, form, tool_choice, parallel, strict, reasoning, prompt, told, bad)
-        if key:
-            GRAMMARS.put(key, kept, WEIGHT * len(key[0]))
-    warn_unknown(kept.report)
-    return kept
-
-
-GRAMMARS: Recent[Grammar] = Recent(192 << 20)
-
-
-def _made(
-    tools: Iterable[ToolLike],
-    form: Format,
-    tool_choice: Any,
-    parallel: bool | int,
-    strict: bool,
-    reasoning: Reasoning,
-    prompt: str | None,
-    told: dict[str, str],
-    bad: str,
-) -> Grammar:
-    # what is made on the way is gone before collections go on
-    with collected_later():
-        aside: dict[str, str] = {}
-
-        def put_aside(tool: Tool, error: Exception) -> None:
-            what = "is left out" if bad == "omit" else "takes any JSON object"
-            reason = str(error).removeprefix(f"tool {tool.name!r}: ")
-            aside.setdefault(tool.name, f"tool {tool.name!r} {what}: {reason}")
-
-        known = read_tools(tools, None if bad == "raise" else put_aside)
-        known = tuple(tool for tool in known if bad != "omit" or tool.name not in aside)
-        source = f"tools({', '.join(tool.name for tool in known)}; {form.name})"
-        shaped = functools.partial(
-            tool_shape,
-            format=form,
-            tool_choice=tool_choice,
-            parallel=parallel,
-            strict=strict,
-            reasoning=reasoning,
-            prompt=prompt,
-            order=told.get("order", "declared"),
-        )
-        try:
-            core, notes = _put_together(shaped, known, form, told, source)
-        except (TokenformError, RecursionError):
-            kept = _kept(known, form, told, strict, bad, put_aside) if bad != "raise" else known
-            if kept == known:
-                raise
-            known = kept
-            core, notes = _put_together(shaped, known, form, told, source)
-        notes = [*aside.values(), *notes]
-        definitions = Definitions([tool.to_openai() for tool in known], form)
-    return Grammar(
-        core,  # whose form is read when it is asked for: few grammars of tools are a part of others
-        notes=notes,
-        read=functools.partial(
-            parse_tool_calls, tools=known, format=form, reasoning=reasoning, prompt=prompt
-        ),
-        source=source,
-        tools=definitions,
-    )
-
-
-async def _of_session(session: ToolSession, **options: Any) -> Grammar:
-    return tools(await mcp_tools(session), **options)
-
-
-def _put_together(
-    shaped: Callable[[Sequence[Tool]], Shape],
-    known: Sequence[Tool],
-    form: Format,
-    options: dict[str, str],
-    source: str,
-) -> tuple[_core.Grammar, list[str]]:
-    """The core's grammar, and what there is to say of the tools."""
-    shape = shaped(known)
-    made = shape_form(shape, options)
-    try:
-        core = forms.compiled(made, source)
-    except TokenformError as error:
-        raise _blamed(error, known, form, options) from None
-    return core, [*(line for tool in known for line in tool.report), *shape.notes]
-
-
-# `tf.tools.Format`: what `format=` takes for a format of one's own, see `tokenform.tool_formats`
-tools.Format = Format  # type: ignore[attr-defined]
-
-
-def _on_bad_tool(chosen: Any, unsupported: Any) -> str:
-    if unsupported not in ("refuse", "report"):
-        raise OptionError(f"json_options: unsupported is 'refuse' or 'report', not {unsupported!r}.")
-    if chosen is None:
-        return "any" if unsupported == "report" else "raise"
-    if chosen not in ON_BAD_TOOL:
-        raise OptionError(f"on_bad_tool is one of {', '.join(map(repr, ON_BAD_TOOL))}, not {chosen!r}.")
-    return str(chosen)
-
-
-def _kept(
-    known: Sequence[Tool],
-    form: Format,
-    options: Mapping[str, str],
-    strict: bool,
-    bad: str,
-    put_aside: Callable[[Tool, Exception], None],
-) -> tuple[Tool, ...]:
-    """The tools without those that can't be written by themselves, or with any arguments for these."""
-    kept: list[Tool] = []
-    for tool in known:
-        error = _alone(tool, form, options, strict)
-        if error is None:
-            kept.append(tool)
-            continue
-        put_aside(tool, error)
-        if bad == "any":
-            loose = any_arguments(tool)
-            # a name that the format can't write
-            if _alone(loose, form, options, strict) is not None:
-                raise error
-            kept.append(loose)
-    return tuple(kept)
-
-
-def _alone(
-    tool: Tool, form: Format, options: Mapping[str, str], strict: bool = True
-) -> TokenformError | None:
-    """The error of a tool by itself."""
-    try:
-        forms.compiled(shape_form(tool_shape([tool], format=form, strict=strict), options), tool.name)
-    except TokenformError as error:
-        return error
-    return None
-
-
-def _blamed(
-    error: TokenformError, known: Sequence[Tool], form: Format, json_options: Mapping[str, str] | None
-) -> TokenformError:
-    """The error with the name of the tool that it is about: the first whose calls alone raise it too."""
-    for tool in known:
-        own = _alone(tool, form, json_options or {})
-        if isinstance(own, type(error)):
-            message = re.sub(r"^(?:JSON|[{\"].*?) \(\d+\): ", "", str(own))
-            return type(own)(f"tool {tool.name!r}: {message}", pointer=own.pointer, keyword=own.keyword)
-    return error
 
 
 def shape_form(shape: Shape, json_options: Mapping[str, str] | None = None) -> Form:

@@ -33,12 +33,12 @@ from tokenform.frontends.portable_types import portable
 from tokenform.frontends.python_types import TypeReader, exported, reader_of
 from tokenform.frontends.structs import StructReader
 from tokenform.frontends.tools.judge import fault, has_item_lists, is_schema, report
-from tokenform.frontends.tools.kept import WEIGHT, Recent, text_of
+from tokenform.frontends.tools.kept import WEIGHT, LastAsked, text_of
 
 # Most levels of a schema of arguments; what is made of it goes through them one inside the other.
 DEPTH = 256
 ToolLike = Union["Tool", Mapping[str, Any], type, Callable[..., Any]]
-TOOLS: Recent[Tool] = Recent(64 << 20)
+TOOLS: LastAsked[Tool] = LastAsked(64 << 20)
 
 
 class Definitions(tuple[dict[str, Any], ...]):

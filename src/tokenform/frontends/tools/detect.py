@@ -18,7 +18,11 @@ from typing import Any
 
 from tokenform.errors import TokenformError, ToolError
 from tokenform.frontends.tools.definitions import Tool
+from tokenform.frontends.tools.formats import FORMATS
+from tokenform.frontends.tools.judge import byte_vocabulary
 from tokenform.frontends.tools.layout import Format, Part
+from tokenform.frontends.tools.making import TurnOptions, grammar_of_tools
+from tokenform.frontends.tools.reader import read_turn
 from tokenform.frontends.tools.templates import Template
 
 _TOOL = Tool(
@@ -49,8 +53,6 @@ def detect_format(tokenizer: Any) -> Format:
 
 @lru_cache(maxsize=64)
 def _detected(text: str, tokens: tuple[tuple[str, str], ...]) -> Format:
-    from tokenform.frontends.tools.formats import FORMATS
-
     template = Template(text, dict(tokens))
     fault = "it leaves calls out" + _nearest([form for form in FORMATS.values() if _marked(form, text)])
     for calls, beginnings in _renderings(template):
@@ -129,21 +131,17 @@ def _beginnings(text: str, plain: str) -> list[str]:
 
 def _writes(form: Format, written: str, calls: list[dict[str, Any]]) -> bool:
     """Whether the format's grammar takes the calls as they are written, up to what ends the turn."""
-    from tokenform.frontends.tools.compiled import tools
-    from tokenform.frontends.tools.judge import byte_vocabulary
-    from tokenform.frontends.tools.reader import parse_tool_calls
-
     if not _openers(form, written):
         return False
     spelling = dict.fromkeys(("order", "whitespace", "numbers", "strings"), "any")
     try:
-        grammar = tools([_TOOL], format=form, tool_choice="required", json_options=spelling)
+        grammar = grammar_of_tools([_TOOL], TurnOptions(form, "required", spelling=spelling))
         automaton = grammar.core.compile(byte_vocabulary())
         data = written.encode()
         end = _longest(automaton, data)
         if end is None or any(str(a["city"]).encode() in data[end:] for a in calls):
             return False
-        read = parse_tool_calls(data[:end].decode(), [_TOOL], format=form)
+        read = read_turn(data[:end].decode(), [_TOOL], format=form)
     except (TokenformError, UnicodeError):
         return False
     return [call.arguments for call in read] == calls

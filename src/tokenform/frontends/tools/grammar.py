@@ -23,7 +23,7 @@ from tokenform.errors import InvalidSchema, OptionError, ToolError, UnsupportedS
 from tokenform.frontends.tools import fenced, harmony
 from tokenform.frontends.tools.definitions import Tool, ToolLike, read_tools
 from tokenform.frontends.tools.elements import Nested
-from tokenform.frontends.tools.formats import FORMATS, find_format
+from tokenform.frontends.tools.formats import FORMATS, named
 from tokenform.frontends.tools.layout import (
     Either,
     Elements,
@@ -82,7 +82,7 @@ def tool_shape(
 
     Args:
         tools: definitions, pydantic models or functions (see `read_tools`).
-        format: a format's name, or a tokenizer whose chat template shows it.
+        format: a format or its name.
         tool_choice: "auto" (text, calls or both), "required" or "any" (at least one call, no text beside the
             reasoning), "none" (no call), the name of the one tool to call, or an object of OpenAI's API
             ("function", "allowed_tools").
@@ -99,7 +99,7 @@ def tool_shape(
         UnsupportedSchema: arguments that the format can't keep to their schema.
         OptionError: an option's value.
     """
-    form = find_format(format)
+    form = named(format)
     known = read_tools(tools)
     most = _most(parallel)
     try:

@@ -34,7 +34,7 @@ def text_of(value: Any) -> str | None:
         return None
 
 
-class Recent(Generic[_Made]):
+class LastAsked(Generic[_Made]):
     """The values that were asked for last.
 
     Args:

@@ -34,9 +34,9 @@ from tokenform.frontends.tools.layout import (
     Wire,
 )
 from tokenform.frontends.tools.read_arguments import Arguments
-from tokenform.frontends.tools.read_nested import NestedReader, Place, marked_object
+from tokenform.frontends.tools.read_nested import NestedPlace, NestedReader, marked_object
 from tokenform.frontends.tools.read_tagged import TaggedReader
-from tokenform.frontends.tools.read_told import Report
+from tokenform.frontends.tools.read_told import CallReport
 from tokenform.frontends.tools.read_values import (
     fail,
     json_string,
@@ -61,7 +61,7 @@ class CallReader:
     Each method takes from the source; ToolError says where the text is no call of these tools.
     """
 
-    def __init__(self, form: Format, tools: dict[str, Tool], source: Source, report: Report) -> None:
+    def __init__(self, form: Format, tools: dict[str, Tool], source: Source, report: CallReport) -> None:
         self.form, self.tools, self.source, self.report = form, tools, source, report
         self._tool: Tool | None = None
         self._id = ""
@@ -71,7 +71,7 @@ class CallReader:
         # Whether the arguments were read, and their end; whether what comes next shows that the call is over.
         self._read = self._whole = self._over = False
         self._more = ""  # what a further argument begins with
-        self._places: dict[str, Place] = {}
+        self._places: dict[str, NestedPlace] = {}
         self._known: dict[str, Arguments] = {}
         self._tagged: dict[tuple[Tagged, str], TaggedReader] = {}
         self._tokens: dict[str, tuple[str, ...]] = {}
@@ -498,11 +498,11 @@ class CallReader:
         self._over = self._whole = self._whole or found
         return found
 
-    def _place(self) -> Place:
+    def _place(self) -> NestedPlace:
         """What the tool says of its arguments, for values inside each other."""
         name = self._tool.name if self._tool else ""
         if name not in self._places:
-            self._places[name] = Place(self._tool.parameters if self._tool else True)
+            self._places[name] = NestedPlace(self._tool.parameters if self._tool else True)
         return self._places[name]
 
     def _told(self) -> Arguments:

@@ -44,7 +44,7 @@ def marked_object(
     source: Source,
     layout: MarkedArguments,
     emit: Emit,
-    place: Place,
+    place: NestedPlace,
     depth: int = 0,
 ) -> Reading[None]:
     """`{key:value,…}`, handed on as JSON."""
@@ -85,7 +85,7 @@ def _marked_key(source: Source, layout: MarkedArguments) -> Reading[str]:
 
 
 def _marked_value(
-    source: Source, layout: MarkedArguments, emit: Emit, place: Place, depth: int
+    source: Source, layout: MarkedArguments, emit: Emit, place: NestedPlace, depth: int
 ) -> Reading[None]:
     if depth > DEPTH:
         raise fail(source, f"values are nested deeper than {DEPTH}")
@@ -115,7 +115,7 @@ def _marked_value(
         emit(leaf(source, text, place))
 
 
-def _marked_string(source: Source, layout: MarkedArguments, emit: Emit, place: Place) -> Reading[None]:
+def _marked_string(source: Source, layout: MarkedArguments, emit: Emit, place: NestedPlace) -> Reading[None]:
     """The text up to the mark; JSON where the place takes no such string."""
     strings = place.silent or place.kinds == {"string"}
     taken: list[str] = []
@@ -141,11 +141,11 @@ class NestedReader:
     def __init__(self, source: Source, layout: Elements, form: Format) -> None:
         self.source, self.layout, self.form = source, layout, form
 
-    def arguments(self, emit: Emit, place: Place) -> Reading[None]:
+    def arguments(self, emit: Emit, place: NestedPlace) -> Reading[None]:
         """All elements that stand here, as the members of one object."""
         yield from self._members(emit, place, 0)
 
-    def _members(self, emit: Emit, place: Place, depth: int) -> Reading[None]:
+    def _members(self, emit: Emit, place: NestedPlace, depth: int) -> Reading[None]:
         if depth and not place.declares:
             yield from self._free_members(emit, place, depth)
             return
@@ -160,7 +160,7 @@ class NestedReader:
             yield from self._value(emit, place.member(key), kind, self._closer(key), depth + 1)
         emit("}")
 
-    def _free_members(self, emit: Emit, place: Place, depth: int) -> Reading[None]:
+    def _free_members(self, emit: Emit, place: NestedPlace, depth: int) -> Reading[None]:
         """Members that the schema does not name: one that is repeated is a list (vLLM 0.33 reads so)."""
         found: dict[str, list[str]] = {}
         while (head := (yield from self._opened(self.layout.member))) is not None:
@@ -176,7 +176,7 @@ class NestedReader:
             pairs.append(f"{json.dumps(key, ensure_ascii=False)}: {text}")
         emit("{" + ", ".join(pairs) + "}")
 
-    def _items(self, emit: Emit, place: Place, depth: int) -> Reading[None]:
+    def _items(self, emit: Emit, place: NestedPlace, depth: int) -> Reading[None]:
         count = 0
         while (head := (yield from self._opened(self.layout.item))) is not None:
             emit(", " if count else "[")
@@ -210,7 +210,7 @@ class NestedReader:
         self.source.release(mark)
         return (found["name"].strip(), found["kind"]) if there else None
 
-    def _value(self, emit: Emit, place: Place, kind: str, closer: str, depth: int) -> Reading[None]:
+    def _value(self, emit: Emit, place: NestedPlace, kind: str, closer: str, depth: int) -> Reading[None]:
         """What stands in an element, and its end."""
         if depth > DEPTH:
             raise fail(self.source, f"elements are nested deeper than {DEPTH}")
@@ -230,7 +230,7 @@ class NestedReader:
         if not (yield from self.source.accept(closer)):
             raise fail(self.source, f"{closer!r} is needed here")
 
-    def _told(self, place: Place) -> Reading[int]:
+    def _told(self, place: NestedPlace) -> Reading[int]:
         """Whether elements follow, and of which kind."""
         mark = self.source.mark()
         yield from self.source.blank()
@@ -247,7 +247,7 @@ class NestedReader:
             return LIST if "array" in kinds else OBJECT
         return TEXT
 
-    def _text(self, emit: Emit, place: Place, meant: int, open_kind: bool) -> Reading[None]:
+    def _text(self, emit: Emit, place: NestedPlace, meant: int, open_kind: bool) -> Reading[None]:
         """Raw text or JSON up to the next marker."""
         kinds = place.kinds
         if meant == TEXT and ("string" in kinds if not open_kind else kinds == {"string"}):
@@ -264,12 +264,12 @@ class NestedReader:
             emit(leaf(self.source, text, place, json_only=meant == JSON))
 
 
-class Place:
+class NestedPlace:
     """What a schema says of the values in one place, and in the places inside it; each is found once."""
 
     def __init__(self, schema: Any) -> None:
         self.schema = schema
-        self._inside: dict[str | int, Place] = {}
+        self._inside: dict[str | int, NestedPlace] = {}
 
     @cached_property
     def kinds(self) -> frozenset[str]:
@@ -286,7 +286,7 @@ class Place:
         """Whether members are named."""
         return any(part.get("properties") or "additionalProperties" in part for part in self._parts)
 
-    def member(self, key: str) -> Place:
+    def member(self, key: str) -> NestedPlace:
         """The place of a member's value."""
         if key not in self._inside:
             told = [p["properties"][key] for p in self._parts if key in p.get("properties", {})]
@@ -294,7 +294,7 @@ class Place:
             self._inside[key] = self._place(told)
         return self._inside[key]
 
-    def item(self, index: int) -> Place:
+    def item(self, index: int) -> NestedPlace:
         """The place of the item at this index."""
         index = min(index, max((len(first_items(part)) for part in self._parts), default=0))
         if index not in self._inside:
@@ -305,10 +305,10 @@ class Place:
             self._inside[index] = self._place([said for said in told if said is not True])
         return self._inside[index]
 
-    def _place(self, told: list[Any]) -> Place:
+    def _place(self, told: list[Any]) -> NestedPlace:
         """By the first that is said; what is said besides is judged with the whole call."""
         found = isinstance(self.schema, Mapping) and bool(told) and isinstance(told[0], Mapping)
-        return Place(alone(told[0], self.schema, "") if found else True)
+        return NestedPlace(alone(told[0], self.schema, "") if found else True)
 
     @cached_property
     def _parts(self) -> list[Mapping[str, Any]]:
@@ -325,7 +325,7 @@ class Place:
         return parts
 
 
-def whole_numbers(value: Any, place: Place) -> Any:
+def whole_numbers(value: Any, place: NestedPlace) -> Any:
     """The value with `5.0` as 5 where the schema asks for an integer: JSON Schema takes it for one."""
     if isinstance(value, float):
         asked = value.is_integer() and "integer" in place.kinds and "number" not in place.kinds
@@ -337,7 +337,7 @@ def whole_numbers(value: Any, place: Place) -> Any:
     return value
 
 
-def leaf(source: Source, text: str, place: Place, json_only: bool = False) -> str:
+def leaf(source: Source, text: str, place: NestedPlace, json_only: bool = False) -> str:
     """A bare value as JSON: what it is as JSON, if the schema takes that, else a word, else the text."""
     kinds = place.kinds
     if kinds & {"integer", "number"} and _PADDED.fullmatch(text.strip()):

@@ -14,19 +14,17 @@ import json
 import re
 from collections.abc import Callable
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tokenform.errors import ToolError
 from tokenform.frontends.tools.conjuncts import TYPES
 from tokenform.frontends.tools.judge import fault
 from tokenform.frontends.tools.layout import Tagged
 from tokenform.frontends.tools.read_arguments import Argument, Arguments
+from tokenform.frontends.tools.read_told import Literals
 from tokenform.frontends.tools.read_values import fail, inside_string, json_value, object_in_string
 from tokenform.frontends.tools.source import Reading
 from tokenform.frontends.tools.tagged import bars, heads
-
-if TYPE_CHECKING:
-    from tokenform.frontends.tools.read_call import CallReader
 
 _WORDS = {"true": True, "false": False, "none": None, "null": None}
 
@@ -39,7 +37,7 @@ class TaggedReader:
 
     def __init__(
         self,
-        calls: CallReader,
+        calls: Literals,
         layout: Tagged,
         known: Arguments,
         ends: tuple[str, ...],

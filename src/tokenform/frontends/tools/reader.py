@@ -1,7 +1,7 @@
 """Reading a model's output back: calls, text and reasoning.
 
 Purpose: one incremental reader for all formats.  `parse_tool_calls` feeds it a whole text, `ToolCallStream`
-(`stream.py`) pieces of it; the result is the same by construction (`source.py`).
+pieces of it (`stream.py`); the result is the same by construction (`source.py`).
 Invariant: nothing is lost: every character of the output is in the content, the reasoning, a call, or is
 whitespace or a marker; what looks like a call and is none is an error where the format marks calls, and
 content where it does not.  An error costs the call that it is about and no other.
@@ -19,13 +19,13 @@ from dataclasses import replace
 from typing import Any
 
 from tokenform.errors import ToolError
-from tokenform.frontends.tools import harmony
+from tokenform.frontends.tools import read_harmony
 from tokenform.frontends.tools.calls import ToolCall, ToolCalls
 from tokenform.frontends.tools.definitions import Tool, ToolLike, by_name, read_tools
-from tokenform.frontends.tools.formats import find_format
-from tokenform.frontends.tools.layout import Either, JsonCall, Name, Part, PythonArguments, Wire
+from tokenform.frontends.tools.formats import named
+from tokenform.frontends.tools.layout import Either, Format, JsonCall, Name, Part, PythonArguments, Wire
 from tokenform.frontends.tools.read_call import CallReader
-from tokenform.frontends.tools.read_nested import Place, whole_numbers
+from tokenform.frontends.tools.read_nested import NestedPlace, whole_numbers
 from tokenform.frontends.tools.read_told import Nobody
 from tokenform.frontends.tools.read_values import fail, passed_over
 from tokenform.frontends.tools.source import WHITESPACE, Reading, Source
@@ -37,29 +37,16 @@ REREAD = 200_000
 Event = tuple[Any, ...]
 
 
-def parse_tool_calls(
+def read_turn(
     text: str,
     tools: Iterable[ToolLike],
     *,
-    format: Any,
+    format: Format | str,
     reasoning: str = "auto",
     prompt: str | None = None,
     validate: bool = True,
 ) -> ToolCalls:
-    """The calls of an output, with its content and its reasoning.
-
-    Args:
-        text: the output, special tokens included as text, without the prompt.
-        tools: as for `tools`.
-        format: a format's name, or a tokenizer whose chat template shows it.
-        reasoning: "auto": a block that is closed before the first call is reasoning, whether the output or
-            the prompt opened it; "open": the prompt opened one; "none": there is none.
-        prompt: the prompt as the chat template renders it; with "auto", its end tells whether it opened one.
-        validate: check the arguments against the tool's schema.
-    Raises:
-        ToolError: a call that is malformed, of an unknown tool or with wrong arguments; the message says
-            where.  `calls` holds all that was read beside it, `cut` says that the text just ended.
-    """
+    """`parse_tool_calls` (`stream.py`) of a format that is known."""
     reader = Reader(format, tools, reasoning=reasoning, prompt=prompt, validate=validate)
     reader.source.end()  # nothing is waited for
     reader.feed(text)
@@ -86,14 +73,14 @@ class Reader:
 
     def __init__(
         self,
-        format: Any,
+        format: Format | str,
         tools: Iterable[ToolLike],
         *,
         reasoning: str = "auto",
         prompt: str | None = None,
         validate: bool = True,
     ) -> None:
-        self.form = find_format(format)
+        self.form = named(format)
         self.errors: list[ToolError] = []
         self._result = ToolCalls()
         self._said: list[str] = []
@@ -115,7 +102,7 @@ class Reader:
         self._feeds: list[str] = []
         self._openers = self._table()
         self._sure = [o for o, wires in self._openers.items() if not all(w.guess for w in wires)]
-        self._reading = harmony.read(self) if self.form.channels else self._read()
+        self._reading = read_harmony.read(self) if self.form.channels else self._read()
         self._done = False
         self._reread = 0
 
@@ -232,7 +219,7 @@ class Reader:
             if self._validate:
                 self._tool.validate(arguments)
                 if any("." in piece or "e" in piece.lower() for piece in self._fragments):
-                    arguments = whole_numbers(arguments, Place(self._tool.parameters))
+                    arguments = whole_numbers(arguments, NestedPlace(self._tool.parameters))
         except ToolError as error:
             if self._held is not None:
                 raise

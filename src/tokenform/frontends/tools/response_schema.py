@@ -18,6 +18,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tokenform.errors import ToolError
+from tokenform.frontends.tools.formats import FORMATS
 from tokenform.frontends.tools.judge import fault
 from tokenform.frontends.tools.layout import (
     Format,
@@ -85,8 +86,6 @@ def schema_format(schema: Mapping[str, Any]) -> Format:
 
 
 def _known(name: str) -> Format:
-    from tokenform.frontends.tools.formats import FORMATS
-
     return FORMATS[name]
 
 
@@ -148,8 +147,6 @@ def _headed(function: Mapping[str, Any], inside: Mapping[str, Any], before: str,
 
 def _with_elements(pattern: str, opener: str) -> Format:
     """The format here whose arguments are these elements: the schema does not say what follows the last."""
-    from tokenform.frontends.tools.formats import FORMATS
-
     key, value = around(pattern, "key"), around(pattern, "value")
     if key is None or value is None:
         raise _refused("x-regex-key-value has no groups 'key' and 'value'")

@@ -16,7 +16,7 @@ from typing import Any
 
 from tokenform import _core
 from tokenform.errors import TokenformError, ToolError
-from tokenform.frontends.tools.compiled import tools as tools_of
+from tokenform.frontends.tools.calling import tools as tools_of
 from tokenform.frontends.tools.definitions import Tool
 from tokenform.frontends.tools.judge import byte_vocabulary
 from tokenform.frontends.tools.layout import Format

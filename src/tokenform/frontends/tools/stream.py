@@ -1,4 +1,4 @@
-"""Pieces of output as the deltas of OpenAI's streaming API.
+"""Outputs read: whole by `parse_tool_calls`, or in pieces as the deltas of OpenAI's streaming API.
 
 Purpose: `feed` takes a piece as it comes from the model, as text or as bytes, and gives the deltas that it
 completes.
@@ -18,7 +18,35 @@ from typing import Any
 from tokenform.errors import ToolError
 from tokenform.frontends.tools.calls import ToolCalls
 from tokenform.frontends.tools.definitions import ToolLike
-from tokenform.frontends.tools.reader import Event, Reader
+from tokenform.frontends.tools.finding import find_format
+from tokenform.frontends.tools.reader import Event, Reader, read_turn
+
+
+def parse_tool_calls(
+    text: str,
+    tools: Iterable[ToolLike],
+    *,
+    format: Any,
+    reasoning: str = "auto",
+    prompt: str | None = None,
+    validate: bool = True,
+) -> ToolCalls:
+    """The calls of an output, with its content and its reasoning.
+
+    Args:
+        text: the output, special tokens included as text, without the prompt.
+        tools: as for `tools`.
+        format: a format's name, or a tokenizer whose chat template shows it.
+        reasoning: "auto": a block that is closed before the first call is reasoning, whether the output or
+            the prompt opened it; "open": the prompt opened one; "none": there is none.
+        prompt: the prompt as the chat template renders it; with "auto", its end tells whether it opened one.
+        validate: check the arguments against the tool's schema.
+    Raises:
+        ToolError: a call that is malformed, of an unknown tool or with wrong arguments; the message says
+            where.  `calls` holds all that was read beside it, `cut` says that the text just ended.
+    """
+    form = find_format(format)
+    return read_turn(text, tools, format=form, reasoning=reasoning, prompt=prompt, validate=validate)
 
 
 class ToolCallStream:
@@ -41,7 +69,8 @@ class ToolCallStream:
         prompt: str | None = None,
         validate: bool = True,
     ) -> None:
-        self._reader = Reader(format, tools, reasoning=reasoning, prompt=prompt, validate=validate)
+        form = find_format(format)
+        self._reader = Reader(form, tools, reasoning=reasoning, prompt=prompt, validate=validate)
         self._decoder = codecs.getincrementaldecoder("utf-8")("strict")
         self._index = -1
         self._began = False

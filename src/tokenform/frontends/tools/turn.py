@@ -23,7 +23,7 @@ _MODES = {"auto": "auto", "required": "required", "any": "required", "none": "no
 
 
 @dataclass(frozen=True)
-class Choice:
+class ToolChoice:
     """Of a turn: `mode` is "auto", "required" or "none"; `tools` are those that may be called.
 
     single: there is one call at most.
@@ -34,7 +34,7 @@ class Choice:
     single: bool = False
 
 
-def read_choice(tool_choice: Any, known: Sequence[Tool]) -> Choice:
+def read_choice(tool_choice: Any, known: Sequence[Tool]) -> ToolChoice:
     """The choice that an API's `tool_choice` makes among the tools.
 
     Raises:
@@ -45,20 +45,20 @@ def read_choice(tool_choice: Any, known: Sequence[Tool]) -> Choice:
     if choice.mode != "none" and not choice.tools:
         if choice.mode == "required":
             raise ToolError(f"tool_choice {tool_choice!r} asks for a call, but there is no tool to call")
-        return Choice("none", ())
+        return ToolChoice("none", ())
     return choice
 
 
-def _read(wish: Any, known: tuple[Tool, ...]) -> Choice:
+def _read(wish: Any, known: tuple[Tool, ...]) -> ToolChoice:
     if wish is None:
-        return Choice("auto", known)
+        return ToolChoice("auto", known)
     if isinstance(wish, str):
-        return Choice(_MODES[wish], known) if wish in _MODES else _named(wish, known)
+        return ToolChoice(_MODES[wish], known) if wish in _MODES else _named(wish, known)
     if not isinstance(wish, Mapping):
         raise OptionError(f"tool_choice is a str or a mapping of OpenAI's API, not {type(wish).__name__}")
     kind = wish.get("type")
     if kind in _MODES:
-        return Choice(_MODES[kind], known)
+        return ToolChoice(_MODES[kind], known)
     if kind in ("function", "tool"):
         return _named(_name(wish), known)
     if kind == "allowed_tools":
@@ -68,7 +68,7 @@ def _read(wish: Any, known: tuple[Tool, ...]) -> Choice:
         if mode not in _MODES or not isinstance(listed, Sequence) or isinstance(listed, str):
             raise OptionError('"allowed_tools" of tool_choice needs "mode" ("auto", "required") and "tools"')
         allowed = {_named(_name(tool), known).tools[0].name for tool in listed}
-        return Choice(_MODES[mode], tuple(tool for tool in known if tool.name in allowed))
+        return ToolChoice(_MODES[mode], tuple(tool for tool in known if tool.name in allowed))
     raise OptionError(
         f'tool_choice of type {kind!r} is not known; choose "function", "allowed_tools", "auto", "required"'
         ' or "none"'
@@ -84,10 +84,10 @@ def _name(entry: Any) -> str:
     return name
 
 
-def _named(name: str, known: tuple[Tool, ...]) -> Choice:
+def _named(name: str, known: tuple[Tool, ...]) -> ToolChoice:
     for tool in known:
         if tool.name == name:
-            return Choice("required", (tool,), single=True)
+            return ToolChoice("required", (tool,), single=True)
     names = ", ".join(repr(tool.name) for tool in known) or "none"
     raise ToolError(
         f'tool_choice {name!r} is neither "auto", "required", "none" nor a tool; there are {names}'

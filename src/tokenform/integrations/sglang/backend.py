@@ -1,7 +1,7 @@
 """SGLang's two interfaces over this engine: a backend for each server, a grammar for each request.
 
-Purpose: `Backend` compiles what requests ask for, `Grammar` follows one request's text, in chains of drafts
-and in trees of them.
+Purpose: `SglangBackend` compiles what requests ask for, `SglangGrammar` follows one request's text, in chains
+of drafts and in trees of them.
 Invariant: a constraint that is wrong becomes an `InvalidGrammarObject` (a 400), never an exception.  A token
 that is not allowed raises `ValueError`, which SGLang takes for the end of that request alone.
 Complexity: a row of a state that was met is a copy; a batch of rows is one call.
@@ -32,14 +32,14 @@ from sglang.srt.constrained.base_grammar_backend import (
 from tokenform.engine import TokenAutomaton
 from tokenform.engine.packed import mask_words
 from tokenform.errors import BudgetTooSmall, TokenformError
-from tokenform.integrations.asked import AHEAD, KEPT, Asked, told
-from tokenform.integrations.text import OPEN, Text, fill_rows
+from tokenform.integrations.asked import AHEAD, KEPT, GrammarCompiler, told
+from tokenform.integrations.text import OPEN, RequestMatcher, fill_rows
 from tokenform.masking.apply import apply_mask_
 
 logger = logging.getLogger("sglang.tokenform")
 
 
-class Grammar(BaseGrammarObject):  # type: ignore[misc]
+class SglangGrammar(BaseGrammarObject):  # type: ignore[misc]
     """One request's text.
 
     Args:
@@ -53,7 +53,7 @@ class Grammar(BaseGrammarObject):  # type: ignore[misc]
         self._automaton = automaton
         self._kind = kind
         self._after = after
-        self.text = Text(automaton)
+        self.text = RequestMatcher(automaton)
         self.grammar_stats = GrammarStats(dispatch_type=kind)
 
     def begin(self, prompt: Sequence[int]) -> None:
@@ -62,13 +62,13 @@ class Grammar(BaseGrammarObject):  # type: ignore[misc]
         """
         automaton = self._after(prompt=prompt)
         if automaton is not self._automaton:
-            self._automaton, self.text = automaton, Text(automaton)
+            self._automaton, self.text = automaton, RequestMatcher(automaton)
 
     def limit(self, left: Callable[[], int]) -> None:
         """Before the first token: the text has at most so many, its end-of-text token included; `left` is
         asked when it begins.
         """
-        self.text = Text(self._automaton, left)
+        self.text = RequestMatcher(self._automaton, left)
 
     def check(self, max_new_tokens: int) -> None:
         """Raises `BudgetTooSmall` where no complete text is so short."""
@@ -88,9 +88,9 @@ class Grammar(BaseGrammarObject):  # type: ignore[misc]
         """Whether the text has taken its end-of-text token."""
         return self.text.ended()
 
-    def copy(self) -> Grammar:
+    def copy(self) -> SglangGrammar:
         """The same constraint for another request, before its first token."""
-        return Grammar(self._automaton, self._kind, self._after)
+        return SglangGrammar(self._automaton, self._kind, self._after)
 
     def allocate_vocab_mask(self, vocab_size: int, batch_size: int, device: Any) -> torch.Tensor:
         """Open rows: int32 [batch_size, ceil(V / 32)] on the CPU."""
@@ -103,7 +103,7 @@ class Grammar(BaseGrammarObject):  # type: ignore[misc]
     @staticmethod
     def fill_vocab_mask_batched(entries: list[GrammarRow], vocab_mask: torch.Tensor) -> None:
         """Writes a row for each entry: in one call, or where that fails one by one, each on its own."""
-        ours = [one for one in entries if isinstance(one.grammar, Grammar)]
+        ours = [one for one in entries if isinstance(one.grammar, SglangGrammar)]
         if len(ours) < len(entries) or not fill_rows(
             [one.grammar.text for one in ours], vocab_mask.numpy(), rows=[one.row for one in ours]
         ):
@@ -138,7 +138,7 @@ class Grammar(BaseGrammarObject):  # type: ignore[misc]
         """Nothing: tokens stay as they are."""
 
 
-class Backend(BaseGrammarBackend):  # type: ignore[misc]
+class SglangBackend(BaseGrammarBackend):  # type: ignore[misc]
     """One server's constraints.
 
     Args:
@@ -157,9 +157,9 @@ class Backend(BaseGrammarBackend):  # type: ignore[misc]
         whitespace: str = "natural",
     ) -> None:
         super().__init__()
-        self.asked = Asked(tokenizer, size=vocab_size, eos=eos_token_ids or None, ahead=AHEAD)
+        self.asked = GrammarCompiler(tokenizer, size=vocab_size, eos=eos_token_ids or None, ahead=AHEAD)
         self._options = {"whitespace": whitespace}
-        self.cache = Recent()
+        self.cache = LastGrammars()
 
     def initialize_vocab_mask_buffer(
         self, name: str, vocab_size: int, max_rows: int, device: Any
@@ -173,8 +173,8 @@ class Backend(BaseGrammarBackend):  # type: ignore[misc]
         """Open rows: int32 [batch_size, ceil(V / 32)] on the CPU."""
         return open_rows(batch_size, mask_words(self.asked.vocabulary.size))
 
-    move_vocab_mask = staticmethod(Grammar.move_vocab_mask)
-    apply_vocab_mask = staticmethod(Grammar.apply_vocab_mask)
+    move_vocab_mask = staticmethod(SglangGrammar.move_vocab_mask)
+    apply_vocab_mask = staticmethod(SglangGrammar.apply_vocab_mask)
 
     @property
     def is_support_token_filter(self) -> bool:
@@ -216,13 +216,13 @@ class Backend(BaseGrammarBackend):  # type: ignore[misc]
     def _grammar(self, kind: str, text: str, **options: Any) -> BaseGrammarObject:
         try:
             after = functools.partial(self.asked.automaton, kind, text, **options)
-            return Grammar(after(), kind, after)
+            return SglangGrammar(after(), kind, after)
         except TokenformError as error:
             logger.info("a %s was refused: %s", kind, error)
             return InvalidGrammarObject(told(error))
 
 
-class Recent(OrderedDict[Any, Any]):
+class LastGrammars(OrderedDict[Any, Any]):
     """Grammars by what was asked for, the last `KEPT` of them; SGLang's own table grows without end."""
 
     def get(self, key: Any, default: Any = None) -> Any:
@@ -250,7 +250,7 @@ def limit(request: Any) -> None:
     """
     outer, most = request.grammar, request.sampling_params.max_new_tokens
     inner = getattr(outer, "grammar", outer)  # a model that thinks first has a wrapper around it
-    if not isinstance(inner, Grammar):
+    if not isinstance(inner, SglangGrammar):
         return
     if inner is outer:
         inner.begin(request.origin_input_ids)

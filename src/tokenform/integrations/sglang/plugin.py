@@ -52,7 +52,7 @@ def make(server_args: Any, tokenizer: Any, vocab_size: int, eos_token_ids: Itera
     """The backend of a server; in SGLang's wrapper where its model thinks first."""
     from sglang.srt.runtime_context import get_serving
 
-    from tokenform.integrations.sglang.backend import Backend, Recent
+    from tokenform.integrations.sglang.backend import LastGrammars, SglangBackend
 
     serving = get_serving()
     if serving.constrained_json_whitespace_pattern:
@@ -61,7 +61,7 @@ def make(server_args: Any, tokenizer: Any, vocab_size: int, eos_token_ids: Itera
             "of common writers; --constrained-json-disable-any-whitespace leaves it out."
         )
     compact = serving.constrained_json_disable_any_whitespace
-    backend: Any = Backend(
+    backend: Any = SglangBackend(
         tokenizer, vocab_size, eos_token_ids, whitespace="compact" if compact else "natural"
     )
     if not serving.reasoning_parser:
@@ -75,7 +75,7 @@ def make(server_args: Any, tokenizer: Any, vocab_size: int, eos_token_ids: Itera
     wrapper = ReasonerGrammarBackend(
         backend, parser, tokenizer, enable_strict_thinking=serving.enable_strict_thinking
     )
-    wrapper.cache = Recent()
+    wrapper.cache = LastGrammars()
     return wrapper
 
 

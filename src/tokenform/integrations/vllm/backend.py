@@ -1,6 +1,6 @@
 """vLLM's two interfaces over this engine: a backend for each engine, a grammar for each request.
 
-Purpose: `Backend` compiles what requests ask for; `Grammar` follows one request's text.
+Purpose: `VllmBackend` compiles what requests ask for; `VllmGrammar` follows one request's text.
 Invariant: nothing raises into the scheduler's loop (`text.py`): what fails there ends one request.
 Threads: grammars compile in vLLM's pool and are filled from several threads, each by one at a time.
 Complexity: a row of a state that was met is a copy; see `docs/engine.md`.
@@ -22,8 +22,8 @@ from vllm.v1.structured_output.backend_types import (
 
 from tokenform.engine import TokenAutomaton
 from tokenform.engine.packed import mask_words
-from tokenform.integrations.asked import AHEAD, Asked
-from tokenform.integrations.text import OPEN, Text, fill_rows
+from tokenform.integrations.asked import AHEAD, GrammarCompiler
+from tokenform.integrations.text import OPEN, RequestMatcher, fill_rows
 
 THREADS = max(1, min((os.cpu_count() or 1) // 2, 8))
 """Threads of a step's masks that are not there yet, as many as vLLM itself takes for them."""
@@ -32,7 +32,7 @@ WITH_DOCUMENTS = ("JSON", "JSON_OBJECT", "STRUCTURAL_TAG")
 """Kinds of requests to which options of `json_schema` apply."""
 
 
-class Grammar(Text, StructuredOutputGrammar):  # type: ignore[misc]
+class VllmGrammar(RequestMatcher, StructuredOutputGrammar):  # type: ignore[misc]
     """One request's text: vLLM's names for what `Text` does.
 
     Args:
@@ -42,7 +42,7 @@ class Grammar(Text, StructuredOutputGrammar):  # type: ignore[misc]
     """
 
     def __init__(
-        self, automaton: TokenAutomaton, backend: Backend, left: Callable[[], int] | None = None
+        self, automaton: TokenAutomaton, backend: VllmBackend, left: Callable[[], int] | None = None
     ) -> None:
         super().__init__(automaton, left)
         self._backend = backend
@@ -68,7 +68,7 @@ class Grammar(Text, StructuredOutputGrammar):  # type: ignore[misc]
         return self.ended()
 
 
-class Backend(StructuredOutputBackend):  # type: ignore[misc]
+class VllmBackend(StructuredOutputBackend):  # type: ignore[misc]
     """One engine's constraints.
 
     Args:
@@ -79,7 +79,7 @@ class Backend(StructuredOutputBackend):  # type: ignore[misc]
 
     def __init__(self, vllm_config: Any, tokenizer: Any, vocab_size: int) -> None:
         super().__init__(vllm_config, tokenizer, vocab_size)
-        self.asked = Asked(self.tokenizer, size=self.vocab_size, ahead=AHEAD)
+        self.asked = GrammarCompiler(self.tokenizer, size=self.vocab_size, ahead=AHEAD)
         self.options = json_options(self.vllm_config.structured_outputs_config)
         self._filled: tuple[torch.Tensor, Any] | None = None
 
@@ -88,9 +88,9 @@ class Backend(StructuredOutputBackend):  # type: ignore[misc]
         request_type: StructuredOutputOptions,
         grammar_spec: str,
         stop_token_ids: set[int] | None = None,
-    ) -> Grammar:
+    ) -> VllmGrammar:
         """The grammar of a request of no bounded length; see `grammar_within`."""
-        return Grammar(self._automaton(request_type, grammar_spec, stop_token_ids), self)
+        return VllmGrammar(self._automaton(request_type, grammar_spec, stop_token_ids), self)
 
     def grammar_within(
         self,
@@ -100,13 +100,13 @@ class Backend(StructuredOutputBackend):  # type: ignore[misc]
         left: Callable[[], int],
         prompt: Sequence[int] | None = None,
         **options: Any,
-    ) -> Grammar:
+    ) -> VllmGrammar:
         """The same for a text that ends within the tokens that are left when it begins.
 
-        prompt: of a request whose thoughts vLLM does not tell apart, see `Asked.automaton`.
+        prompt: of a request whose thoughts vLLM does not tell apart, see `GrammarCompiler.automaton`.
         """
         automaton = self._automaton(request_type, grammar_spec, stop_token_ids, prompt, **options)
-        return Grammar(automaton, self, left)
+        return VllmGrammar(automaton, self, left)
 
     def _automaton(
         self,
@@ -133,7 +133,7 @@ class Backend(StructuredOutputBackend):  # type: ignore[misc]
     def fill_blocks(
         self,
         bitmask: torch.Tensor,
-        grammars: Sequence[Grammar],
+        grammars: Sequence[VllmGrammar],
         drafts: Sequence[Sequence[int]] | None = None,
         rows: Sequence[int] | None = None,
     ) -> bool:

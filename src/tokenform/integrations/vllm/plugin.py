@@ -25,7 +25,7 @@ from itertools import accumulate
 from typing import Any
 
 from tokenform.errors import OptionError, TokenformError
-from tokenform.integrations.asked import Asked, room, told
+from tokenform.integrations.asked import GrammarCompiler, room, told
 from tokenform.integrations.text import OPEN
 
 logger = logging.getLogger("vllm.tokenform")
@@ -119,14 +119,14 @@ def _check(params: Any, model_config: Any, config: Any, tokenizer: Any) -> None:
         room(automaton, params.max_tokens)
 
 
-_BY_TOKENIZER: weakref.WeakKeyDictionary[Any, Asked] = weakref.WeakKeyDictionary()
+_BY_TOKENIZER: weakref.WeakKeyDictionary[Any, GrammarCompiler] = weakref.WeakKeyDictionary()
 
 
-def _asked(tokenizer: Any, size: int) -> Asked:
+def _asked(tokenizer: Any, size: int) -> GrammarCompiler:
     """What was asked of the front end, by its tokenizer."""
     found = _BY_TOKENIZER.get(tokenizer)
     if found is None or found.vocabulary.size != size:
-        found = _BY_TOKENIZER[tokenizer] = Asked(tokenizer, size=size)
+        found = _BY_TOKENIZER[tokenizer] = GrammarCompiler(tokenizer, size=size)
     return found
 
 
@@ -147,16 +147,16 @@ def _initialized(original: Callable[..., None]) -> Callable[..., None]:
 
 
 def _backend(vllm_config: Any, tokenizer: Any) -> Any:
-    from tokenform.integrations.vllm.backend import Backend
+    from tokenform.integrations.vllm.backend import VllmBackend
 
-    return Backend(vllm_config, tokenizer, vllm_config.model_config.get_vocab_size())
+    return VllmBackend(vllm_config, tokenizer, vllm_config.model_config.get_vocab_size())
 
 
 def _created(original: Callable[..., Any]) -> Callable[..., Any]:
     def create_grammar(self: Any, request: Any) -> Any:
-        from tokenform.integrations.vllm.backend import Backend, json_options
+        from tokenform.integrations.vllm.backend import VllmBackend, json_options
 
-        if not isinstance(self.backend, Backend):
+        if not isinstance(self.backend, VllmBackend):
             return original(self, request)
         kind, text = request.structured_output_request.structured_output_key
         params = request.sampling_params

@@ -15,14 +15,14 @@ from tokenform.decoding.scheduler import Piece
 from tokenform.decoding.thinking import Thinking
 from tokenform.server.answering import Event, Work
 from tokenform.server.endpoints.common import extras_of, finish, thought_tokens
-from tokenform.server.endpoints.items import Item, Step, items_of, steps_of
+from tokenform.server.endpoints.items import ItemStep, OutputItem, items_of, steps_of
 from tokenform.server.engine import Engine
 from tokenform.server.faults import Refused
 from tokenform.server.fields import Constrained
 from tokenform.server.keys import Key
 from tokenform.server.messages import text_of
 from tokenform.server.reading import read_wanted
-from tokenform.server.thinking import Asked, read_thinking
+from tokenform.server.thinking import AskedThought, read_thinking
 from tokenform.server.wanted import Wanted
 
 _KINDS = {
@@ -50,7 +50,7 @@ class Counted(Constrained):
     cache_control: dict[str, Any] | None = None
 
 
-class Body(Counted):
+class MessagesBody(Counted):
     """What is known of a request's body."""
 
     max_tokens: Annotated[int, Field(ge=1)]
@@ -60,7 +60,7 @@ class Messages:
     """The endpoint."""
 
     name, path, prefix = "messages", "/v1/messages", "msg_"
-    reads: type[Counted] = Body
+    reads: type[Counted] = MessagesBody
 
     def wanted(self, body: Counted, engine: Engine, key: Key) -> Wanted:
         config = dict(body.output_config or {})
@@ -99,7 +99,7 @@ class Messages:
 
     async def events(self, work: Work, pieces: AsyncIterator[Piece]) -> AsyncIterator[Event]:
         yield _event("message_start", message=_head(work, [], _usage(work)))
-        items: list[Item] = []
+        items: list[OutputItem] = []
         async for step, piece in steps_of(work, pieces):
             if step is None:
                 if piece.result is not None:
@@ -111,9 +111,9 @@ class Messages:
                 continue
             if step.first:
                 items.append(step.item)
-                block = _block(Item("")) if step.item.name is None else _call(step.item, {})
+                block = _block(OutputItem("")) if step.item.name is None else _call(step.item, {})
                 if step.item.thought:
-                    block = _block(Item("", thought=True))
+                    block = _block(OutputItem("", thought=True))
                 yield _event("content_block_start", index=step.place, content_block=block)
             elif step.last:
                 yield _event("content_block_stop", index=step.place)
@@ -157,13 +157,13 @@ def _usage(work: Work, result: Result | None = None) -> dict[str, Any]:
     return {"input_tokens": work.job.prompt_tokens, "output_tokens": written, **caches, **others}
 
 
-def _reason(result: Result, items: list[Item]) -> str:
+def _reason(result: Result, items: list[OutputItem]) -> str:
     if finish(result) == "length":
         return "max_tokens"
     return "tool_use" if any(item.name is not None for item in items) else "end_turn"
 
 
-def _delta(step: Step) -> dict[str, Any]:
+def _delta(step: ItemStep) -> dict[str, Any]:
     if step.item.thought:
         return {"type": "thinking_delta", "thinking": step.delta}
     if step.item.name is None:
@@ -171,7 +171,7 @@ def _delta(step: Step) -> dict[str, Any]:
     return {"type": "input_json_delta", "partial_json": step.delta}
 
 
-def _block(item: Item) -> dict[str, Any]:
+def _block(item: OutputItem) -> dict[str, Any]:
     if item.thought:
         return {"type": "thinking", "thinking": item.text, "signature": ""}
     return (
@@ -181,7 +181,7 @@ def _block(item: Item) -> dict[str, Any]:
     )
 
 
-def _call(item: Item, arguments: Any) -> dict[str, Any]:
+def _call(item: OutputItem, arguments: Any) -> dict[str, Any]:
     return {
         "type": "tool_use",
         "id": item.id,
@@ -191,11 +191,11 @@ def _call(item: Item, arguments: Any) -> dict[str, Any]:
     }
 
 
-def _thoughts(thinking: Mapping[str, Any] | None, effort: Any) -> Asked:
+def _thoughts(thinking: Mapping[str, Any] | None, effort: Any) -> AskedThought:
     """`thinking`, whose effort stands in `output_config`."""
     if thinking is None:
         read_thinking(effort, None, "/output_config/effort")  # it is of the answer, too, and changes nothing
-        return Asked()
+        return AskedThought()
     given = dict(thinking)
     for name in given:
         if name not in ("type", "budget_tokens", "display"):
@@ -208,7 +208,7 @@ def _thoughts(thinking: Mapping[str, Any] | None, effort: Any) -> Asked:
         raise Refused("/thinking/budget_tokens is a number from 1.", param="/thinking/budget_tokens")
     asked = read_thinking(effort, tokens, "/output_config/effort", "/thinking/budget_tokens")
     if kind == "disabled":
-        return Asked("/thinking", Thinking(False))
+        return AskedThought("/thinking", Thinking(False))
     return asked if asked.thinking.asked is not None else read_thinking("high", None, "/thinking")
 
 

@@ -14,10 +14,10 @@ from tokenform.decoding.results import Result
 from tokenform.decoding.scheduler import Piece
 from tokenform.server.answering import Event, Work
 from tokenform.server.endpoints.common import extras_of, finish, probabilities, usage_of
-from tokenform.server.endpoints.items import Item, Step, Writer, items_of
+from tokenform.server.endpoints.items import ItemStep, OutputItem, Writer, items_of
 from tokenform.server.engine import Engine
 from tokenform.server.faults import Refused
-from tokenform.server.fields import Constrained, StreamOptions
+from tokenform.server.fields import Constrained, StreamSettings
 from tokenform.server.keys import Key
 from tokenform.server.messages import read_messages
 from tokenform.server.reading import read_wanted
@@ -25,7 +25,7 @@ from tokenform.server.thinking import read_thinking
 from tokenform.server.wanted import Wanted
 
 
-class Body(Constrained):
+class ChatBody(Constrained):
     """What is known of a request's body."""
 
     messages: list[Any]
@@ -39,15 +39,15 @@ class Body(Constrained):
     top_logprobs: Annotated[int, Field(ge=0, le=20)] | None = None
     reasoning_effort: str | None = None
     thinking_token_budget: Annotated[int, Field(ge=0)] | None = None
-    stream_options: StreamOptions | None = None
+    stream_options: StreamSettings | None = None
 
 
 class Chat:
     """The endpoint."""
 
-    name, path, prefix, reads = "chat", "/v1/chat/completions", "chatcmpl-", Body
+    name, path, prefix, reads = "chat", "/v1/chat/completions", "chatcmpl-", ChatBody
 
-    def wanted(self, body: Body, engine: Engine, key: Key) -> Wanted:
+    def wanted(self, body: ChatBody, engine: Engine, key: Key) -> Wanted:
         prompt = read_messages(body.messages)
         if body.max_tokens is not None and body.max_completion_tokens is not None:
             raise Refused("give max_completion_tokens or max_tokens, not both.", param="/max_tokens")
@@ -94,7 +94,7 @@ class Chat:
 
     async def events(self, work: Work, pieces: AsyncIterator[Piece]) -> AsyncIterator[Event]:
         head, turn = _head(work, "chat.completion.chunk"), work.wanted.turn
-        asked: StreamOptions = work.body.stream_options or StreamOptions()
+        asked: StreamSettings = work.body.stream_options or StreamSettings()
         blank: dict[str, Any] = {"usage": None} if asked.include_usage else {}
 
         def chunk(number: int, delta: dict[str, Any], **more: Any) -> Event:
@@ -147,13 +147,13 @@ def _head(work: Work, kind: str) -> dict[str, Any]:
     }
 
 
-def _called(item: Item) -> dict[str, Any]:
+def _called(item: OutputItem) -> dict[str, Any]:
     if item.custom:
         return {"id": item.id, "type": "custom", "custom": {"name": item.name, "input": item.text}}
     return {"id": item.id, "type": "function", "function": {"name": item.name, "arguments": item.text}}
 
 
-def _deltas(step: Step, writer: Writer) -> list[dict[str, Any]]:
+def _deltas(step: ItemStep, writer: Writer) -> list[dict[str, Any]]:
     """A step as a chunk has it."""
     item = step.item
     if item.name is None:

@@ -18,14 +18,14 @@ from tokenform.server.answering import Event, Work
 from tokenform.server.endpoints.common import extras_of, finish, number, usage_of
 from tokenform.server.engine import Engine
 from tokenform.server.faults import Refused
-from tokenform.server.fields import Constrained, StreamOptions
+from tokenform.server.fields import Constrained, StreamSettings
 from tokenform.server.keys import Key
 from tokenform.server.reading import read_wanted
-from tokenform.server.thinking import Asked
+from tokenform.server.thinking import AskedThought
 from tokenform.server.wanted import Wanted
 
 
-class Body(Constrained):
+class CompletionsBody(Constrained):
     """What is known of a request's body."""
 
     prompt: str | list[Any]
@@ -35,15 +35,15 @@ class Body(Constrained):
     echo: Literal[False] | None = None
     best_of: Annotated[int, Field(ge=1)] | None = None
     suffix: Literal[""] | None = None
-    stream_options: StreamOptions | None = None
+    stream_options: StreamSettings | None = None
 
 
 class Completions:
     """The endpoint."""
 
-    name, path, prefix, reads = "completions", "/v1/completions", "cmpl-", Body
+    name, path, prefix, reads = "completions", "/v1/completions", "cmpl-", CompletionsBody
 
-    def wanted(self, body: Body, engine: Engine, key: Key) -> Wanted:
+    def wanted(self, body: CompletionsBody, engine: Engine, key: Key) -> Wanted:
         if body.best_of not in (None, body.n or 1):
             raise Refused("best_of is not served; ask for n texts, or a sampler.", param="/best_of")
         prompt = _prompt(body.prompt)
@@ -59,7 +59,7 @@ class Completions:
             alternatives=body.logprobs,
         )
         if wanted.grammar is None:
-            wanted.asked = Asked(thinking=RAW)
+            wanted.asked = AskedThought(thinking=RAW)
             wanted.max_tokens = wanted.max_tokens or 16  # as the API has it
         return wanted
 
@@ -77,7 +77,7 @@ class Completions:
         return {**_head(work), "choices": choices, "usage": usage_of(work, results)}
 
     async def events(self, work: Work, pieces: AsyncIterator[Piece]) -> AsyncIterator[Event]:
-        asked: StreamOptions = work.body.stream_options or StreamOptions()
+        asked: StreamSettings = work.body.stream_options or StreamSettings()
         blank = {"usage": None} if asked.include_usage else {}
         at = [0] * work.wanted.n
         async for piece in pieces:

@@ -17,11 +17,11 @@ from tokenform.decoding.cuts import is_whole
 from tokenform.decoding.results import Result
 from tokenform.decoding.scheduler import Piece
 from tokenform.server.answering import Work
-from tokenform.server.tooling import INPUT, Turn
+from tokenform.server.tooling import INPUT, CallLayout
 
 
 @dataclass
-class Item:
+class OutputItem:
     """A thought, a text, or a call.
 
     Attributes:
@@ -47,41 +47,41 @@ class Item:
 
 
 @dataclass
-class Step:
+class ItemStep:
     """What a piece does to the items: `item` begins (`first`), goes on by `delta`, or ends (`last`)."""
 
     place: int
-    item: Item
+    item: OutputItem
     delta: str = ""
     first: bool = False
     last: bool = False
     tokens: list[int] = field(default_factory=list)
 
 
-def items_of(work: Work, result: Result) -> list[Item]:
+def items_of(work: Work, result: Result) -> list[OutputItem]:
     """The items of a text."""
     writer = Writer(work.wanted.turn)
     writer.feed(result.reasoning or "", thought=True)
     writer.feed(result.text if work.wanted.turn is None else result.text[: result.cut_at])
     writer.close(result.cut_at is not None)
-    return [item for item in writer.items if not item.cut] or [Item(_fresh("msg"))]
+    return [item for item in writer.items if not item.cut] or [OutputItem(_fresh("msg"))]
 
 
 class Writer:
     """Turns pieces of one text into steps."""
 
-    def __init__(self, turn: Turn | None) -> None:
-        self.items: list[Item] = []
+    def __init__(self, turn: CallLayout | None) -> None:
+        self.items: list[OutputItem] = []
         self._turn, self._open = turn, False
         self._reader = None if turn is None else turn.reader()
 
-    def read(self, piece: Piece) -> list[Step]:
+    def read(self, piece: Piece) -> list[ItemStep]:
         """The steps that a piece completes; with the last one, all."""
         text = piece.text if self._turn is None else piece.text[: piece.cut]
         steps, result = self.feed(text, piece.thought), piece.result
         return steps if result is None else steps + self.close(result.cut_at is not None)
 
-    def feed(self, text: str, thought: bool = False) -> list[Step]:
+    def feed(self, text: str, thought: bool = False) -> list[ItemStep]:
         """The steps that a piece completes.
 
         Args:
@@ -90,10 +90,13 @@ class Writer:
         if not text:
             return []
         if thought:
-            return [*([] if self._open else self._begin(Item(_fresh("rs"), thought=True))), *self._more(text)]
+            return [
+                *([] if self._open else self._begin(OutputItem(_fresh("rs"), thought=True))),
+                *self._more(text),
+            ]
         return self._text(text) if self._reader is None else self._read(self._reader.feed(text))
 
-    def close(self, cut: bool = False) -> list[Step]:
+    def close(self, cut: bool = False) -> list[ItemStep]:
         """The last steps; there is one item at least.
 
         Args:
@@ -103,11 +106,11 @@ class Writer:
         if cut and self._open and self.items[-1].name is not None:
             self.items[-1].cut = not is_whole(self.items[-1].text)
         if all(item.thought for item in self.items):
-            steps += self._begin(Item(_fresh("msg")))
+            steps += self._begin(OutputItem(_fresh("msg")))
         return steps + self._end()
 
-    def _read(self, deltas: list[dict[str, Any]]) -> list[Step]:
-        steps: list[Step] = []
+    def _read(self, deltas: list[dict[str, Any]]) -> list[ItemStep]:
+        steps: list[ItemStep] = []
         for delta in deltas:
             if delta.get("content"):
                 steps += self._text(delta["content"])
@@ -115,28 +118,30 @@ class Writer:
                 function = call["function"]
                 if "name" in function:
                     custom = self._turn is not None and function["name"] in self._turn.custom
-                    steps += self._begin(Item(call["id"] or _fresh("call"), "", function["name"], custom))
+                    steps += self._begin(
+                        OutputItem(call["id"] or _fresh("call"), "", function["name"], custom)
+                    )
                 if function.get("arguments"):
                     steps += self._more(function["arguments"])
         return steps
 
-    def _text(self, text: str) -> list[Step]:
+    def _text(self, text: str) -> list[ItemStep]:
         last = self.items[-1] if self._open else None
         going = last is not None and last.name is None and not last.thought
-        return [*([] if going else self._begin(Item(_fresh("msg")))), *self._more(text)]
+        return [*([] if going else self._begin(OutputItem(_fresh("msg")))), *self._more(text)]
 
-    def _begin(self, item: Item) -> list[Step]:
+    def _begin(self, item: OutputItem) -> list[ItemStep]:
         ended = self._end()
         self.items.append(item)
         self._open = True
-        return [*ended, Step(len(self.items) - 1, item, first=True)]
+        return [*ended, ItemStep(len(self.items) - 1, item, first=True)]
 
-    def _more(self, text: str) -> list[Step]:
+    def _more(self, text: str) -> list[ItemStep]:
         item = self.items[-1]
         item.text += text
-        return [] if item.custom else [Step(len(self.items) - 1, item, text)]
+        return [] if item.custom else [ItemStep(len(self.items) - 1, item, text)]
 
-    def _end(self) -> list[Step]:
+    def _end(self) -> list[ItemStep]:
         if not self._open:
             return []
         self._open = False
@@ -144,11 +149,11 @@ class Writer:
         steps = []
         if item.custom and not item.cut:  # its text is known when its arguments are
             item.text = str(json.loads(item.text).get(INPUT, ""))
-            steps.append(Step(place, item, item.text))
-        return [*steps, Step(place, item, last=True)]
+            steps.append(ItemStep(place, item, item.text))
+        return [*steps, ItemStep(place, item, last=True)]
 
 
-async def steps_of(work: Work, pieces: AsyncIterator[Piece]) -> AsyncIterator[tuple[Step | None, Piece]]:
+async def steps_of(work: Work, pieces: AsyncIterator[Piece]) -> AsyncIterator[tuple[ItemStep | None, Piece]]:
     """The steps of the only text, each with the piece that it came with; None with a piece without any."""
     writer = Writer(work.wanted.turn)
     async for piece in pieces:

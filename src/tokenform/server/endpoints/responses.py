@@ -14,10 +14,10 @@ from tokenform.decoding.results import Result
 from tokenform.decoding.scheduler import Piece
 from tokenform.server.answering import Event, Work
 from tokenform.server.endpoints.common import extras_of, finish, probabilities, thought_tokens
-from tokenform.server.endpoints.items import Item, Step, items_of, steps_of
+from tokenform.server.endpoints.items import ItemStep, OutputItem, items_of, steps_of
 from tokenform.server.engine import Engine
 from tokenform.server.faults import Refused
-from tokenform.server.fields import Constrained, StreamOptions
+from tokenform.server.fields import Constrained, StreamSettings
 from tokenform.server.keys import Key
 from tokenform.server.messages import read_arguments, read_messages, text_of
 from tokenform.server.reading import read_wanted
@@ -27,7 +27,7 @@ from tokenform.server.wanted import Wanted
 _LOGPROBS = "message.output_text.logprobs"
 
 
-class Body(Constrained):
+class ResponsesBody(Constrained):
     """What is known of a request's body."""
 
     input: str | list[Any]
@@ -40,7 +40,7 @@ class Body(Constrained):
     parallel_tool_calls: bool | None = None
     top_logprobs: Annotated[int, Field(ge=0, le=20)] | None = None
     include: list[str] | None = None
-    stream_options: StreamOptions | None = None
+    stream_options: StreamSettings | None = None
     reasoning: dict[str, Any] | None = None
     thinking_token_budget: Annotated[int, Field(ge=0)] | None = None
     truncation: Literal["auto", "disabled"] | None = None
@@ -52,9 +52,9 @@ class Body(Constrained):
 class Responses:
     """The endpoint."""
 
-    name, path, prefix, reads = "responses", "/v1/responses", "resp_", Body
+    name, path, prefix, reads = "responses", "/v1/responses", "resp_", ResponsesBody
 
-    def wanted(self, body: Body, engine: Engine, key: Key) -> Wanted:
+    def wanted(self, body: ResponsesBody, engine: Engine, key: Key) -> Wanted:
         text = body.text or {}
         for name in text:
             if name not in ("format", "verbosity"):
@@ -123,7 +123,7 @@ class Responses:
         return "error", {**body, "message": str(error)}
 
 
-def _events(step: Step, told: list[Any]) -> list[tuple[str, dict[str, Any]]]:
+def _events(step: ItemStep, told: list[Any]) -> list[tuple[str, dict[str, Any]]]:
     """The events of a step."""
     item, place = step.item, {"item_id": step.item.id}
     if item.name is not None:
@@ -159,7 +159,7 @@ def _events(step: Step, told: list[Any]) -> list[tuple[str, dict[str, Any]]]:
     return [("response.output_text.delta", {**inside, "delta": step.delta, "logprobs": told})]
 
 
-def _thought_events(step: Step, place: dict[str, str]) -> list[tuple[str, dict[str, Any]]]:
+def _thought_events(step: ItemStep, place: dict[str, str]) -> list[tuple[str, dict[str, Any]]]:
     """The events of a step of a thought."""
     inside = {**place, "content_index": 0}
     if step.first:
@@ -172,7 +172,7 @@ def _thought_events(step: Step, place: dict[str, str]) -> list[tuple[str, dict[s
     return [("response.reasoning_text.delta", {**inside, "delta": step.delta})]
 
 
-def _written(item: Item, status: str = "completed") -> dict[str, Any]:
+def _written(item: OutputItem, status: str = "completed") -> dict[str, Any]:
     """An item as the API has it."""
     if item.thought:
         parts = [{"type": "reasoning_text", "text": item.text}] if status == "completed" else []
@@ -191,7 +191,7 @@ def _written(item: Item, status: str = "completed") -> dict[str, Any]:
 def _response(
     work: Work, status: str, output: list[dict[str, Any]], result: Result | None = None
 ) -> dict[str, Any]:
-    body: Body = work.body
+    body: ResponsesBody = work.body
     usage = None
     if result is not None:
         thought = thought_tokens(result)
@@ -233,7 +233,7 @@ def _response(
     return response | ({} if result is None else extras_of(work, result))
 
 
-def _messages(body: Body) -> list[dict[str, Any]]:
+def _messages(body: ResponsesBody) -> list[dict[str, Any]]:
     """The conversation as chat messages."""
     messages: list[dict[str, Any]] = []
     if body.instructions:

@@ -40,7 +40,7 @@ KEPT = 128
 
 
 @dataclass(frozen=True)
-class Asked:
+class Query:
     """A request.
 
     Attributes:
@@ -84,7 +84,7 @@ class Asked:
         every = (("numbers", "any"), ("order", "any"), ("strings", "any"), ("whitespace", "any"))
         return _grammar(self.kind, self.source, every) if self.kind == "schema" else None
 
-    def others(self) -> list[Asked]:
+    def others(self) -> list[Query]:
         """The same about other sources; the setting `sources`."""
         sources = self.settings.get("sources", ())
         if not isinstance(sources, list) or len(sources) > SOURCES:
@@ -115,7 +115,7 @@ class Asked:
         return value
 
 
-def read(body: bytes, settings: tuple[str, ...] = ()) -> Asked:
+def read(body: bytes, settings: tuple[str, ...] = ()) -> Query:
     """The request of a body.
 
     Args:
@@ -143,7 +143,7 @@ def read(body: bytes, settings: tuple[str, ...] = ()) -> Asked:
     if kind not in KINDS:
         raise OptionError(f"kind is {kind!r}; choose one of {', '.join(KINDS)}.")
     source = _text(constraint, "source", SOURCE)
-    return Asked(kind, source, _options(kind, constraint.get("options") or {}), text, prompt, messages, rest)
+    return Query(kind, source, _options(kind, constraint.get("options") or {}), text, prompt, messages, rest)
 
 
 def _text(data: dict[str, Any], name: str, most: int) -> str:

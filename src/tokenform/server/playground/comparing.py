@@ -17,7 +17,7 @@ from tokenform.decoding.aligned.problem import Problem
 from tokenform.decoding.aligned.protocols import Tokens
 from tokenform.decoding.generator import Generator
 from tokenform.errors import SamplingError
-from tokenform.server.playground.asked import Asked
+from tokenform.server.playground.asked import Query
 from tokenform.server.playground.running import Channel
 from tokenform.server.playground.writing import SAMPLERS, Watched
 
@@ -26,7 +26,7 @@ SETTINGS = ("seed", "max_tokens", "draws")
 COMPARED = ("local", "asap", "cars", "awrs", "smc", "mcmc")
 
 
-def compare(asked: Asked, generator: Generator, channel: Channel) -> None:
+def compare(asked: Query, generator: Generator, channel: Channel) -> None:
     """Sends `exact` (texts and their probabilities), then `sampler` for each, then `done`.
 
     `ess` is how many equally weighted draws a sampler's are worth, `noise` how far so many exact draws would

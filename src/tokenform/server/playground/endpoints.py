@@ -17,9 +17,9 @@ import tokenform.server.playground.writing as writing
 from tokenform.decoding.generator import Generator
 from tokenform.errors import OptionError, TokenformError
 from tokenform.server.faults import Refused
-from tokenform.server.playground.asked import BODY, Asked, read, told
+from tokenform.server.playground.asked import BODY, Query, read, told
 from tokenform.server.playground.inspecting import following, inspect, reach
-from tokenform.server.playground.running import Busy, Workers
+from tokenform.server.playground.running import QueueFull, Workers
 
 MEDIA = {
     "html": "text/html; charset=utf-8",
@@ -85,9 +85,9 @@ def routes(
     async def to_page(request: Request) -> Response:
         return RedirectResponse(path.rpartition("/")[2] + "/")
 
-    def answer(work: Callable[[Asked], Any], *settings: str) -> Callable[[Request], Any]:
+    def answer(work: Callable[[Query], Any], *settings: str) -> Callable[[Request], Any]:
         async def endpoint(request: Request) -> Response:
-            async def respond(asked: Asked) -> Response:
+            async def respond(asked: Query) -> Response:
                 return JSONResponse(await workers.run(partial(work, asked)))
 
             return await _answered(request, hosts, admit, settings, respond)
@@ -96,7 +96,7 @@ def routes(
 
     def stream(module: Any, work: Callable[..., None]) -> Callable[[Request], Any]:
         async def endpoint(request: Request) -> Response:
-            async def respond(asked: Asked) -> Response:
+            async def respond(asked: Query) -> Response:
                 return workers.stream(lambda channel: work(asked, generator, channel))
 
             return await _answered(request, hosts, admit, module.SETTINGS, respond)
@@ -124,7 +124,7 @@ async def _answered(
     hosts: Collection[str] | None,
     admit: Callable[[Request], None] | None,
     settings: tuple[str, ...],
-    respond: Callable[[Asked], Any],
+    respond: Callable[[Query], Any],
 ) -> Response:
     """The answer, or an error as JSON."""
     try:
@@ -136,7 +136,7 @@ async def _answered(
         return JSONResponse({"error": {"kind": fault.code, "message": str(fault)}}, fault.status)
     except TokenformError as error:
         return JSONResponse({"error": told(error)}, 400)
-    except Busy:
+    except QueueFull:
         said = {"kind": "Busy", "message": "too many requests wait; come again in a second."}
         return JSONResponse({"error": said}, 429, {"Retry-After": "1"})
     return response

@@ -16,7 +16,7 @@ from tokenform.decoding.generator import Generator
 from tokenform.engine import State, TokenAutomaton, Vocabulary, tokenizers
 from tokenform.engine.drawing import explore
 from tokenform.errors import TokenformError
-from tokenform.server.playground.asked import LIMITS, Asked
+from tokenform.server.playground.asked import LIMITS, Query
 
 LISTED = 40
 """Allowed tokens that are listed without a model."""
@@ -25,7 +25,7 @@ LIKELIEST = 12
 BYTES = Vocabulary([bytes([byte]) for byte in range(256)] + [b""], eos=[256], special=[256])
 
 
-def inspect(asked: Asked, vocabulary: Vocabulary) -> dict[str, Any]:
+def inspect(asked: Query, vocabulary: Vocabulary) -> dict[str, Any]:
     """Everything that needs no model.
 
     Returns:
@@ -61,19 +61,19 @@ def reached(automaton: TokenAutomaton, data: bytes) -> tuple[State, int]:
         return automaton.step_bytes(automaton.start, data[:length]), length
 
 
-def reach(asked: Asked) -> dict[str, Any]:
+def reach(asked: Query) -> dict[str, Any]:
     """How many bytes of the document each other source accepts; None for one that is no constraint."""
     return {"accepted": [_length(other) for other in asked.others()]}
 
 
-def _length(asked: Asked) -> int | None:
+def _length(asked: Query) -> int | None:
     try:
         return reached(asked.grammar.compile(BYTES, limits=LIMITS), asked.text.encode())[1]
     except TokenformError:
         return None
 
 
-def _accepts_respelled(asked: Asked, data: bytes) -> bool:
+def _accepts_respelled(asked: Query, data: bytes) -> bool:
     """Whether only the order of keys, or the way values are written, is refused."""
     other = asked.respelled()
     return other is not None and other.compile(BYTES, limits=LIMITS).matches(data)
@@ -101,14 +101,14 @@ def _place(automaton: TokenAutomaton, state: State) -> dict[str, Any]:
     }
 
 
-def _drawing(asked: Asked, accepted: bytes) -> dict[str, Any]:
+def _drawing(asked: Query, accepted: bytes) -> dict[str, Any]:
     """The automaton over bytes from the present state on: states, and the edges between them."""
     automaton = asked.grammar.compile(BYTES, limits=LIMITS)
     states, edges = explore(automaton, automaton.step_bytes(automaton.start, accepted))
     return {"accepting": [automaton.is_accepting(state) for state in states], "edges": edges}
 
 
-def following(asked: Asked, generator: Generator) -> dict[str, Any]:
+def following(asked: Query, generator: Generator) -> dict[str, Any]:
     """The likeliest next tokens: by the model alone (`free`), and among those that the mask allows.
 
     Beside them `reads`: what the model read before the document, in its own tokens.

@@ -27,7 +27,7 @@ _log = logging.getLogger(__name__)
 _T = TypeVar("_T")
 
 
-class Busy(Exception):
+class QueueFull(Exception):
     """Too many jobs wait."""
 
 
@@ -44,7 +44,7 @@ class Workers:
 
     def _submit(self, job: Callable[[], _T]) -> Any:
         if not self._slots.acquire(blocking=False):
-            raise Busy
+            raise QueueFull
         future = self._pool.submit(job)
         future.add_done_callback(lambda _: self._slots.release())
         return future

@@ -19,7 +19,7 @@ from tokenform.decoding.generator import Generator
 from tokenform.decoding.results import Result
 from tokenform.decoding.samplers.local import Local
 from tokenform.decoding.trace import trace
-from tokenform.server.playground.asked import Asked
+from tokenform.server.playground.asked import Query
 from tokenform.server.playground.inspecting import shown_token
 from tokenform.server.playground.running import Channel
 
@@ -48,7 +48,7 @@ class Watched(Metered):
         return super().logprobs(prefixes)
 
 
-def write(asked: Asked, generator: Generator, channel: Channel) -> None:
+def write(asked: Query, generator: Generator, channel: Channel) -> None:
     """Sends `token` for each token or `draw` for each text, then `done`."""
     name = asked.name("sampler", "local", {"local": None, **SAMPLERS})
     if name == "local":
@@ -57,7 +57,7 @@ def write(asked: Asked, generator: Generator, channel: Channel) -> None:
         _draw(name, asked, generator, channel)
 
 
-def _write_one(asked: Asked, generator: Generator, channel: Channel) -> None:
+def _write_one(asked: Query, generator: Generator, channel: Channel) -> None:
     sampler = Local(
         temperature=asked.number("temperature", 0.0, 0.0, 5.0), top_p=asked.number("top_p", 1.0, 0.01, 1.0)
     )
@@ -108,7 +108,7 @@ def _write_one(asked: Asked, generator: Generator, channel: Channel) -> None:
     )
 
 
-def _draw(name: str, asked: Asked, generator: Generator, channel: Channel) -> None:
+def _draw(name: str, asked: Query, generator: Generator, channel: Channel) -> None:
     sampler = SAMPLERS[name](
         temperature=asked.number("temperature", 1.0, 0.05, 5.0), top_p=asked.number("top_p", 1.0, 0.01, 1.0)
     )

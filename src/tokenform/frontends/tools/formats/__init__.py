@@ -5,7 +5,6 @@ The order is that of detection: of the formats whose marks a chat template bears
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from tokenform.errors import ToolError
@@ -100,38 +99,14 @@ FORMATS: dict[str, Format] = {
 }
 
 
-def find_format(name: Any) -> Format:
-    """The format of this name, of a tokenizer, or of its `response_template` or `response_schema`.
+def named(format: Any) -> Format:
+    """A format itself, or the one of this name; `finding.find_format` takes tokenizers too.
 
-    Of a tokenizer the chat template is asked first, then its response template.
     Raises:
-        ToolError: there is no such format (the message has the names), or the templates show none.
+        ToolError: there is no such format; the message has the names.
     """
-    if isinstance(name, Format):
-        return name
-    if isinstance(name, Mapping):
-        from tokenform.frontends.tools.response_template import response_format
-
-        return response_format(name)
-    if not isinstance(name, str) and hasattr(name, "chat_template"):
-        return _told_by(name)
-    if name not in FORMATS:
-        raise ToolError(f"there is no tool format {name!r}; choose one of {', '.join(sorted(FORMATS))}")
-    return FORMATS[name]
-
-
-def _told_by(tokenizer: Any) -> Format:
-    """The format of a tokenizer."""
-    from tokenform.frontends.tools.detect import detect_format
-
-    try:
-        return detect_format(tokenizer)
-    except ToolError:
-        told = (getattr(tokenizer, key, None) for key in ("response_template", "response_schema"))
-        template = next((said for said in told if isinstance(said, Mapping)), None)
-        if template is None:
-            raise
-        from tokenform.frontends.tools.response_template import response_format
-
-        added: Mapping[str, int] = getattr(tokenizer, "get_added_vocab", dict)()
-        return response_format(template, added)
+    if isinstance(format, Format):
+        return format
+    if not isinstance(format, str) or format not in FORMATS:
+        raise ToolError(f"there is no tool format {format!r}; choose one of {', '.join(sorted(FORMATS))}")
+    return FORMATS[format]

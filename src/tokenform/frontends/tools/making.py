@@ -1,0 +1,140 @@
+"""The grammar of a turn in a format that is known, and which tool a fault is about.
+
+Purpose: definitions are read, the turn's tree is compiled, and what can't be written in the format is named,
+left out, or given any arguments, as was asked.
+Invariant: an error names the first tool whose calls alone raise it too.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from tokenform import _core
+from tokenform.errors import TokenformError
+from tokenform.frontends import forms
+from tokenform.frontends.garbage import collected_later
+from tokenform.frontends.grammar import Grammar
+from tokenform.frontends.tools.compiled import shape_form
+from tokenform.frontends.tools.definitions import Definitions, Tool, ToolLike, any_arguments, read_tools
+from tokenform.frontends.tools.grammar import tool_shape
+from tokenform.frontends.tools.layout import Format
+from tokenform.frontends.tools.reader import read_turn
+from tokenform.frontends.tools.shape import Shape
+from tokenform.frontends.tools.turn import Reasoning
+
+
+@dataclass(frozen=True)
+class TurnOptions:
+    """The options of `tools`, see there; the format is found, `spelling` and `bad` are read."""
+
+    format: Format
+    tool_choice: Any = "auto"
+    parallel: bool | int = True
+    strict: bool = True
+    reasoning: Reasoning = "auto"
+    prompt: str | None = None
+    spelling: Mapping[str, str] = field(default_factory=dict)
+    bad: str = "raise"
+
+    def shape(self, tools: Sequence[Tool]) -> Shape:
+        """The tree of the turn."""
+        return tool_shape(
+            tools,
+            format=self.format,
+            tool_choice=self.tool_choice,
+            parallel=self.parallel,
+            strict=self.strict,
+            reasoning=self.reasoning,
+            prompt=self.prompt,
+            order=self.spelling.get("order", "declared"),
+        )
+
+
+def grammar_of_tools(tools: Iterable[ToolLike], options: TurnOptions) -> Grammar:
+    """The grammar of a turn; raises what `tools` does."""
+    aside: dict[str, str] = {}
+    omit, form = options.bad == "omit", options.format
+
+    def put_aside(tool: Tool, error: Exception) -> None:
+        what = "is left out" if omit else "takes any JSON object"
+        reason = str(error).removeprefix(f"tool {tool.name!r}: ")
+        aside.setdefault(tool.name, f"tool {tool.name!r} {what}: {reason}")
+
+    with collected_later():  # what is made on the way is gone before collections go on
+        known = read_tools(tools, None if options.bad == "raise" else put_aside)
+        known = tuple(tool for tool in known if not omit or tool.name not in aside)
+        source = f"tools({', '.join(tool.name for tool in known)}; {form.name})"
+        try:
+            core, notes = _put_together(known, options, source)
+        except (TokenformError, RecursionError):
+            kept = _kept(known, options, put_aside) if options.bad != "raise" else known
+            if kept == known:
+                raise
+            known = kept
+            core, notes = _put_together(known, options, source)
+        definitions = Definitions([tool.to_openai() for tool in known], form)
+    return Grammar(
+        core,  # whose form is read when it is asked for: few grammars of tools are a part of others
+        notes=[*aside.values(), *notes],
+        read=functools.partial(
+            read_turn, tools=known, format=form, reasoning=options.reasoning, prompt=options.prompt
+        ),
+        source=source,
+        tools=definitions,
+    )
+
+
+def _put_together(
+    known: Sequence[Tool], options: TurnOptions, source: str
+) -> tuple[_core.Grammar, list[str]]:
+    """The core's grammar, and what there is to say of the tools."""
+    shape = options.shape(known)
+    made = shape_form(shape, options.spelling)
+    try:
+        core = forms.compiled(made, source)
+    except TokenformError as error:
+        raise _blamed(error, known, options) from None
+    return core, [*(line for tool in known for line in tool.report), *shape.notes]
+
+
+def _kept(
+    known: Sequence[Tool], options: TurnOptions, put_aside: Callable[[Tool, Exception], None]
+) -> tuple[Tool, ...]:
+    """The tools without those that can't be written by themselves, or with any arguments for these."""
+    kept: list[Tool] = []
+    for tool in known:
+        error = _alone(tool, options)
+        if error is None:
+            kept.append(tool)
+            continue
+        put_aside(tool, error)
+        if options.bad == "any":
+            loose = any_arguments(tool)
+            if _alone(loose, options) is not None:  # a name that the format can't write
+                raise error
+            kept.append(loose)
+    return tuple(kept)
+
+
+def _alone(tool: Tool, options: TurnOptions) -> TokenformError | None:
+    """The error of a tool by itself."""
+    try:
+        shape = tool_shape([tool], format=options.format, strict=options.strict)
+        forms.compiled(shape_form(shape, options.spelling), tool.name)
+    except TokenformError as error:
+        return error
+    return None
+
+
+def _blamed(error: TokenformError, known: Sequence[Tool], options: TurnOptions) -> TokenformError:
+    """The error with the name of the tool that it is about."""
+    for tool in known:
+        own = _alone(tool, options)
+        if isinstance(own, type(error)):
+            message = re.sub(r"^(?:JSON|[{\"].*?) \(\d+\): ", "", str(own))
+            return type(own)(f"tool {tool.name!r}: {message}", pointer=own.pointer, keyword=own.keyword)
+    return error
