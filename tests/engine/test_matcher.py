@@ -382,6 +382,6 @@ def test_the_example_of_its_docstring_runs() -> None:
 
 
 def test_a_grammar_that_is_not_compiled_is_named_with_the_way_out() -> None:
-    for given in (tf.regex("a"), "a", None):
-        with pytest.raises(tf.errors.OptionError, match=f"not a {type(given).__name__}; compile the grammar"):
-            tf.engine.Matcher(given)  # type: ignore[arg-type]
+    for other in (tf.regex("a"), "a", None):
+        with pytest.raises(tf.errors.OptionError, match=f"not a {type(other).__name__}; compile the grammar"):
+            tf.engine.Matcher(other)  # type: ignore[arg-type]
