@@ -224,3 +224,14 @@ def test_mistakes_in_strings_in() -> None:
         tf.json_schema(
             {"type": "string"}, strings_in={"": tf.regex("a") + tf.combinators.special_token("<tool>")}
         )
+
+
+@pytest.mark.parametrize("keyword", ["dependentSchemas", "dependencies"])
+def test_what_another_property_says_of_the_string_is_named(keyword: str) -> None:
+    draft = "https://json-schema.org/draft/2020-12/schema" if keyword == "dependentSchemas" else ""
+    schema = SCHEMA | {keyword: {"n": {"properties": {"k": {"maxLength": 3}}}}}
+    schema["$schema"] = draft or "http://json-schema.org/draft-07/schema#"
+    nested = tf.lark('start: "(" start ")" | "x"')
+    with pytest.raises(UnsupportedSchema, match="may say more of them") as error:
+        tf.json_schema(schema, strings_in={"/properties/k": nested})
+    assert (error.value.pointer, error.value.keyword) == ("/properties/k", keyword)

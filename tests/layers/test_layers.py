@@ -108,3 +108,26 @@ def test_importing_the_package_imports_neither_torch_nor_transformers():
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment
     )
     assert done.stdout.strip() == "set()"
+
+
+def test_every_module_can_be_imported():
+    names = [".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts) for path in MODULES]
+    code = """
+import importlib, sys
+from tokenform.errors import MissingExtra
+for name in sys.stdin.read().split():
+    try:
+        importlib.import_module(name.removesuffix(".__init__"))
+    except (ModuleNotFoundError, MissingExtra) as error:  # a package that this environment has not
+        if (getattr(error, "name", None) or "").startswith("tokenform"):
+            raise
+"""
+    environment = os.environ | {"PYTHONPATH": str(PACKAGE.parent)}
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        input="\n".join(name for name in names if not name.endswith("__main__")),
+        capture_output=True,
+        text=True,
+        env=environment,
+    )
+    assert done.returncode == 0, done.stderr[-2000:]

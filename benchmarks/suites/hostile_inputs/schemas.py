@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from tokenform_bench.keywords import KEYWORDS
+
 from ..hard_cases import object_schema, reference_chain
 
 
@@ -50,55 +52,6 @@ _PATTERNS = {
     "quantified lookahead mix": "^(?!.*(foo|bar){1,50}baz).{0,1000}$",
 }
 
-_KEYWORDS = (
-    "$ref",
-    "$id",
-    "$schema",
-    "$defs",
-    "definitions",
-    "$anchor",
-    "$dynamicRef",
-    "type",
-    "enum",
-    "const",
-    "properties",
-    "required",
-    "patternProperties",
-    "additionalProperties",
-    "propertyNames",
-    "minProperties",
-    "maxProperties",
-    "dependencies",
-    "dependentRequired",
-    "dependentSchemas",
-    "items",
-    "prefixItems",
-    "additionalItems",
-    "contains",
-    "minContains",
-    "maxContains",
-    "minItems",
-    "maxItems",
-    "uniqueItems",
-    "unevaluatedItems",
-    "unevaluatedProperties",
-    "minLength",
-    "maxLength",
-    "pattern",
-    "format",
-    "minimum",
-    "maximum",
-    "exclusiveMinimum",
-    "exclusiveMaximum",
-    "multipleOf",
-    "allOf",
-    "anyOf",
-    "oneOf",
-    "not",
-    "if",
-    "then",
-    "else",
-)
 _WRONG_VALUES: tuple[Any, ...] = (
     None,
     True,
@@ -211,7 +164,7 @@ def hostile_schemas() -> dict[str, Any]:
     }
     for name, pattern in _PATTERNS.items():
         schemas[f"pattern: {name}"] = {"type": "string", "pattern": pattern}
-    for keyword in _KEYWORDS:
+    for keyword in sorted(KEYWORDS | {"$schema"}):
         for index, value in enumerate(_WRONG_VALUES):
             schemas[f"wrong type: {keyword} #{index}"] = {keyword: value}
     return schemas

@@ -16,18 +16,8 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-_IN_PLACE = (
-    "allOf",
-    "anyOf",
-    "oneOf",
-    "not",
-    "if",
-    "then",
-    "else",
-    "$ref",
-    "dependentSchemas",
-    "dependencies",
-)
+from tokenform.frontends.applicators import IN_PLACE
+
 _OF_OTHERS = (
     *("additionalProperties", "unevaluatedProperties", "patternProperties", "propertyNames"),
     *("minProperties", "dependentRequired"),
@@ -97,13 +87,13 @@ def _is_closable(node: dict[str, Any]) -> bool:
     if not isinstance(declared, dict) or not declared or not isinstance(demanded, list | tuple):
         return False
     return all(name in declared for name in demanded) and not any(
-        name in node for name in (*_OF_OTHERS, *_IN_PLACE)
+        name in node for name in (*_OF_OTHERS, *IN_PLACE)
     )
 
 
 def _inside(node: dict[str, Any], root: Any, alone: bool) -> Iterator[tuple[Any, bool]]:
     """(subschema, whether it alone says what a value is, and its documents are all of the whole)."""
-    several = sum(name in node for name in _IN_PLACE)
+    several = sum(name in node for name in IN_PLACE)
     free = alone and not several and "contains" not in node
     maps = sum(len(below) for name in _MAPS[1:] if isinstance(below := node.get(name), dict))
     for name in _MAPS:

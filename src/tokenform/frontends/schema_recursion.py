@@ -12,10 +12,7 @@ from decimal import Decimal
 from typing import Any
 
 from tokenform.errors import LimitExceeded
-
-SCHEMAS = ("items", "additionalProperties", "not", "contains", "propertyNames", "if", "then", "else")
-LISTS = ("anyOf", "oneOf", "allOf", "prefixItems")
-MAPS = ("properties", "patternProperties", "$defs", "definitions", "dependentSchemas")
+from tokenform.frontends.applicators import LISTS, MAPS, SCHEMAS
 
 
 def read_recursive(text: str) -> Any:

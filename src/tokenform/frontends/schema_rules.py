@@ -16,8 +16,9 @@ from collections.abc import Callable
 from typing import Any
 
 from tokenform.errors import LimitExceeded, TokenformError
+from tokenform.frontends.applicators import LISTS, MAPS, SCHEMAS
 from tokenform.frontends.gbnf_rules import Expansion, Rules
-from tokenform.frontends.schema_recursion import LISTS, MAPS, SCHEMAS, Recursion
+from tokenform.frontends.schema_recursion import Recursion
 
 GAPS = {"compact": (",", ":"), "spaced": (", ", ": ")}
 """What stands between items, and behind keys, where that is the same at every depth."""

@@ -15,21 +15,11 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from tokenform.errors import UnsupportedSchema
+from tokenform.frontends.applicators import IN_PLACE
 
 _PLAIN = {"properties", "patternProperties", "$defs", "definitions", "prefixItems", "items", "anyOf", "allOf"}
 _SINGLE = {"items", "additionalProperties", "unevaluatedProperties", "additionalItems", "unevaluatedItems"}
-_IN_PLACE = (
-    "allOf",
-    "anyOf",
-    "oneOf",
-    "not",
-    "if",
-    "then",
-    "else",
-    "dependentSchemas",
-    "$ref",
-    "$dynamicRef",
-)
+_BESIDE = (*IN_PLACE, "$dynamicRef")
 _OF_STRINGS = {"pattern", "minLength", "maxLength", "enum", "const", "format", "not"}
 _OTHERS = {"not", "if", "oneOf", "contains", "propertyNames", "dependentSchemas", "dependencies"}
 
@@ -59,7 +49,7 @@ def _check_beside(schema: Any, node: Any, taken: str, step: str, pointer: str) -
     """What else is said at a node of the way of the same value, or of the same property."""
     if taken == "items" and node.get("uniqueItems"):
         raise _refusal(pointer, "uniqueItems")
-    for keyword in _IN_PLACE:
+    for keyword in _BESIDE:
         said = node.get(keyword)
         if keyword == taken and isinstance(said, list):
             said = [part for number, part in enumerate(said) if str(number) != step]

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from tokenform.server.engine import Engine
     from tokenform.server.keys import Key
 
-_LATER = {"create_app": "app", "Engine": "engine", "Key": "guard"}
+_LATER = {"create_app": "app", "Engine": "engine", "Key": "keys"}
 __all__ = ["Engine", "Key", "create_app"]
 
 

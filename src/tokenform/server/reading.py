@@ -24,7 +24,6 @@ from tokenform.server.wanted import Wanted
 _DRAFTERS: dict[str, Callable[[], Any]] = {
     "forced": drafters.Forced,
     "input": lambda: drafters.Suffix(remember=False),
-    "lookahead": drafters.Lookahead,
     "names": drafters.Names,
     "ngram": drafters.NGram,
     "none": drafters.Nothing,
