@@ -106,8 +106,6 @@ def test_forced_spans_save_forward_passes_and_reports_add_up():
 class Broken:
     """Raises, or proposes what is not a tree of tokens."""
 
-    drawn = False
-
     def __init__(self, kind: str) -> None:
         self.kind = self.name = kind
 
