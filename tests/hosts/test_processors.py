@@ -13,7 +13,7 @@ import tokenform as tf
 from tokenform.builtin.loading import WEIGHTS, load
 from tokenform.errors import BudgetTooSmall, VocabularyError
 from tokenform.integrations.following import HistoryMatcher
-from tokenform.integrations.llama_cpp import GrammarProcessor, read_gguf
+from tokenform.integrations.llama_cpp import LlamaCppProcessor, read_gguf
 from tokenform.integrations.torch_processors import DynamoProcessor, LMDeployProcessor, TensorRTProcessor
 
 SCHEMA = {
@@ -51,7 +51,7 @@ def check(tokens, vocabulary, most=40):
 
 
 def test_llama_cpp_pythons_calls(vocabulary):
-    processor = GrammarProcessor(tf.json_schema(SCHEMA), vocabulary, max_tokens=40)
+    processor = LlamaCppProcessor(tf.json_schema(SCHEMA), vocabulary, max_tokens=40)
     for seed in range(4):  # one after the other, the same prompt and others
         prompt = (5, 6, 7) if seed % 2 else (9,)
         step = lambda ids, logits: processor(np.array(ids, np.intc), logits)  # noqa: E731
@@ -135,7 +135,7 @@ def test_the_vocabulary_of_a_gguf_file(needs, tmp_path):
 def test_mlx_lm_writes_by_the_processor(needs):
     needs("mlx.core")
     mlx_lm = needs("mlx_lm")
-    from tokenform.integrations.mlx_lm import GrammarProcessor as Processor
+    from tokenform.integrations.mlx_lm import MlxProcessor as Processor
 
     model, tokenizer = mlx_lm.load(str(WEIGHTS / "model"))
     processor = Processor(tf.json_schema(SCHEMA), tokenizer, max_tokens=40)
@@ -146,3 +146,13 @@ def test_mlx_lm_writes_by_the_processor(needs):
         )
     )
     jsonschema.validate(json.loads(text), SCHEMA)
+
+
+def test_old_names_warn() -> None:
+    from tokenform.integrations import llama_cpp, mlx_lm
+
+    for module, new in ((llama_cpp, "LlamaCppProcessor"), (mlx_lm, "MlxProcessor")):
+        with pytest.warns(DeprecationWarning, match=f"write {new}"):
+            assert module.GrammarProcessor is getattr(module, new)
+        with pytest.raises(AttributeError, match="no attribute 'Other'"):
+            module.Other  # noqa: B018

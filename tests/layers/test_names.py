@@ -36,22 +36,6 @@ SEVERAL = {
     "AsyncGenerator": 2,
     "DiffusionGenerator": 2,
     "Generator": 2,
-    # what three hosts call a processor of logits
-    "GrammarProcessor": 3,
-    # of decoding
-    "Batch": 2,
-    "Choice": 2,
-    "Confidence": 2,
-    "Masked": 2,
-    "Node": 2,
-    "Place": 3,
-    "Policy": 2,
-    "Row": 2,
-    "Sample": 2,
-    "Session": 2,
-    "Step": 4,
-    "Text": 3,
-    "_Run": 2,
 }
 """Names of several classes, and of how many; numbers may shrink only."""
 

@@ -68,7 +68,7 @@ class BatchedConstraint:
         return self.automaton, matcher.state, budget
 
 
-class GrammarProcessor(ContinuousBatchingLogitsProcessor):  # type: ignore[misc]
+class BatchProcessor(ContinuousBatchingLogitsProcessor):  # type: ignore[misc]
     """Masks the scores of each request by its constraint; others pass.
 
     Args:
@@ -135,7 +135,7 @@ class Batching:
             tokenizer if isinstance(tokenizer, Vocabulary) else read_vocabulary(model, tokenizer)
         )
         listed = manager.logit_processor
-        listed.logits_processor.insert(0, GrammarProcessor(self.vocabulary, model.device))
+        listed.logits_processor.insert(0, BatchProcessor(self.vocabulary, model.device))
         listed.tensors_required += 1
         listed.do_processing = True
         listed.supported_keys["constraint"] = BatchedConstraint

@@ -6,7 +6,7 @@ gguf 0.19, `tokenizer.ggml.*` keys.
 
     from llama_cpp import Llama, LogitsProcessorList
 
-    processor = GrammarProcessor(tf.json_schema(schema), read_gguf("model.gguf"), max_tokens=100)
+    processor = LlamaCppProcessor(tf.json_schema(schema), read_gguf("model.gguf"), max_tokens=100)
     llama = Llama("model.gguf")
     print(llama("An order:", max_tokens=100, logits_processor=LogitsProcessorList([processor])))
 """
@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from tokenform.engine import Vocabulary
 from tokenform.engine.tokenizers.pieces import SPACE_MARK, byte_level
-from tokenform.errors import VocabularyError
+from tokenform.errors import VocabularyError, warn_outside
 from tokenform.integrations.following import HistoryMatcher
 
 _NORMAL, _UNKNOWN, _CONTROL, _BYTE = 1, 2, 3, 6
@@ -29,7 +29,7 @@ _NORMAL, _UNKNOWN, _CONTROL, _BYTE = 1, 2, 3, 6
 _ENDS = ("eos_token_id", "eot_token_id", "eom_token_id")
 
 
-class GrammarProcessor:
+class LlamaCppProcessor:
     """Keeps what llama-cpp-python writes to a grammar.
 
     Args:
@@ -93,3 +93,10 @@ def _spelled(piece: str, kind: int, spell: Any) -> bytes:
 
 def _marked(piece: str) -> bytes:
     return piece.replace(SPACE_MARK, " ").encode()
+
+
+def __getattr__(name: str) -> Any:
+    if name != "GrammarProcessor":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    warn_outside("GrammarProcessor is an old name; write LlamaCppProcessor.", DeprecationWarning)
+    return LlamaCppProcessor

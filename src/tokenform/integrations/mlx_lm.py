@@ -6,7 +6,7 @@ Source: mlx-lm 0.32, `generate_step`: processors take (ids mx.array [n], logits 
     from mlx_lm import load, stream_generate
 
     model, tokenizer = load("mlx-community/Qwen3-0.6B-4bit")
-    processor = GrammarProcessor(tf.json_schema(schema), tokenizer, size=151936, max_tokens=100)
+    processor = MlxProcessor(tf.json_schema(schema), tokenizer, size=151936, max_tokens=100)
     options = {"max_tokens": 100, "logits_processors": [processor]}
     for piece in stream_generate(model, tokenizer, prompt, **options):
         print(piece.text, end="")
@@ -21,10 +21,11 @@ from typing import Any
 import numpy as np
 
 from tokenform.engine import Vocabulary
+from tokenform.errors import warn_outside
 from tokenform.integrations.following import HistoryMatcher
 
 
-class GrammarProcessor:
+class MlxProcessor:
     """Keeps one sequence to a grammar.
 
     Args:
@@ -56,3 +57,10 @@ class GrammarProcessor:
 def _vocabulary(tokenizer: Any, size: int | None) -> Vocabulary:
     """MLX-LM's wrapper knows every id that ends a text."""
     return Vocabulary.from_tokenizer(tokenizer, size=size, eos=getattr(tokenizer, "eos_token_ids", None))
+
+
+def __getattr__(name: str) -> Any:
+    if name != "GrammarProcessor":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    warn_outside("GrammarProcessor is an old name; write MlxProcessor.", DeprecationWarning)
+    return MlxProcessor

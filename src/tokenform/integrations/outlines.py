@@ -95,15 +95,15 @@ def _for_transformers(model: Any, grammar: Grammar) -> Any:
 
 
 def _for_llama_cpp(model: Any, grammar: Grammar) -> Any:
-    from tokenform.integrations.llama_cpp import GrammarProcessor, read_gguf
+    from tokenform.integrations.llama_cpp import LlamaCppProcessor, read_gguf
 
-    return _resetting(GrammarProcessor, grammar, read_gguf(model.model.model_path))
+    return _resetting(LlamaCppProcessor, grammar, read_gguf(model.model.model_path))
 
 
 def _for_mlx_lm(model: Any, grammar: Grammar) -> Any:
-    from tokenform.integrations.mlx_lm import GrammarProcessor
+    from tokenform.integrations.mlx_lm import MlxProcessor
 
-    return _resetting(GrammarProcessor, grammar, model.mlx_tokenizer)
+    return _resetting(MlxProcessor, grammar, model.mlx_tokenizer)
 
 
 def _resetting(processor: Any, grammar: Grammar, vocabulary: Vocabulary | Any) -> Any:
