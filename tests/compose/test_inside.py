@@ -4,13 +4,22 @@ from __future__ import annotations
 
 import json
 import random
+from typing import Any
 
 import jsonschema
 import pytest
-from tests.compose.walks import accepts, walk
+from tests.compose.walks import VOCABULARY, accepts, walk
 
 import tokenform as tf
-from tokenform.errors import InvalidGrammar, InvalidSchema, OptionError, TokenformError, UnsupportedSchema
+from tokenform.errors import (
+    InvalidGrammar,
+    InvalidSchema,
+    OptionError,
+    TokenformError,
+    TokenRejected,
+    UnsatisfiableSchema,
+    UnsupportedSchema,
+)
 
 SCHEMA = {
     "type": "object",
@@ -235,3 +244,31 @@ def test_what_another_property_says_of_the_string_is_named(keyword: str) -> None
     with pytest.raises(UnsupportedSchema, match="may say more of them") as error:
         tf.json_schema(schema, strings_in={"/properties/k": nested})
     assert (error.value.pointer, error.value.keyword) == ("/properties/k", keyword)
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        {"propertyNames": {"enum": ["a", "b"]}},
+        {"propertyNames": {"pattern": "^[ab]$"}},
+        {"patternProperties": {"^(?![ab]$)": False}},
+        {"propertyNames": {"enum": ["a", "b", "c"]}, "maxProperties": 2},
+    ],
+)
+@pytest.mark.parametrize("order", ["declared", "any"])
+def test_names_that_are_used_up_beside_a_grammar_in_strings(names: dict, order: Any) -> None:
+    """A name is never a text of the grammar, so behind the last one comes no comma."""
+    schema = {"type": "object", **names, "additionalProperties": {"type": "string"}}
+    inside = {"/additionalProperties": tf.json_schema({"type": "array", "items": {"type": "integer"}})}
+    grammar = tf.json_schema(schema, strings_in=inside, order=order)
+    assert accepts(grammar, '{"a": "[1]", "b": "[]"}')
+    automaton = grammar.compile(VOCABULARY)
+    for text in (b'{"a": "[1]", "b": "[]",', b'{"a": "[]", "a'):
+        with pytest.raises(TokenRejected):
+            automaton.step_bytes(automaton.start, text)
+    for seed in range(20):
+        document = json.loads(walk(grammar, seed))
+        jsonschema.validate(document, schema)
+        assert all(isinstance(json.loads(value), list) for value in document.values())
+    with pytest.raises(UnsatisfiableSchema):
+        tf.json_schema({**schema, "minProperties": 4}, strings_in=inside, order=order)

@@ -36,6 +36,11 @@ class Dog(BaseModel):
     tricks: int
 
 
+class Note(BaseModel):
+    kind: Literal["note"] = "note"
+    inside: pydantic.Json[list[int]]  # type: ignore[type-arg]
+
+
 class Alias(BaseModel):
     kind: Literal["cat"] = Field("cat", alias="petType")
 
@@ -97,6 +102,8 @@ CASES: list[tuple[Any, list[str], list[str]]] = [
     (dict[Plain, int], ['{"red": 1}'], ['{"blue": 1}']),
     (dict[bool, int], ['{"true": 1}'], ['{"yes": 1}']),
     (Annotated[Cat | Dog, Field(discriminator="kind")], ['{"kind": "cat"}'], ["{}", '{"name": "x"}']),
+    (int | Annotated[Note | Dog, Field(discriminator="kind")],
+        ['{"kind": "note", "inside": "[1]"}', "3"], ['{"kind": "note", "inside": "[a]"}']),
     (Annotated[Alias | Other, Field(discriminator="kind")], ['{"petType": "cat"}'], ["{}"]),
     (Plain, ['"red"'], ["[1, 2]", '"blue"']),
     (Literal[b"x"] | int, ["1"], ['"x"']),

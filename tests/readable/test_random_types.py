@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import os
 import random
 from typing import Annotated, Any, Literal, NamedTuple, Optional, Union
@@ -53,6 +54,18 @@ def refusal(grammar: tf.Grammar, text: str) -> errors.InvalidType | None:
     return None
 
 
+def by_another_member(adapter: TypeAdapter[Any], text: str) -> bool:
+    """Whether it was written by the wrong member of a union: pydantic's addresses of either version write
+    whatever they are given as its text, a number too, and only a lax reader takes that back."""
+    if '"ipvany' not in json.dumps(adapter.json_schema()):
+        return False
+    try:
+        adapter.validate_json(text, strict=True)
+    except ValidationError:
+        return True
+    return False
+
+
 def check(tp: Any, values: st.SearchStrategy[Any], data: Any, seed: int) -> None:
     """Both directions, for values and texts drawn at random."""
     adapter: TypeAdapter[Any] = TypeAdapter(tp)
@@ -66,6 +79,8 @@ def check(tp: Any, values: st.SearchStrategy[Any], data: Any, seed: int) -> None
                 again = adapter.validate_json(text)
                 if adapter.dump_json(again, by_alias=True, warnings=False, **options).decode() != text:
                     continue  # what was written breaks a rule, and is read as something else
+                if by_another_member(adapter, text):
+                    continue
             except (ValueError, TypeError):
                 continue
             assert automaton.matches(text.encode()), (tp, text, automaton.check(text.encode()))

@@ -83,9 +83,16 @@ def _members(part: Any) -> Iterator[tuple[str, Any]]:
             yield from _members(inner)
 
 
+def _nodes(part: Any) -> Iterator[Mapping[str, Any]]:
+    if isinstance(part, Mapping):
+        yield part
+    for inner in part.values() if isinstance(part, Mapping) else part if isinstance(part, list) else ():
+        yield from _nodes(inner)
+
+
 def _denied(schema: Any) -> list[Any]:
     """What is denied, counted, or said of names; tags keep the parts of a union apart."""
-    tagged = [part["oneOf"] for _, part in _members({"": schema}) if _is_tagged(part, "oneOf")]
+    tagged = [part["oneOf"] for part in _nodes(schema) if _is_tagged(part, "oneOf")]
     found = [value for keyword, value in _members(schema) if keyword in _OTHERS]
     return [value for value in found if not any(value is one for one in tagged)]
 

@@ -122,6 +122,16 @@ impl Schema {
         lifted(&mut self.lexicon.terms, self.holes.count, language)
     }
 
+    /// The texts without a mark: a name is never a hole's text.
+    pub(crate) fn unmarked(&mut self) -> TermId {
+        if self.holes.count == 0 {
+            return Terms::ALL;
+        }
+        let terms = &mut self.lexicon.terms;
+        let with_mark = marked(terms, self.holes.count, Terms::ALL);
+        terms.not(with_mark)
+    }
+
     /// A language of names, which no hole may have a say in.
     pub(crate) fn without_holes(&mut self, names: TermId) -> Result<TermId> {
         match says(&mut self.lexicon.terms, self.holes, names) {

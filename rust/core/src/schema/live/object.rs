@@ -371,7 +371,9 @@ impl Schema {
         if patterns.len() > MAX_PATTERNS {
             too_many_cells();
         }
-        let mut cells: Vec<Cell> = vec![(Vec::new(), Terms::ALL)];
+        // without patterns the cell is never used up
+        let any = if patterns.is_empty() { Terms::ALL } else { self.unmarked() };
+        let mut cells: Vec<Cell> = vec![(Vec::new(), any)];
         for &pattern in patterns {
             let terms = &mut self.lexicon.terms;
             let not = terms.not(pattern);
