@@ -12,6 +12,7 @@ CORE = Path(__file__).parents[2] / "rust" / "core" / "src"
 LAYERS = (
     ("error", "limits", "process", "held", "hash"),
     ("work",),
+    ("lists",),
     ("regex",),
     ("lexical",),
     ("vocab",),

@@ -20,7 +20,6 @@ use crate::cfg::{self, Machine};
 use crate::compose::form::Composite;
 use crate::compose::{self, CompositeAutomaton};
 use crate::error::{Error, Kind, Result};
-use crate::gbnf;
 use crate::json::JsonMachine;
 use crate::lexical::{Lexicon, TermId};
 use crate::limits::Limits;
@@ -32,7 +31,7 @@ use crate::schema::options::Options;
 use crate::schema::Schema;
 pub use crate::source::Source;
 use crate::vocab::Vocabulary;
-use crate::work;
+use crate::{gbnf, work};
 
 /// A structure that was built and not yet used.
 enum Built {

@@ -57,6 +57,38 @@ impl Owned for Box<str> {
     }
 }
 
+/// What a table holds under a key; found and put there where it holds nothing.  What unwinds or returns on the way
+/// leaves nothing behind.  A key that is borrowed is followed by one to keep.
+macro_rules! memo {
+    ($table:expr, $key:expr, $found:expr) => {{
+        let key = $key;
+        memo!($table, &key, key, $found)
+    }};
+    ($table:expr, $key:expr, $owned:expr, $found:expr) => {
+        match $table.get($key) {
+            Some(known) => Clone::clone(known),
+            None => {
+                let found = $found;
+                $table.insert($owned, Clone::clone(&found));
+                found
+            }
+        }
+    };
+}
+
+/// What things of a type own: `held::owned!(Words, this => held::slice(&this.list))`.
+macro_rules! owned {
+    ($thing:ty, $this:ident => $bytes:expr) => {
+        impl $crate::held::Owned for $thing {
+            fn owned(&self) -> usize {
+                let $this = self;
+                $bytes
+            }
+        }
+    };
+}
+pub(crate) use owned;
+
 /// Things that own nothing, or what another counts.
 macro_rules! plain {
     ($($thing:ty),* $(,)?) => {

@@ -52,6 +52,11 @@
 
 // The face is what is re-exported below.  Modules stay reachable for the boundary, the fuzz targets and the benchmarks
 // of this repository; what is hidden may change with every version.
+// its macros are those of all that follow
+#[doc(hidden)]
+#[macro_use]
+pub mod held;
+
 #[doc(hidden)]
 pub mod automaton;
 pub mod cache;
@@ -66,12 +71,11 @@ pub mod gbnf;
 pub mod grammar;
 mod hash;
 #[doc(hidden)]
-pub mod held;
-#[doc(hidden)]
 pub mod json;
 #[doc(hidden)]
 pub mod lexical;
 pub mod limits;
+mod lists;
 pub mod mask;
 pub mod process;
 #[doc(hidden)]

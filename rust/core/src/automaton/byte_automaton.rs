@@ -54,10 +54,14 @@ pub trait ByteAutomaton: Send {
     fn start(&mut self) -> Option<Pos>;
 
     /// Whether the text of the lexeme matters to what follows it.
-    fn records(&self, ctx: CtxId) -> bool;
+    fn records(&self, _ctx: CtxId) -> bool {
+        false
+    }
 
     /// The lexeme was closed by the byte that belongs to it; `text` is what the lexeme held before it.
-    fn close(&mut self, ctx: CtxId, outcome: OutcomeId, text: &[u8]) -> Option<Pos>;
+    fn close(&mut self, _ctx: CtxId, _outcome: OutcomeId, _text: &[u8]) -> Option<Pos> {
+        None
+    }
 
     /// Where a lexeme whose text matters leads when it is closed under these languages and its text is none of
     /// `exceptional` (see there): one position for all such texts, good as long as [`ByteAutomaton::changes`] does not
@@ -110,12 +114,7 @@ pub trait ByteAutomaton: Send {
 
     /// A short way to an accepted end of at most `most` bytes; `None` where none was found. What is plainly
     /// longer is not spelled out.
-    fn completion(&mut self, pos: Pos, text: &[u8], most: usize) -> Option<Vec<u8>>;
-
-    /// The same where special tokens may be needed on the way.
-    fn way_out(&mut self, pos: Pos, text: &[u8], most: usize) -> Option<Vec<Piece>> {
-        self.completion(pos, text, most).map(|bytes| vec![Piece::Bytes(bytes)])
-    }
+    fn way_out(&mut self, pos: Pos, text: &[u8], most: usize) -> Option<Vec<Piece>>;
 
     /// Bytes that are enough for the end of [`ByteAutomaton::way_out`] after any token that may come here, which opens so
     /// many objects and arrays inside each other; `None` where no such bound is known.
@@ -176,9 +175,7 @@ pub type Alive = Arc<[(u32, TermId)]>;
 
 /// A structure that reads lexemes, longest match first: where one lexeme ends and which it was is decided by the
 /// languages that began together, and what may come next by the context and the place of the lexeme.
-pub trait Scanner {
-    fn lexicon(&mut self) -> &mut Lexicon;
-
+pub trait Scanner: ByteAutomaton {
     /// What the lexeme of a position may become; `None` where that can't be said (inside a code point).
     fn alive(&mut self, lex: LexId) -> Option<Alive>;
 

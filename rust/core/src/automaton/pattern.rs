@@ -1,6 +1,6 @@
 //! A constraint that is one regular language: a single lexeme, spelled as it is.
 
-use super::byte_automaton::{ByteAutomaton, CtxId, Left, Pos, Seen};
+use super::byte_automaton::{ByteAutomaton, CtxId, Left, Piece, Pos, Seen};
 use crate::lexical::spell::{ByteSet, OutcomeId};
 use crate::lexical::{shortest_lexeme, Lexicon, Spelling, TermId};
 
@@ -35,14 +35,6 @@ impl ByteAutomaton for Pattern {
         (lex != Lexicon::DEAD).then_some(Pos { ctx: CtxId(0), lex })
     }
 
-    fn records(&self, _: CtxId) -> bool {
-        false
-    }
-
-    fn close(&mut self, _: CtxId, _: OutcomeId, _: &[u8]) -> Option<Pos> {
-        None
-    }
-
     fn leave(&mut self, _: CtxId, _: OutcomeId, _: &[u8], _: u8) -> Option<Pos> {
         None
     }
@@ -55,8 +47,8 @@ impl ByteAutomaton for Pattern {
         self.lexicon.outcome(pos.lex) != Lexicon::NONE
     }
 
-    fn completion(&mut self, pos: Pos, _: &[u8], most: usize) -> Option<Vec<u8>> {
-        shortest_lexeme(&mut self.lexicon, pos.lex, most).map(|(bytes, _)| bytes)
+    fn way_out(&mut self, pos: Pos, _: &[u8], most: usize) -> Option<Vec<Piece>> {
+        shortest_lexeme(&mut self.lexicon, pos.lex, most).map(|(bytes, _)| vec![Piece::Bytes(bytes)])
     }
 
     fn left(&mut self, pos: Pos, most: usize) -> Option<Vec<Left>> {

@@ -143,17 +143,14 @@ impl Graph {
     /// The state after a token.
     pub(super) fn after(&mut self, state: u32, token: TokenId) -> Result<Option<u32>> {
         self.spend(2)?;
-        if let Some(&known) = self.single.get(&(state, token.0)) {
-            return Ok(known);
-        }
-        let own = self.states[state as usize].clone();
-        let next = match self.automaton.is_finished(&own) {
-            true => self.automaton.vocabulary().is_eos(token).then_some(own),
-            false => self.automaton.follow(&own, token)?,
-        };
-        let next = next.map(|next| self.number(next));
-        self.single.insert((state, token.0), next);
-        Ok(next)
+        Ok(memo!(self.single, (state, token.0), {
+            let own = self.states[state as usize].clone();
+            let next = match self.automaton.is_finished(&own) {
+                true => self.automaton.vocabulary().is_eos(token).then_some(own),
+                false => self.automaton.follow(&own, token)?,
+            };
+            next.map(|next| self.number(next))
+        }))
     }
 
     /// Those of the states in which a text may end.

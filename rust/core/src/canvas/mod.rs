@@ -227,8 +227,7 @@ impl Canvas {
                 }
             }
         }
-        out.sort_unstable();
-        out.dedup();
+        crate::lists::sort_unique(&mut out);
         Ok(out)
     }
 

@@ -331,26 +331,23 @@ impl<'a, 'b> Memo<'a, 'b> {
     }
 
     fn of(&mut self, tokens: &Arc<Mask>) -> f64 {
-        if let Some(&known) = self.known.get(&Arc::as_ptr(tokens)) {
-            return known;
-        }
-        let row = self.weights.row(self.at);
-        let (mut most, mut count) = (NONE, 0);
-        tokens.each(|token| {
-            count += 1;
-            most = most.max(self.weights.of(row, token));
-        });
-        self.cost += 16 + count / 8;
-        let value = match self.by {
-            By::Largest => most,
-            By::Sum if most == NONE => NONE,
-            By::Sum => {
-                let mut sum = 0.0;
-                tokens.each(|token| sum += (self.weights.of(row, token) - most).exp());
-                most + sum.ln()
+        memo!(self.known, Arc::as_ptr(tokens), {
+            let row = self.weights.row(self.at);
+            let (mut most, mut count) = (NONE, 0);
+            tokens.each(|token| {
+                count += 1;
+                most = most.max(self.weights.of(row, token));
+            });
+            self.cost += 16 + count / 8;
+            match self.by {
+                By::Largest => most,
+                By::Sum if most == NONE => NONE,
+                By::Sum => {
+                    let mut sum = 0.0;
+                    tokens.each(|token| sum += (self.weights.of(row, token) - most).exp());
+                    most + sum.ln()
+                }
             }
-        };
-        self.known.insert(Arc::as_ptr(tokens), value);
-        value
+        })
     }
 }

@@ -17,13 +17,12 @@ use super::guarded::Leads;
 use super::scanned::{Context, Scanned};
 use super::survey::{beside, covers, Ranges, TEXT};
 use crate::automaton::byte_automaton::{Alive, CtxId, Pos};
-use crate::held;
 use crate::lexical::term::{intersect_ranges, union_ranges, Term};
 use crate::lexical::ways::{Segment, WIDE};
 use crate::lexical::{LexId, TermId, Terms};
 use crate::regex::around::END;
 use crate::regex::CharSet;
-use crate::work;
+use crate::{held, work};
 
 /// How a lexeme that was read so far may end: at the end of the text, and before which characters, as which terminal.
 struct Endings {
@@ -64,12 +63,7 @@ impl Scanned {
         let Some(term) = entry.term.filter(|_| entry.around.is_none() && entry.forms.is_none()) else {
             return false;
         };
-        if let Some(&known) = self.around.covers.get(&(terminal, other)) {
-            return known;
-        }
-        let found = covers(&mut self.lexicon.terms, around, term);
-        self.around.covers.insert((terminal, other), found);
-        found
+        memo!(self.around.covers, (terminal, other), covers(&mut self.lexicon.terms, around, term))
     }
 
     /// Whether it hangs on the text around a context's next lexeme what it may be.
@@ -86,13 +80,11 @@ impl Scanned {
     }
 
     fn endings(&mut self, lex: LexId) -> Arc<Endings> {
-        if let Some(known) = self.around.endings.get(&lex) {
-            return known.clone();
-        }
-        let found = Arc::new(self.find_endings(lex));
-        self.around.ranges += found.before.iter().map(|before| before.1.len()).sum::<usize>();
-        self.around.endings.insert(lex, found.clone());
-        found
+        memo!(self.around.endings, lex, {
+            let found = Arc::new(self.find_endings(lex));
+            self.around.ranges += found.before.iter().map(|before| before.1.len()).sum::<usize>();
+            found
+        })
     }
 
     fn find_endings(&mut self, lex: LexId) -> Endings {

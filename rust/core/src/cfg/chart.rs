@@ -19,7 +19,7 @@ use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 use super::grammar::{Grammar, Symbol};
 use super::lr0::{Group, Lr0Core, Places, Source};
 use crate::error::Error;
-use crate::held::{self, Interner, Owned};
+use crate::held::{self, Interner};
 use crate::work;
 
 /// The number of an item set.
@@ -92,12 +92,9 @@ const HANDED_ON: usize = 8;
 const MAX_SETS: usize = 4_000_000;
 const MAX_ITEMS: usize = 50_000;
 
-impl Owned for Kernel {
-    fn owned(&self) -> usize {
-        held::slice(&self.items)
-    }
-}
+held::owned!(Kernel, this => held::slice(&this.items));
 
+#[derive(Default)]
 pub struct Chart {
     pub grammar: Grammar,
     sets: Interner<Kernel>,
@@ -113,16 +110,7 @@ pub struct Chart {
 
 impl Chart {
     pub fn new(grammar: Grammar) -> Self {
-        let mut this = Chart {
-            grammar,
-            sets: Interner::default(),
-            closures: Vec::new(),
-            lr0_cores: IndexMap::default(),
-            returns: Interner::default(),
-            steps: FxHashMap::default(),
-            onward: FxHashMap::default(),
-            closed: 0,
-        };
+        let mut this = Chart { grammar, ..Chart::default() };
         this.returns.intern(Box::new([END]));
         this
     }
@@ -176,12 +164,7 @@ impl Chart {
 
     /// The set after a terminal; `None` where it can't come.
     pub fn step(&mut self, set: SetId, terminal: u32) -> Option<SetId> {
-        if let Some(&known) = self.steps.get(&(set, terminal)) {
-            return known;
-        }
-        let next = self.merge(&[(set, terminal)], &[]);
-        self.steps.insert((set, terminal), next);
-        next
+        memo!(self.steps, (set, terminal), self.merge(&[(set, terminal)], &[]))
     }
 
     /// The set after terminals that end at one place, where other texts lead back to the sets `same`.
@@ -348,8 +331,7 @@ impl Chart {
             }
         }
         work::spend(2 + reached.len() as u64 / 4);
-        reached.sort_unstable();
-        reached.dedup();
+        crate::lists::sort_unique(&mut reached);
         match reached.len() > HANDED_ON {
             true => MANY,
             false => self.intern_returns(reached),

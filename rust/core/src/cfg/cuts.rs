@@ -99,8 +99,7 @@ impl Places {
             };
             let mut key: Vec<Part> =
                 circle.iter().flat_map(|&v| parts[v as usize].iter().filter_map(of)).collect();
-            key.sort_unstable();
-            key.dedup();
+            crate::lists::sort_unique(&mut key);
             let set = match (&key[..], known.get(&key)) {
                 ([Part::Node(set)], _) | (_, Some(set)) => *set,
                 _ => {
@@ -128,8 +127,7 @@ fn union(sets: &[Box<[u32]>], parts: &[Part], left: &mut usize) -> Option<Box<[u
         *left = left.checked_sub(more.len())?;
         all.extend(more);
     }
-    all.sort_unstable();
-    all.dedup();
+    crate::lists::sort_unique(&mut all);
     Some(all.into())
 }
 
@@ -181,8 +179,7 @@ fn successors(terms: &mut Terms, read: &Read) -> Option<Vec<Read>> {
         }
     }
     let mut cuts: Vec<u32> = runs.iter().flat_map(|r| [r.0, r.1.saturating_add(1)]).collect();
-    cuts.sort_unstable();
-    cuts.dedup();
+    crate::lists::sort_unique(&mut cuts);
     runs.sort_unstable();
     let (mut open, mut out, mut coming) = (Read::new(), Vec::new(), runs.iter().peekable());
     let mut ends: Vec<(u32, u32)> = Vec::new();
@@ -201,8 +198,7 @@ fn successors(terms: &mut Terms, read: &Read) -> Option<Vec<Read>> {
             out.push(next);
         }
     }
-    out.sort_unstable();
-    out.dedup();
+    crate::lists::sort_unique(&mut out);
     Some(out)
 }
 

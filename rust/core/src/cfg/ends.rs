@@ -12,10 +12,9 @@ use super::neighbours;
 use super::scanned::Scanned;
 use super::separate::Beginnings;
 use crate::automaton::byte_automaton::{CtxId, Pos};
-use crate::held;
 use crate::lexical::spell::ByteSet;
 use crate::lexical::{LexId, Step};
-use crate::work;
+use crate::{held, work};
 
 /// States of a lexeme that are looked at to see whether it can end.
 pub(super) const ESCAPE_STATES: usize = 64;
@@ -62,14 +61,11 @@ impl Scanned {
             return Beyond::Doubtful(begun.collect());
         }
         let begin = self.begin_unguarded(ctx);
-        if let Some(known) = self.ahead.beyond.get(&(before, begin)) {
-            return Beyond::Doubtful(known.clone());
-        }
-        let mut begun = Vec::new();
-        self.lexicon.ways_beyond(before, begin).iter().for_each(|way| add(&mut begun, way.to));
-        let begun: Arc<[LexId]> = begun.into();
-        self.ahead.beyond.insert((before, begin), begun.clone());
-        Beyond::Doubtful(begun)
+        Beyond::Doubtful(memo!(self.ahead.beyond, (before, begin), {
+            let mut begun = Vec::new();
+            self.lexicon.ways_beyond(before, begin).iter().for_each(|way| add(&mut begun, way.to));
+            begun.into()
+        }))
     }
 
     /// Whether the lexeme can end somewhere: at the end of the text, or before a code point that it can't read and the
@@ -78,13 +74,10 @@ impl Scanned {
         if self.separable() || self.plainly_ends(pos.lex) {
             return true;
         }
-        if let Some(&known) = self.ahead.escapes.get(&pos) {
-            return known;
-        }
-        let mut left = Some(LOOKS);
-        let found = self.escapes_within(pos, AHEAD, &mut left);
-        self.ahead.escapes.insert(pos, found);
-        found
+        memo!(self.ahead.escapes, pos, {
+            let mut left = Some(LOOKS);
+            self.escapes_within(pos, AHEAD, &mut left)
+        })
     }
 
     /// Whether a position stands before a lexeme that some byte begins in vain.

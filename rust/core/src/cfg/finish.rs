@@ -15,8 +15,7 @@ use super::chart::{Chart, Item, Onward, Return, SetId};
 use super::grammar::{Symbol, NEVER};
 use super::scanned::Scanned;
 use crate::automaton::byte_automaton::{step, ByteAutomaton, CtxId, Piece, Pos};
-use crate::lexical::shortest_lexeme;
-use crate::lexical::{LexId, Lexicon, Spelling, Step, TermId, Terms};
+use crate::lexical::{shortest_lexeme, LexId, Lexicon, Spelling, Step, TermId, Terms};
 use crate::regex::around::END;
 use crate::work;
 

@@ -229,19 +229,17 @@ impl Maker<'_> {
     }
 
     fn terminal(&mut self, term: TermId, name: &str) -> Symbol {
-        if let Some(&known) = self.known.get(&term) {
-            return Symbol::Terminal(known);
-        }
-        let number = self.terminals.len() as u32;
-        self.terminals.push(Terminal {
-            name: name.to_string(),
-            term: Some(term),
-            rank: number,
-            cost: self.terms.least_length(term).map_or(1, u64::from),
-            ..Terminal::default()
-        });
-        self.known.insert(term, number);
-        Symbol::Terminal(number)
+        Symbol::Terminal(memo!(self.known, term, {
+            let number = self.terminals.len() as u32;
+            self.terminals.push(Terminal {
+                name: name.to_string(),
+                term: Some(term),
+                rank: number,
+                cost: self.terms.least_length(term).map_or(1, u64::from),
+                ..Terminal::default()
+            });
+            number
+        }))
     }
 
     fn body(

@@ -86,6 +86,7 @@ pub struct Expansion {
     pub optional_from: u32,
 }
 
+#[derive(Default)]
 pub struct Grammar {
     pub terminals: Vec<Terminal>,
     pub names: Vec<String>,
@@ -123,24 +124,7 @@ pub const NEVER: u64 = u64::MAX / 4;
 impl Grammar {
     /// The grammar without rules.
     pub fn nothing() -> Self {
-        Grammar {
-            terminals: Vec::new(),
-            names: Vec::new(),
-            expansions: Vec::new(),
-            by_rule: Vec::new(),
-            nullable: Vec::new(),
-            costs: Vec::new(),
-            shortest: Vec::new(),
-            orders: Orders::default(),
-            start: 0,
-            segmented: true,
-            ambiguous: false,
-            starts_at_once: false,
-            layout: None,
-            pasts: Box::default(),
-            following: Box::default(),
-            looks_around: false,
-        }
+        Grammar { segmented: true, ..Grammar::default() }
     }
 
     pub fn cost(&self, symbol: Symbol) -> u64 {
@@ -291,8 +275,7 @@ impl Grammar {
     /// Takes the expansions over: what can derive a text is kept.
     pub(super) fn settle(&mut self, mut expansions: Vec<(u32, Vec<Symbol>)>) {
         self.chain(&mut expansions);
-        expansions.sort();
-        expansions.dedup();
+        crate::lists::sort_unique(&mut expansions);
         self.costs = vec![NEVER; self.names.len()];
         self.shortest = vec![Box::new([]); self.names.len()];
         self.settle_costs(&expansions);

@@ -15,10 +15,9 @@ use rustc_hash::FxHashMap;
 use super::ends::{add, ESCAPE_STATES};
 use super::scanned::{Context, Scanned};
 use crate::automaton::byte_automaton::{Alive, CtxId, Pos};
-use crate::held;
 use crate::lexical::ways::{Segment, WIDE};
 use crate::lexical::{LexId, Lexicon, TermId, Terms};
-use crate::work;
+use crate::{held, work};
 
 /// Where the code points of a guarded context lead, by their places behind all others; the first leads nowhere.
 type Onward = Box<[Option<CtxId>]>;
@@ -73,15 +72,12 @@ impl Scanned {
         if !self.guarding.on || !looks_around && self.separable() {
             return None;
         }
-        if let Some(&known) = self.guarding.known.get(&ctx) {
-            return known;
-        }
-        let looks = looks_around && self.hangs_on_text(ctx);
-        let guard = looks || !self.separable() && self.has_dead_beginning(ctx);
-        let guard = guard.then(|| self.begin_unguarded(ctx));
-        let guard = guard.filter(|&lex| lex != Lexicon::DEAD);
-        self.guarding.known.insert(ctx, guard);
-        guard
+        memo!(self.guarding.known, ctx, {
+            let looks = looks_around && self.hangs_on_text(ctx);
+            let guard = looks || !self.separable() && self.has_dead_beginning(ctx);
+            let guard = guard.then(|| self.begin_unguarded(ctx));
+            guard.filter(|&lex| lex != Lexicon::DEAD)
+        })
     }
 
     /// Whether a lexeme that can end where its first byte is read comes to a state where it can't.
@@ -124,29 +120,27 @@ impl Scanned {
 
     /// Whether a lexeme leads back to a state from wherever it leads, so that all can end if that one can.
     fn comes_back(&mut self, lex: LexId) -> bool {
-        if let Some(&known) = self.guarding.comes_back.get(&lex) {
-            return known;
-        }
-        let mut seen = vec![lex];
-        let mut onward: Vec<Vec<LexId>> = Vec::new();
-        while onward.len() < seen.len() && seen.len() <= ESCAPE_STATES {
-            let ways: Vec<LexId> = self.doubtful_ways(seen[onward.len()]).iter().map(|way| way.to).collect();
-            ways.iter().for_each(|&to| add(&mut seen, to));
-            onward.push(ways);
-        }
-        let mut back = vec![lex];
-        let mut before = 0;
-        while before < back.len() {
-            before = back.len();
-            for (&from, ways) in seen.iter().zip(&onward) {
-                if ways.iter().any(|to| back.contains(to)) {
-                    add(&mut back, from);
+        memo!(self.guarding.comes_back, lex, {
+            let mut seen = vec![lex];
+            let mut onward: Vec<Vec<LexId>> = Vec::new();
+            while onward.len() < seen.len() && seen.len() <= ESCAPE_STATES {
+                let ways: Vec<LexId> =
+                    self.doubtful_ways(seen[onward.len()]).iter().map(|way| way.to).collect();
+                ways.iter().for_each(|&to| add(&mut seen, to));
+                onward.push(ways);
+            }
+            let mut back = vec![lex];
+            let mut before = 0;
+            while before < back.len() {
+                before = back.len();
+                for (&from, ways) in seen.iter().zip(&onward) {
+                    if ways.iter().any(|to| back.contains(to)) {
+                        add(&mut back, from);
+                    }
                 }
             }
-        }
-        let found = back.len() == seen.len();
-        self.guarding.comes_back.insert(lex, found);
-        found
+            back.len() == seen.len()
+        })
     }
 
     /// The context outside the lexeme.

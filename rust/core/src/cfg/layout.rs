@@ -99,15 +99,12 @@ impl Layout {
 
     /// Line breaks with just that many columns behind them.
     pub fn line_break(&mut self, terms: &mut Terms, width: u16) -> TermId {
-        if let Some(&known) = self.words.get(&width) {
-            return known;
-        }
-        let columns = self.columns(terms, width);
-        let end = terms.literal("\n");
-        let any = terms.concat_all(&[Terms::ALL, end, columns]);
-        let term = terms.and(&[self.pattern, any]);
-        self.words.insert(width, term);
-        term
+        memo!(self.words, width, {
+            let columns = self.columns(terms, width);
+            let end = terms.literal("\n");
+            let any = terms.concat_all(&[Terms::ALL, end, columns]);
+            terms.and(&[self.pattern, any])
+        })
     }
 
     /// Texts of one line that take just that many columns: blanks count one, tabs `tab`, all else nothing.

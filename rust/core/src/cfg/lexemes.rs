@@ -7,13 +7,9 @@ use crate::automaton::byte_automaton::{Alive, CtxId, Pos, Scanner};
 use crate::lexical::spell::ByteSet;
 use crate::lexical::term::Term;
 use crate::lexical::ways::WIDE;
-use crate::lexical::{LexId, Lexicon, Step, TermId, Terms};
+use crate::lexical::{LexId, Step, TermId, Terms};
 
 impl Scanner for Scanned {
-    fn lexicon(&mut self) -> &mut Lexicon {
-        &mut self.lexicon
-    }
-
     fn alive(&mut self, lex: LexId) -> Option<Alive> {
         let (_, tuple) = self.lexicon.term(lex)?;
         let Term::Tuple(terms) = self.lexicon.terms.get(tuple) else { return None };

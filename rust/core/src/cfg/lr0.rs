@@ -9,8 +9,7 @@ use rustc_hash::FxBuildHasher;
 
 use super::circles::circles;
 use super::grammar::{Grammar, Symbol};
-use crate::held;
-use crate::work;
+use crate::{held, work};
 
 /// Expansions and dots of a set, ascending and distinct.
 pub type Places = Box<[(u32, u32)]>;
@@ -92,8 +91,7 @@ impl Lr0Core {
             at += 1;
         }
         work::spend(4 * (waiting.len() + entries.len()) as u64);
-        waiting.sort_unstable();
-        waiting.dedup();
+        crate::lists::sort_unique(&mut waiting);
         let terminal = |w: &(Symbol, Source)| if let Symbol::Terminal(t) = w.0 { Some(t) } else { None };
         let mut terminals: Vec<u32> = waiting.iter().filter_map(terminal).collect();
         terminals.dedup();
@@ -154,8 +152,7 @@ fn grouped(entries: IndexMap<u32, Entry, FxBuildHasher>) -> (Box<[Predicted]>, B
 }
 
 fn distinct<T: Ord>(list: &mut Vec<T>) {
-    list.sort_unstable();
-    list.dedup();
+    crate::lists::sort_unique(list);
     list.shrink_to_fit();
 }
 

@@ -169,19 +169,17 @@ impl Grammar {
 
     /// The rule of a set.
     fn rule_of(&mut self, left: Left, nullable: bool, cost: u64) -> u32 {
-        if let Some(&known) = self.orders.rules.get(&left) {
-            return known;
-        }
-        let rule = self.names.len() as u32;
-        let name = self.orders.all[left.order as usize].rule;
-        self.names.push(self.names[name as usize].clone());
-        self.nullable.push(nullable);
-        self.costs.push(cost.min(NEVER));
-        self.shortest.push(Box::new([]));
-        self.by_rule.push(Vec::new());
-        self.orders.left.insert(rule, left.clone());
-        self.orders.rules.insert(left, rule);
-        rule
+        memo!(self.orders.rules, left.clone(), {
+            let rule = self.names.len() as u32;
+            let name = self.orders.all[left.order as usize].rule;
+            self.names.push(self.names[name as usize].clone());
+            self.nullable.push(nullable);
+            self.costs.push(cost.min(NEVER));
+            self.shortest.push(Box::new([]));
+            self.by_rule.push(Vec::new());
+            self.orders.left.insert(rule, left);
+            rule
+        })
     }
 
     /// The expansion that gives a shortest text of a rule.

@@ -26,8 +26,7 @@ use super::joints::{self, Joints};
 use super::layout::{Blocks, WIDEST};
 use super::literals::{rows, Row};
 use super::separate::Told;
-use crate::automaton::byte_automaton::Seen;
-use crate::automaton::byte_automaton::{step, Alive, ByteAutomaton, CtxId, Piece, Pos, Scanner};
+use crate::automaton::byte_automaton::{step, Alive, ByteAutomaton, CtxId, Piece, Pos, Scanner, Seen};
 use crate::error::Result;
 use crate::held::{self, Interner};
 use crate::lexical::spell::{ByteSet, OutcomeId};
@@ -48,6 +47,7 @@ pub(crate) struct Context {
 
 held::plain!(Context, Blocks);
 
+#[derive(Default)]
 pub struct Scanned {
     pub(crate) chart: Chart,
     pub(crate) lexicon: Box<Lexicon>,
@@ -102,27 +102,12 @@ impl Scanned {
         let mut this = Scanned {
             chart: Chart::new(grammar),
             lexicon,
-            contexts: Interner::default(),
-            blocks: Interner::default(),
-            begins: FxHashMap::default(),
-            by_places: FxHashMap::default(),
-            after: FxHashMap::default(),
-            leaves: FxHashMap::default(),
-            next_bytes: FxHashMap::default(),
-            ahead: Ahead::default(),
-            guarding: Guarding::default(),
-            told: Told::default(),
-            around: Around::default(),
-            by_shape: FxHashMap::default(),
-            by_context: FxHashMap::default(),
-            start: None,
             ignored,
             rows,
-            parts: FxHashMap::default(),
             places,
             first_row,
             first_joint,
-            joints: Joints::default(),
+            ..Scanned::default()
         };
         this.blocks.intern(Blocks::outermost());
         Ok(this)
@@ -150,39 +135,30 @@ impl Scanned {
         if self.guard(ctx).is_none() {
             return self.begin_unguarded(ctx);
         }
-        if let Some(&known) = self.begins.get(&(ctx, true)) {
-            return known;
-        }
-        let places = self.readable(ctx);
-        let lex = self.tuple_state(&places);
-        self.begins.insert((ctx, true), lex);
-        lex
+        memo!(self.begins, (ctx, true), {
+            let places = self.readable(ctx);
+            self.tuple_state(&places)
+        })
     }
 
     pub(super) fn tuple_state(&mut self, places: &Alive) -> LexId {
-        if let Some(&known) = self.by_places.get(places) {
-            return known;
-        }
-        let last = places.iter().map(|p| p.0 as usize + 1).max().unwrap_or(0);
-        let mut terms = vec![Terms::EMPTY; self.places.max(last)];
-        for &(place, term) in places.iter() {
-            terms[place as usize] = term;
-        }
-        let tuple = self.lexicon.terms.tuple(&terms);
-        let lex = self.lexicon.at(Spelling::Raw, tuple);
-        self.by_places.insert(places.clone(), lex);
-        lex
+        memo!(self.by_places, places, places.clone(), {
+            let last = places.iter().map(|p| p.0 as usize + 1).max().unwrap_or(0);
+            let mut terms = vec![Terms::EMPTY; self.places.max(last)];
+            for &(place, term) in places.iter() {
+                terms[place as usize] = term;
+            }
+            let tuple = self.lexicon.terms.tuple(&terms);
+            self.lexicon.at(Spelling::Raw, tuple)
+        })
     }
 
     /// The same where nothing is guarded.
     pub(super) fn begin_unguarded(&mut self, ctx: CtxId) -> LexId {
-        if let Some(&known) = self.begins.get(&(ctx, false)) {
-            return known;
-        }
-        let places = self.readable_unguarded(ctx);
-        let lex = self.tuple_state(&places);
-        self.begins.insert((ctx, false), lex);
-        lex
+        memo!(self.begins, (ctx, false), {
+            let places = self.readable_unguarded(ctx);
+            self.tuple_state(&places)
+        })
     }
 
     /// What the next lexeme may be: places of the tuple and their languages.
@@ -229,8 +205,7 @@ impl Scanned {
                 all.push(layout.newline);
             }
         }
-        all.sort_unstable();
-        all.dedup();
+        crate::lists::sort_unique(&mut all);
         let mut out: Vec<(u32, TermId)> = Vec::with_capacity(all.len());
         for &terminal in &all {
             out.extend(self.forms_among(terminal, &all, context.past));
@@ -265,12 +240,7 @@ impl Scanned {
 
     /// The context after a lexeme, by its place in the tuple.
     pub(crate) fn after(&mut self, ctx: CtxId, place: u32) -> Option<CtxId> {
-        if let Some(&known) = self.after.get(&(ctx, place)) {
-            return known;
-        }
-        let next = self.follow(ctx, place);
-        self.after.insert((ctx, place), next);
-        next
+        memo!(self.after, (ctx, place), self.follow(ctx, place))
     }
 
     fn follow(&mut self, ctx: CtxId, place: u32) -> Option<CtxId> {
@@ -354,12 +324,7 @@ impl Scanned {
 
     /// The context after the lexeme that ends with this outcome.
     pub(crate) fn left(&mut self, ctx: CtxId, outcome: OutcomeId) -> Option<CtxId> {
-        if let Some(&known) = self.leaves.get(&(ctx, outcome)) {
-            return known;
-        }
-        let next = self.winner(outcome).and_then(|place| self.after(ctx, place));
-        self.leaves.insert((ctx, outcome), next);
-        next
+        memo!(self.leaves, (ctx, outcome), self.winner(outcome).and_then(|place| self.after(ctx, place)))
     }
 
     /// The bytes that may follow the lexeme that ends with this outcome; a superset.
@@ -372,28 +337,25 @@ impl Scanned {
 
     /// Bytes that may come next between lexemes, or inside a guarded one; a superset.
     fn next_bytes(&mut self, ctx: CtxId) -> ByteSet {
-        if let Some(&known) = self.next_bytes.get(&ctx) {
-            return known;
-        }
-        let bytes = match self.context(ctx).inside {
-            None => match self.begin_unguarded(ctx) {
-                Lexicon::DEAD => ByteSet::default(),
-                lex => self.lexicon.first_bytes(lex),
-            },
-            Some(lex) => {
-                let (outer, outcome) = (self.outside(ctx), self.lexicon.outcome(lex));
-                let mut bytes = self.bytes_left(outer, outcome);
-                if self.chart.grammar.looks_around {
-                    for next in self.contexts_behind(outer, lex) {
-                        bytes.add(&self.next_bytes(next));
+        memo!(self.next_bytes, ctx, {
+            match self.context(ctx).inside {
+                None => match self.begin_unguarded(ctx) {
+                    Lexicon::DEAD => ByteSet::default(),
+                    lex => self.lexicon.first_bytes(lex),
+                },
+                Some(lex) => {
+                    let (outer, outcome) = (self.outside(ctx), self.lexicon.outcome(lex));
+                    let mut bytes = self.bytes_left(outer, outcome);
+                    if self.chart.grammar.looks_around {
+                        for next in self.contexts_behind(outer, lex) {
+                            bytes.add(&self.next_bytes(next));
+                        }
                     }
+                    bytes.add(&self.lexicon.first_bytes(lex));
+                    bytes
                 }
-                bytes.add(&self.lexicon.first_bytes(lex));
-                bytes
             }
-        };
-        self.next_bytes.insert(ctx, bytes);
-        bytes
+        })
     }
 
     pub(crate) fn after_lexeme(&mut self, pos: Pos) -> Option<CtxId> {
@@ -473,14 +435,6 @@ impl ByteAutomaton for Scanned {
         self.start
     }
 
-    fn records(&self, _: CtxId) -> bool {
-        false
-    }
-
-    fn close(&mut self, _: CtxId, _: OutcomeId, _: &[u8]) -> Option<Pos> {
-        None
-    }
-
     fn leave(&mut self, ctx: CtxId, outcome: OutcomeId, _: &[u8], byte: u8) -> Option<Pos> {
         if let Some((outcome, begun)) = self.lexicon.behind(outcome) {
             // a guarded lexeme tells its own code points of several bytes from those behind it
@@ -515,21 +469,14 @@ impl ByteAutomaton for Scanned {
     }
 
     fn accepting(&mut self, pos: Pos, _: &[u8]) -> bool {
-        match self.after_lexeme(pos) {
-            Some(ctx) => {
-                let context = self.context(ctx);
-                self.ends(context)
-            }
-            None => false,
-        }
+        self.after_lexeme(pos).is_some_and(|ctx| {
+            let context = self.context(ctx);
+            self.ends(context)
+        })
     }
 
-    fn completion(&mut self, pos: Pos, _: &[u8], most: usize) -> Option<Vec<u8>> {
-        match &finish::complete(self, pos, most)?[..] {
-            [] => Some(Vec::new()),
-            [Piece::Bytes(text)] => Some(text.clone()),
-            _ => None,
-        }
+    fn way_out(&mut self, pos: Pos, _: &[u8], most: usize) -> Option<Vec<Piece>> {
+        finish::complete(self, pos, most)
     }
 
     fn scanner(&mut self) -> Option<&mut dyn Scanner> {

@@ -11,9 +11,8 @@ use rustc_hash::{FxBuildHasher, FxHashMap};
 use super::chart::{Chart, SetId};
 use super::finish;
 use super::grammar::Grammar;
-use crate::automaton::byte_automaton::Seen;
-use crate::automaton::byte_automaton::{ByteAutomaton, CtxId, Pos};
-use crate::held::{self, Interner, Owned};
+use crate::automaton::byte_automaton::{ByteAutomaton, CtxId, Piece, Pos, Seen};
+use crate::held::{self, Interner};
 use crate::lexical::spell::{ByteSet, OutcomeId};
 use crate::lexical::{LexId, Lexicon, Spelling, Step, TermId, Terms};
 
@@ -34,11 +33,7 @@ struct Fan {
     samples: Box<[u32]>,
 }
 
-impl Owned for Context {
-    fn owned(&self) -> usize {
-        held::slice(&self.begun)
-    }
-}
+held::owned!(Context, this => held::slice(&this.begun));
 
 pub struct Scannerless {
     chart: Chart,
@@ -73,8 +68,7 @@ impl Scannerless {
             out.extend(lr0.terminals.iter().filter_map(|&t| terminals[t as usize].term.map(|x| (set, t, x))));
             let ignored = (0..terminals.len() as u32).filter(|&t| terminals[t as usize].ignored);
             out.extend(ignored.filter_map(|t| terminals[t as usize].term.map(|x| (set, t, x))));
-            out.sort_unstable();
-            out.dedup();
+            crate::lists::sort_unique(&mut out);
         }
         out
     }
@@ -90,8 +84,7 @@ impl Scannerless {
     fn spread(&mut self, ctx: CtxId) -> Fan {
         let mut threads: Vec<TermId> = self.threads(ctx).iter().map(|t| t.2).collect();
         // one language at many places reads the same code points at each; contexts that differ by places share a tuple
-        threads.sort_unstable();
-        threads.dedup();
+        crate::lists::sort_unique(&mut threads);
         let terms = &mut self.lexicon.terms;
         let tuple = terms.tuple(&threads);
         let mut classes: indexmap::IndexMap<TermId, Vec<(u32, u32)>, FxBuildHasher> = Default::default();
@@ -139,8 +132,7 @@ impl Scannerless {
                 begun.push((set, terminal, rest));
             }
         }
-        ended.sort_unstable();
-        ended.dedup();
+        crate::lists::sort_unique(&mut ended);
         let (skipped, read): (Vec<_>, Vec<_>) =
             ended.into_iter().partition(|&(_, t)| self.chart.grammar.terminals[t as usize].ignored);
         let back: Vec<SetId> = skipped.into_iter().map(|(set, _)| set).collect();
@@ -149,8 +141,7 @@ impl Scannerless {
         } else {
             self.chart.merge(&read, &back)
         };
-        begun.sort_unstable();
-        begun.dedup();
+        crate::lists::sort_unique(&mut begun);
         if set.is_none() && begun.is_empty() {
             return None;
         }
@@ -198,14 +189,6 @@ impl ByteAutomaton for Scannerless {
         self.chart.accepts(set).then_some(Pos { ctx, lex })
     }
 
-    fn records(&self, _: CtxId) -> bool {
-        false
-    }
-
-    fn close(&mut self, _: CtxId, _: OutcomeId, _: &[u8]) -> Option<Pos> {
-        None
-    }
-
     fn leave(&mut self, ctx: CtxId, outcome: OutcomeId, _: &[u8], byte: u8) -> Option<Pos> {
         let ctx = self.left(ctx, outcome)?;
         let fan = self.fan(ctx);
@@ -232,7 +215,7 @@ impl ByteAutomaton for Scannerless {
         set.is_some_and(|set| self.chart.accepts(set))
     }
 
-    fn completion(&mut self, pos: Pos, _: &[u8], most: usize) -> Option<Vec<u8>> {
+    fn way_out(&mut self, pos: Pos, _: &[u8], most: usize) -> Option<Vec<Piece>> {
         let mut out = Vec::new();
         let ctx = match self.at_border(pos) {
             Some(ctx) => ctx,
@@ -244,7 +227,7 @@ impl ByteAutomaton for Scannerless {
             }
         };
         out.extend(self.shortest_end(ctx, most)?);
-        Some(out)
+        Some(vec![Piece::Bytes(out)])
     }
 
     fn describe(&mut self, pos: Pos, _: Seen) -> (Vec<String>, Option<String>) {
@@ -253,8 +236,7 @@ impl ByteAutomaton for Scannerless {
         let terminals = &self.chart.grammar.terminals;
         let mut left: Vec<(u32, Option<TermId>)> =
             threads.iter().filter(|t| !terminals[t.1 as usize].ignored).map(|t| (t.1, Some(t.2))).collect();
-        left.sort_unstable();
-        left.dedup();
+        crate::lists::sort_unique(&mut left);
         let ends = self.accepting(pos, &[]);
         (super::describe::in_words(&self.chart.grammar, &mut self.lexicon, &left, ends), None)
     }

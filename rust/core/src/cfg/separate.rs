@@ -78,28 +78,22 @@ impl Scanned {
     pub(super) fn plainly_ends(&mut self, lex: LexId) -> bool {
         let Apart::These(these) = self.apart() else { return false };
         let these = these.clone();
-        if let Some(&known) = self.told.plain.get(&lex) {
-            return known;
-        }
-        let tuple = self.lexicon.term(lex).map(|(_, tuple)| self.lexicon.terms.get(tuple));
-        let found = matches!(tuple, Some(Term::Tuple(terms)) if {
-            let mut places = terms.iter().enumerate().filter(|t| *t.1 != Terms::EMPTY);
-            places.all(|(place, _)| these.get(place) == Some(&true))
-        });
-        self.told.plain.insert(lex, found);
-        found
+        memo!(self.told.plain, lex, {
+            let tuple = self.lexicon.term(lex).map(|(_, tuple)| self.lexicon.terms.get(tuple));
+            matches!(tuple, Some(Term::Tuple(terms)) if {
+                let mut places = terms.iter().enumerate().filter(|t| *t.1 != Terms::EMPTY);
+                places.all(|(place, _)| these.get(place) == Some(&true))
+            })
+        })
     }
 
     /// The ways from a lexical state to those that don't plainly end.
     pub(super) fn doubtful_ways(&mut self, lex: LexId) -> Arc<[Segment]> {
-        if let Some(known) = self.told.doubtful.get(&lex) {
-            return known.clone();
-        }
-        let mut ways = self.lexicon.ways(lex);
-        ways.retain(|way| !self.plainly_ends(way.to));
-        let ways: Arc<[Segment]> = ways.into();
-        self.told.doubtful.insert(lex, ways.clone());
-        ways
+        memo!(self.told.doubtful, lex, {
+            let mut ways = self.lexicon.ways(lex);
+            ways.retain(|way| !self.plainly_ends(way.to));
+            ways.into()
+        })
     }
 
     /// How the lexemes of a context begin, where most terminals are known to end.
@@ -107,39 +101,33 @@ impl Scanned {
         if !matches!(self.apart(), Apart::These(_)) {
             return None;
         }
-        if let Some(known) = self.told.beginnings_at.get(&ctx) {
-            return Some(known.clone());
-        }
-        let places = self.readable_unguarded(ctx);
-        let found = self.beginnings(&places)?;
-        self.told.beginnings_at.insert(ctx, found.clone());
-        Some(found)
+        Some(memo!(self.told.beginnings_at, ctx, {
+            let places = self.readable_unguarded(ctx);
+            self.beginnings(&places)?
+        }))
     }
 
     /// How the lexemes of a list begin, where most terminals are known to end.
     pub(super) fn beginnings(&mut self, alive: &Alive) -> Option<Beginnings> {
         let Apart::These(these) = self.apart() else { return None };
         let these = these.clone();
-        if let Some(known) = self.told.beginnings.get(alive) {
-            return Some(known.clone());
-        }
-        let (mut plain, mut others) = (ByteSet::default(), ByteSet::default());
-        let first: Vec<ByteSet> = alive.iter().map(|&(_, term)| self.lexicon.first_of(term)).collect();
-        for (&(place, _), first) in alive.iter().zip(&first) {
-            if these.get(place as usize) == Some(&true) { &mut plain } else { &mut others }.add(first);
-        }
-        let mut doubtful = Vec::new();
-        for byte in others.iter() {
-            let begun = alive.iter().zip(&first).filter(|(_, first)| first.has(byte));
-            let begun: Vec<(u32, TermId)> = begun.map(|(&read, _)| read).collect();
-            let terms = &mut self.lexicon.terms;
-            let begun = begun.into_iter().map(|(place, term)| (place, terms.derive(term, byte.into())));
-            let begun: Alive = begun.collect::<Vec<_>>().into();
-            doubtful.push((byte, self.tuple_state(&begun)));
-        }
-        let found = Beginnings { plain: plain.without(&others), doubtful: doubtful.into() };
-        self.told.beginnings.insert(alive.clone(), found.clone());
-        Some(found)
+        Some(memo!(self.told.beginnings, alive, alive.clone(), {
+            let (mut plain, mut others) = (ByteSet::default(), ByteSet::default());
+            let first: Vec<ByteSet> = alive.iter().map(|&(_, term)| self.lexicon.first_of(term)).collect();
+            for (&(place, _), first) in alive.iter().zip(&first) {
+                if these.get(place as usize) == Some(&true) { &mut plain } else { &mut others }.add(first);
+            }
+            let mut doubtful = Vec::new();
+            for byte in others.iter() {
+                let begun = alive.iter().zip(&first).filter(|(_, first)| first.has(byte));
+                let begun: Vec<(u32, TermId)> = begun.map(|(&read, _)| read).collect();
+                let terms = &mut self.lexicon.terms;
+                let begun = begun.into_iter().map(|(place, term)| (place, terms.derive(term, byte.into())));
+                let begun: Alive = begun.collect::<Vec<_>>().into();
+                doubtful.push((byte, self.tuple_state(&begun)));
+            }
+            Beginnings { plain: plain.without(&others), doubtful: doubtful.into() }
+        }))
     }
 
     fn find_apart(&mut self) -> Apart {
@@ -208,8 +196,7 @@ impl Scanned {
         let terminals = &self.chart.grammar.terminals;
         let mut terms: Vec<TermId> = terminals.iter().filter_map(|t| t.term).collect();
         terms.extend(terminals.iter().filter_map(|t| t.around.as_ref()).flatten());
-        terms.sort_unstable();
-        terms.dedup();
+        crate::lists::sort_unique(&mut terms);
         let mut begins = Ranges::new();
         for &term in &terms {
             begins = union_ranges(&begins, &self.lexicon.wide_ways(term));

@@ -6,16 +6,13 @@
 use rustc_hash::FxHashMap;
 
 use super::{BackId, CompositeAutomaton, OuterGrammar, Part, Run, Spelled, Thread, END};
-use crate::automaton::byte_automaton::Piece;
-use crate::automaton::byte_automaton::Seen;
+use crate::automaton::byte_automaton::{Piece, Seen};
 use crate::automaton::{ByteAutomaton, CtxId, Pos};
 use crate::cfg::chart::{Chart, SetId};
 use crate::cfg::finish;
 use crate::cfg::grammar::{Grammar, NEVER};
 use crate::cfg::scanned::Opening;
-use crate::lexical::shortest_lexeme;
-use crate::lexical::LONGEST;
-use crate::lexical::{LexId, Spelling};
+use crate::lexical::{shortest_lexeme, LexId, Spelling, LONGEST};
 
 /// Bytes that the special token of a way counts for.
 const TOKEN: usize = 4;
@@ -111,27 +108,17 @@ impl CompositeAutomaton {
 
     /// A short text of a part.
     pub(super) fn word_of(&mut self, part: u32) -> Option<Vec<Piece>> {
-        if let Some(known) = self.words.get(&part) {
-            return known.clone();
-        }
-        let word = self.find_word(part);
-        self.words.insert(part, word.clone());
-        word
+        memo!(self.words, part, self.find_word(part))
     }
 
     fn find_word(&mut self, part: u32) -> Option<Vec<Piece>> {
         match &self.parts[part as usize] {
-            Part::Language(term, _) => {
-                let lex = self.lexicon.at(Spelling::Raw, *term);
-                Some(vec![Piece::Bytes(self.shortest_word(lex, LONGEST)?)])
-            }
             Part::Numbered { tokens, .. } if !tokens.is_empty() => Some(vec![Piece::Token(tokens[0])]),
-            Part::Numbered { term, .. } | Part::Other { term, .. } => {
-                let lex = self.lexicon.at(Spelling::Raw, *term);
-                Some(vec![Piece::Bytes(self.shortest_word(lex, LONGEST)?)])
-            }
             Part::Instead { absent: true, .. } => None,
-            Part::Instead { term, .. } => {
+            Part::Language(term, _)
+            | Part::Numbered { term, .. }
+            | Part::Other { term, .. }
+            | Part::Instead { term, .. } => {
                 let lex = self.lexicon.at(Spelling::Raw, *term);
                 Some(vec![Piece::Bytes(self.shortest_word(lex, LONGEST)?)])
             }
@@ -198,8 +185,7 @@ impl CompositeAutomaton {
                 all.extend(self.settle(&[thread.back]).iter());
             }
         }
-        all.sort_unstable();
-        all.dedup();
+        crate::lists::sort_unique(&mut all);
         let (mut out, mut place) = (Vec::new(), None);
         // beside a string's own grammar the machine knows one short text of it, which is no news
         let quoted = all.iter().any(|t| matches!(t.run, Run::Quoted(_)));

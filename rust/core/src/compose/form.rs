@@ -7,7 +7,6 @@
 //! same, and all terminals of the longest match count) or "dynamic" (every segmentation counts).  A terminal with a
 //! "language" is that.
 
-use rustc_hash::FxHashMap;
 use serde::Deserialize;
 use serde_json::{json, Value};
 
@@ -21,11 +20,10 @@ use crate::cfg::scanned::Scanned;
 use crate::cfg::spec::GrammarSpec;
 use crate::cfg::terminals;
 use crate::error::{Error, Kind, Result};
-use crate::gbnf;
 use crate::lexical::{Lexicon, TermId, Terms};
 use crate::schema::holes::{Hole, MOST_HOLES};
 use crate::schema::Options;
-use crate::work;
+use crate::{gbnf, work};
 
 /// A constraint that was read.
 pub enum Composite {
@@ -107,27 +105,7 @@ fn check(lexicon: &mut Lexicon, term: TermId, name: &str) -> Result<()> {
 
 impl CompositeAutomaton {
     fn empty(lexicon: Box<Lexicon>) -> Self {
-        let mut this = CompositeAutomaton {
-            lexicon,
-            machines: Vec::new(),
-            holes: Vec::new(),
-            hosts: Vec::new(),
-            eos: Vec::new(),
-            parts: Vec::new(),
-            root: 0,
-            backs: Default::default(),
-            ctxs: Default::default(),
-            texts: Default::default(),
-            quotes: Default::default(),
-            said: FxHashMap::default(),
-            settled: FxHashMap::default(),
-            arrived: FxHashMap::default(),
-            alone: FxHashMap::default(),
-            splits: FxHashMap::default(),
-            byte_sets: FxHashMap::default(),
-            words: FxHashMap::default(),
-            report: Vec::new(),
-        };
+        let mut this = CompositeAutomaton { lexicon, ..CompositeAutomaton::default() };
         this.texts.intern(Box::new([]));
         // the place where the whole text ends
         this.backs.intern(ReturnAddress { host: u32::MAX, frame: 0, terminal: 0, up: END, depth: 0 });

@@ -33,7 +33,7 @@ use crate::automaton::{CtxId, Piece, Pos};
 use crate::cfg::chart::Chart;
 use crate::cfg::scanned::Scanned;
 use crate::hash::Keyed;
-use crate::held::{self, Interner, Owned};
+use crate::held::{self, Interner};
 use crate::json::JsonMachine;
 use crate::lexical::spell::ByteSet;
 use crate::lexical::{LexId, Lexicon, TermId};
@@ -158,6 +158,7 @@ enum Ctx {
 type Positions = Arc<[(Pos, u32)]>;
 
 /// A constraint made of others.
+#[derive(Default)]
 pub struct CompositeAutomaton {
     lexicon: Box<Lexicon>,
     machines: Vec<machines::Machine>,
@@ -187,14 +188,10 @@ pub struct CompositeAutomaton {
 
 held::plain!(ReturnAddress, quoted::Quoted);
 
-impl Owned for Ctx {
-    fn owned(&self) -> usize {
-        match self {
-            Ctx::Set(threads) => held::slice(threads),
-            Ctx::One(_) => 0,
-        }
-    }
-}
+held::owned!(Ctx, this => match this {
+    Ctx::Set(threads) => held::slice(threads),
+    Ctx::One(_) => 0,
+});
 
 impl CompositeAutomaton {
     /// What was ignored, loosened or not proven in the schemas.

@@ -26,8 +26,7 @@ impl CompositeAutomaton {
             }
         }
         self.go_on(ended, byte, &mut out);
-        out.sort_unstable();
-        out.dedup();
+        crate::lists::sort_unique(&mut out);
         out
     }
 
@@ -36,8 +35,7 @@ impl CompositeAutomaton {
         if ended.is_empty() {
             return;
         }
-        ended.sort_unstable();
-        ended.dedup();
+        crate::lists::sort_unique(&mut ended);
         let next = self.settle(&ended);
         for thread in next.iter() {
             self.step_thread(thread, byte, out);
@@ -158,8 +156,7 @@ impl CompositeAutomaton {
         if ends && back != END {
             self.go_on(vec![back], byte, &mut out);
         }
-        out.sort_unstable();
-        out.dedup();
+        crate::lists::sort_unique(&mut out);
         out
     }
 
@@ -220,37 +217,34 @@ impl CompositeAutomaton {
     /// Whether a thread is a position of its part alone: wherever the part could end and what follows it goes on,
     /// the part itself can't.
     pub(super) fn stands_alone(&mut self, thread: Thread) -> bool {
-        if let Some(&known) = self.alone.get(&thread) {
-            return known;
-        }
-        match thread.run {
-            Run::Done | Run::Special(_) | Run::Quoted(_) => return false,
-            // the bytes that begin no lexeme are left out as each is read
-            Run::Lexeme { host, pos } if self.with_lexer(host, |s| s.may_begin_in_vain(pos)) => {
-                self.alone.insert(thread, false);
-                return false;
+        memo!(self.alone, thread, {
+            match thread.run {
+                Run::Done | Run::Special(_) | Run::Quoted(_) => return false,
+                // the bytes that begin no lexeme are left out as each is read
+                Run::Lexeme { host, pos } if self.with_lexer(host, |s| s.may_begin_in_vain(pos)) => {
+                    self.alone.insert(thread, false);
+                    return false;
+                }
+                _ if thread.back == END => return true,
+                Run::Language(_) if self.is_closed(thread.back) => return true,
+                _ => {}
             }
-            _ if thread.back == END => return true,
-            Run::Language(_) if self.is_closed(thread.back) => return true,
-            _ => {}
-        }
-        let next = self.settle(&[thread.back]);
-        let follow = self.first_bytes(&next);
-        let alone = follow == ByteSet::default()
-            || match thread.run {
-                Run::Language(lex) => {
-                    !self.goes_on(lex, follow, |this, lex| this.lexicon.outcome(lex) != Lexicon::NONE)
+            let next = self.settle(&[thread.back]);
+            let follow = self.first_bytes(&next);
+            follow == ByteSet::default()
+                || match thread.run {
+                    Run::Language(lex) => {
+                        !self.goes_on(lex, follow, |this, lex| this.lexicon.outcome(lex) != Lexicon::NONE)
+                    }
+                    Run::Lexeme { host, pos } => {
+                        !self.goes_on(pos.lex, follow, |this, lex| this.lexeme_ends(host, Pos { lex, ..pos }))
+                    }
+                    Run::Json { machine, pos, .. } => {
+                        !self.with_json(machine, |m| m.tail_bytes(pos)).meets(&follow)
+                    }
+                    _ => false,
                 }
-                Run::Lexeme { host, pos } => {
-                    !self.goes_on(pos.lex, follow, |this, lex| this.lexeme_ends(host, Pos { lex, ..pos }))
-                }
-                Run::Json { machine, pos, .. } => {
-                    !self.with_json(machine, |m| m.tail_bytes(pos)).meets(&follow)
-                }
-                _ => false,
-            };
-        self.alone.insert(thread, alone);
-        alone
+        })
     }
 
     /// Whether a lexeme may reach a state in which its part could end and it reads on one of these bytes; yes where

@@ -1,14 +1,12 @@
 //! The face to the token layer.
 
 use super::{BackId, CompositeAutomaton, Ctx, OuterGrammar, Part, Run, Thread, END};
-use crate::automaton::byte_automaton::Piece;
-use crate::automaton::byte_automaton::Seen;
+use crate::automaton::byte_automaton::{Piece, Seen};
 use crate::automaton::{ByteAutomaton, CtxId, Left, Pos};
-use crate::held;
 use crate::lexical::spell::{ByteSet, OutcomeId};
 use crate::lexical::Lexicon;
 use crate::vocab::{TokenId, Vocabulary};
-use crate::work;
+use crate::{held, work};
 
 impl CompositeAutomaton {
     /// The threads of a position.
@@ -51,16 +49,14 @@ impl CompositeAutomaton {
             }
         }
         if !ended.is_empty() {
-            ended.sort_unstable();
-            ended.dedup();
+            crate::lists::sort_unique(&mut ended);
             all.extend(self.settle(&ended).iter());
         }
         let mut out: Vec<(TokenId, BackId)> = all
             .iter()
             .filter_map(|t| if let Run::Special(token) = t.run { Some((token, t.back)) } else { None })
             .collect();
-        out.sort_unstable();
-        out.dedup();
+        crate::lists::sort_unique(&mut out);
         out
     }
 
@@ -219,18 +215,16 @@ impl ByteAutomaton for CompositeAutomaton {
                 set
             }
             Ctx::Set(threads) => {
-                if let Some(&known) = self.byte_sets.get(&ctx) {
-                    return known;
-                }
-                let mut set = self.first_bytes(&threads);
-                for thread in threads.iter() {
-                    if thread.back != END && self.ends(thread) {
-                        let next = self.settle(&[thread.back]);
-                        set.add(&self.first_bytes(&next));
+                memo!(self.byte_sets, ctx, {
+                    let mut set = self.first_bytes(&threads);
+                    for thread in threads.iter() {
+                        if thread.back != END && self.ends(thread) {
+                            let next = self.settle(&[thread.back]);
+                            set.add(&self.first_bytes(&next));
+                        }
                     }
-                }
-                self.byte_sets.insert(ctx, set);
-                set
+                    set
+                })
             }
         }
     }
@@ -238,14 +232,6 @@ impl ByteAutomaton for CompositeAutomaton {
     fn accepting(&mut self, pos: Pos, text: &[u8]) -> bool {
         let threads = self.threads_at(pos, text);
         self.accepts(&threads)
-    }
-
-    fn completion(&mut self, pos: Pos, text: &[u8], most: usize) -> Option<Vec<u8>> {
-        match &self.way_out(pos, text, most)?[..] {
-            [] => Some(Vec::new()),
-            [Piece::Bytes(bytes)] => Some(bytes.clone()),
-            _ => None,
-        }
     }
 
     fn way_out(&mut self, pos: Pos, text: &[u8], most: usize) -> Option<Vec<Piece>> {

@@ -15,27 +15,23 @@ type Ended = BTreeMap<(Reverse<u32>, u32, BackId), Vec<(u32, u32)>>;
 impl CompositeAutomaton {
     /// Threads of what may follow when parts end here, all at one place of the text.
     pub(super) fn settle(&mut self, backs: &[BackId]) -> Arc<[Thread]> {
-        if let Some(known) = self.settled.get(backs) {
-            return known.clone();
-        }
-        let mut out: Vec<Thread> = Vec::new();
-        let mut ended = Ended::default();
-        for &back in backs {
-            self.end(back, &mut ended, &mut out);
-        }
-        while let Some(((_, host, up), ends)) = ended.pop_first() {
-            for frame in self.frames_after(host, &ends) {
-                out.extend(self.arrive(host, frame, up).iter());
-                if self.frame_ends(host, frame) {
-                    self.end(up, &mut ended, &mut out);
+        memo!(self.settled, backs, backs.into(), {
+            let mut out: Vec<Thread> = Vec::new();
+            let mut ended = Ended::default();
+            for &back in backs {
+                self.end(back, &mut ended, &mut out);
+            }
+            while let Some(((_, host, up), ends)) = ended.pop_first() {
+                for frame in self.frames_after(host, &ends) {
+                    out.extend(self.arrive(host, frame, up).iter());
+                    if self.frame_ends(host, frame) {
+                        self.end(up, &mut ended, &mut out);
+                    }
                 }
             }
-        }
-        out.sort_unstable();
-        out.dedup();
-        let out: Arc<[Thread]> = out.into();
-        self.settled.insert(backs.into(), out.clone());
-        out
+            crate::lists::sort_unique(&mut out);
+            out.into()
+        })
     }
 
     fn end(&mut self, back: BackId, ended: &mut Ended, out: &mut Vec<Thread>) {
@@ -93,44 +89,39 @@ impl CompositeAutomaton {
 
     /// Threads that begin at a place of a host.
     pub(super) fn arrive(&mut self, host: u32, frame: u32, up: BackId) -> Arc<[Thread]> {
-        if let Some(known) = self.arrived.get(&(host, frame, up)) {
-            return known.clone();
-        }
-        let mut out = Vec::new();
-        let terminals: Vec<u32> = match &mut self.hosts[host as usize] {
-            OuterGrammar::Plain(chart) => {
-                let lr0 = chart.lr0(SetId(frame)).clone();
-                let all = (0u32..).zip(&chart.grammar.terminals);
-                let ignored = all.filter(|(_, t)| t.ignored).map(|(i, _)| i);
-                let mut all: Vec<u32> = lr0.terminals.iter().copied().chain(ignored).collect();
-                all.sort_unstable();
-                all.dedup();
-                all
-            }
-            OuterGrammar::Lexed(_) => {
-                let ctx = CtxId(frame);
-                let (lex, parts) = self.with_lexer(host, |s| (s.begin(ctx), s.parts_at(ctx).collect()));
-                if lex != Lexicon::DEAD {
-                    out.push(Thread { back: up, run: Run::Lexeme { host, pos: Pos { ctx, lex } } });
+        memo!(self.arrived, (host, frame, up), {
+            let mut out = Vec::new();
+            let terminals: Vec<u32> = match &mut self.hosts[host as usize] {
+                OuterGrammar::Plain(chart) => {
+                    let lr0 = chart.lr0(SetId(frame)).clone();
+                    let all = (0u32..).zip(&chart.grammar.terminals);
+                    let ignored = all.filter(|(_, t)| t.ignored).map(|(i, _)| i);
+                    let mut all: Vec<u32> = lr0.terminals.iter().copied().chain(ignored).collect();
+                    crate::lists::sort_unique(&mut all);
+                    all
                 }
-                parts
+                OuterGrammar::Lexed(_) => {
+                    let ctx = CtxId(frame);
+                    let (lex, parts) = self.with_lexer(host, |s| (s.begin(ctx), s.parts_at(ctx).collect()));
+                    if lex != Lexicon::DEAD {
+                        out.push(Thread { back: up, run: Run::Lexeme { host, pos: Pos { ctx, lex } } });
+                    }
+                    parts
+                }
+            };
+            let depth = self.back(up).depth + 1;
+            for terminal in terminals {
+                let back = self.intern_back(ReturnAddress { host, frame, terminal, up, depth });
+                let entry = &self.chart(host).grammar.terminals[terminal as usize];
+                match (entry.part, entry.term) {
+                    (Some(part), _) => self.begin_part(part, back, &mut out),
+                    (None, Some(term)) => self.begin_language(term, back, &mut out),
+                    (None, None) => {}
+                }
             }
-        };
-        let depth = self.back(up).depth + 1;
-        for terminal in terminals {
-            let back = self.intern_back(ReturnAddress { host, frame, terminal, up, depth });
-            let entry = &self.chart(host).grammar.terminals[terminal as usize];
-            match (entry.part, entry.term) {
-                (Some(part), _) => self.begin_part(part, back, &mut out),
-                (None, Some(term)) => self.begin_language(term, back, &mut out),
-                (None, None) => {}
-            }
-        }
-        out.sort_unstable();
-        out.dedup();
-        let out: Arc<[Thread]> = out.into();
-        self.arrived.insert((host, frame, up), out.clone());
-        out
+            crate::lists::sort_unique(&mut out);
+            out.into()
+        })
     }
 
     pub(super) fn begin_part(&mut self, part: u32, back: BackId, out: &mut Vec<Thread>) {

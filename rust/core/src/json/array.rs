@@ -13,20 +13,17 @@ use crate::schema::{ArrId, ValId};
 impl JsonMachine {
     /// The frame of an array that begins under these goals.
     pub(super) fn open_array(&mut self, goals: GoalsId) -> Option<ArrayFrameId> {
-        if let Some(&known) = self.answers.arrays.get(&goals) {
-            return known;
-        }
-        let list = self.frames[goals].clone();
-        let mut ways = Vec::new();
-        for (goal, &v) in list.iter().enumerate() {
-            let formula = self.schema.value(v).arr;
-            if self.schema.array_is_live(formula) {
-                ways.push((goal as u32, formula));
+        memo!(self.answers.arrays, goals, {
+            let list = self.frames[goals].clone();
+            let mut ways = Vec::new();
+            for (goal, &v) in list.iter().enumerate() {
+                let formula = self.schema.value(v).arr;
+                if self.schema.array_is_live(formula) {
+                    ways.push((goal as u32, formula));
+                }
             }
-        }
-        let frame = self.array_frame(ways);
-        self.answers.arrays.insert(goals, frame);
-        frame
+            self.array_frame(ways)
+        })
     }
 
     fn array_frame(&mut self, list: Vec<(u32, ArrId)>) -> Option<ArrayFrameId> {

@@ -42,14 +42,11 @@ impl JsonMachine {
         if depth + 1 != self.levels.deepest {
             return goals;
         }
-        if let Some(&known) = self.levels.flat.get(&goals) {
-            return known;
-        }
-        let list = self.frames[goals].clone();
-        let flat: Vec<ValId> = list.iter().map(|&v| self.flattest(v)).collect();
-        let found = self.goal_list(&flat);
-        self.levels.flat.insert(goals, found);
-        found
+        memo!(self.levels.flat, goals, {
+            let list = self.frames[goals].clone();
+            let flat: Vec<ValId> = list.iter().map(|&v| self.flattest(v)).collect();
+            self.goal_list(&flat)
+        })
     }
 
     fn flattest(&mut self, v: ValId) -> ValId {

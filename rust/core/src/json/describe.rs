@@ -13,7 +13,7 @@ use crate::lexical::number::piece::Bound;
 use crate::lexical::number::set::NumSet;
 use crate::lexical::number::Decimal;
 use crate::lexical::{LexId, Lexicon};
-use crate::schema::formula::dedup;
+use crate::lists::dedup;
 use crate::schema::object::Obj;
 use crate::schema::{NameId, ObjId, ShapeId, ValId};
 

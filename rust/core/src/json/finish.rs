@@ -12,9 +12,7 @@ use rustc_hash::FxHashMap;
 use super::{Alternative, JsonMachine, Node, ParserPhase, FREE};
 use crate::automaton::byte_automaton::step;
 use crate::automaton::{ByteAutomaton, CtxId, Pos};
-use crate::lexical::shortest_lexeme;
-use crate::lexical::LONGEST;
-use crate::lexical::{Lexicon, Step};
+use crate::lexical::{shortest_lexeme, Lexicon, Step, LONGEST};
 use crate::schema::live::{Keys, Witness};
 use crate::schema::used::KeySet;
 use crate::schema::{ArrId, ValId};
@@ -32,7 +30,7 @@ struct Way {
 }
 
 impl JsonMachine {
-    pub(super) fn complete(&mut self, pos: Pos, text: &[u8], most: usize) -> Option<Vec<u8>> {
+    pub(crate) fn completion(&mut self, pos: Pos, text: &[u8], most: usize) -> Option<Vec<u8>> {
         let most = most.min(LONGEST);
         let mut way = Way { most, pos, text: text.to_vec(), out: Vec::new(), costs: FxHashMap::default() };
         let mut marks: Vec<(Pos, usize)> = Vec::new();

@@ -12,7 +12,7 @@ use rustc_hash::FxHashMap;
 
 use crate::automaton::CtxId;
 use crate::hash::Keyed;
-use crate::held::{self, Interner, Owned};
+use crate::held::{self, Interner};
 use crate::schema::used::KeySet;
 use crate::schema::{ArrId, NameId, ObjId, ValId};
 
@@ -210,6 +210,7 @@ impl Node {
 /// What tells which keys an alternative would refuse for good: its order, the least rank, atoms that refuse keys.
 pub(super) type Refusals = (u32, u32, Box<[ObjId]>);
 
+#[derive(Default)]
 pub(super) struct Frames {
     pub nodes: Interner<Node>,
     /// Lists of goals, and of positions of a tuple.
@@ -225,41 +226,27 @@ pub(super) struct Frames {
     pub forgetful: Interner<Box<[Refusals]>>,
 }
 
-impl Default for Frames {
-    fn default() -> Self {
+impl Frames {
+    pub fn new() -> Self {
         Frames {
-            nodes: Interner::default(),
-            goals: Interner::default(),
-            maps: Interner::default(),
-            objects: Interner::default(),
-            arrays: Interner::default(),
-            pendings: Interner::default(),
             orders: Interner::from_iter([Box::default()]),
             ranks: vec![FxHashMap::default()],
             // the second is the record of [`RecordId::OTHER`]: no text is like it
             records: Interner::from_iter([Box::from([]), Box::from([0])]),
-            forgetful: Interner::default(),
+            ..Frames::default()
         }
     }
 }
 
 held::plain!(Node);
 
-impl Owned for ObjectFrame {
-    fn owned(&self) -> usize {
-        held::slice(&self.alternatives)
-    }
-}
+held::owned!(ObjectFrame, this => held::slice(&this.alternatives));
 
-impl Owned for ReturnFrame {
-    fn owned(&self) -> usize {
-        held::slice(&self.goals)
-            + match &self.branches {
-                Branches::Object(list) => held::slice(list),
-                Branches::Array(list) => held::slice(list),
-            }
-    }
-}
+held::owned!(ReturnFrame, this => held::slice(&this.goals)
++ match &this.branches {
+    Branches::Object(list) => held::slice(list),
+    Branches::Array(list) => held::slice(list),
+});
 
 impl Frames {
     /// The number of a list that was met before.

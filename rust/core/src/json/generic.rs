@@ -128,26 +128,24 @@ impl JsonMachine {
     /// Whether one value more or less is of no account to the arrays that remember this one: the next item of
     /// each has the same schema, and duplicates are only forbidden, never asked for.
     fn is_roomy(&mut self, node: Node) -> bool {
-        if let Some(&known) = self.alike.roomy.get(&node.up) {
-            return known;
-        }
-        let mut at = node.up;
-        let mut answer = true;
-        loop {
-            let up = self.node(at);
-            if up.place == ParserPhase::ReturnArray {
-                let pending = self.frames[up.pending()].clone();
-                answer &= pending.start == 0 || self.repeats(&pending);
-                if up.record.is_none() && pending.start != 0 {
+        memo!(self.alike.roomy, node.up, {
+            let mut at = node.up;
+            let mut answer = true;
+            loop {
+                let up = self.node(at);
+                if up.place == ParserPhase::ReturnArray {
+                    let pending = self.frames[up.pending()].clone();
+                    answer &= pending.start == 0 || self.repeats(&pending);
+                    if up.record.is_none() && pending.start != 0 {
+                        break;
+                    }
+                } else if up.place == ParserPhase::ReturnRoot {
                     break;
                 }
-            } else if up.place == ParserPhase::ReturnRoot {
-                break;
+                at = up.up;
             }
-            at = up.up;
-        }
-        self.alike.roomy.insert(node.up, answer);
-        answer
+            answer
+        })
     }
 
     fn repeats(&mut self, pending: &ReturnFrame) -> bool {
@@ -210,12 +208,7 @@ impl JsonMachine {
         if node.place != ParserPhase::Key || !node.record.is_none() {
             return None;
         }
-        if let Some(&known) = self.alike.kinds.get(&node.object()) {
-            return known;
-        }
-        let found = self.find_kinds(node.object());
-        self.alike.kinds.insert(node.object(), found);
-        found
+        memo!(self.alike.kinds, node.object(), self.find_kinds(node.object()))
     }
 
     fn find_kinds(&mut self, frame: ObjectFrameId) -> Option<LexId> {
@@ -224,8 +217,7 @@ impl JsonMachine {
         for a in object.alternatives.iter() {
             let mut own = Vec::new();
             self.schema.all_patterns(a.formula, &mut own);
-            own.sort_unstable();
-            own.dedup();
+            crate::lists::sort_unique(&mut own);
             for (cell, _) in self.schema.cells_of(&own).iter() {
                 let rests = self.schema.read_key(a.formula, &Key::Cell(cell));
                 if rests.iter().any(|&(_, rest)| self.schema.wants_some_key(rest)) {
@@ -235,8 +227,7 @@ impl JsonMachine {
             patterns.extend(own);
         }
         patterns.retain(|&p| p != Terms::ALL);
-        patterns.sort_unstable();
-        patterns.dedup();
+        crate::lists::sort_unique(&mut patterns);
         if patterns.is_empty() || patterns.len() > MOST_KINDS {
             return None;
         }
@@ -250,25 +241,24 @@ impl JsonMachine {
     /// The context that has the same ways to an end: which keys were used tells only those apart that need some
     /// key, whatever its name.
     pub(super) fn twin_of(&mut self, ctx: CtxId) -> CtxId {
-        if let Some(&known) = self.alike.twins.get(&ctx) {
-            return known;
-        }
-        let node = self.node(ctx);
-        let twin = if !node.record.is_none() || node.place == ParserPhase::ReturnRoot {
-            ctx
-        } else {
-            let up = stacker::maybe_grow(64 << 10, 1 << 20, || self.twin_of(node.up));
-            let frame = match node.place {
-                ParserPhase::Colon | ParserPhase::ReturnObject => self.plain_pending(node.pending()).into(),
-                ParserPhase::ObjectStart | ParserPhase::ObjectAfter | ParserPhase::Key => {
-                    self.plain_frame(node.object()).into()
-                }
-                _ => node.frame,
-            };
-            self.ctx(node.place, up, frame, node.record, node.depth)
-        };
-        self.alike.twins.insert(ctx, twin);
-        twin
+        memo!(self.alike.twins, ctx, {
+            let node = self.node(ctx);
+            if !node.record.is_none() || node.place == ParserPhase::ReturnRoot {
+                ctx
+            } else {
+                let up = stacker::maybe_grow(64 << 10, 1 << 20, || self.twin_of(node.up));
+                let frame = match node.place {
+                    ParserPhase::Colon | ParserPhase::ReturnObject => {
+                        self.plain_pending(node.pending()).into()
+                    }
+                    ParserPhase::ObjectStart | ParserPhase::ObjectAfter | ParserPhase::Key => {
+                        self.plain_frame(node.object()).into()
+                    }
+                    _ => node.frame,
+                };
+                self.ctx(node.place, up, frame, node.record, node.depth)
+            }
+        })
     }
 
     /// See [`crate::automaton::ByteAutomaton::near`].
@@ -282,14 +272,11 @@ impl JsonMachine {
     }
 
     fn cut(&mut self, ctx: CtxId, levels: u32) -> u32 {
-        if let Some(&known) = self.alike.nears_of.get(&(ctx, levels)) {
-            return known;
-        }
-        let node = self.node(ctx);
-        let above = if levels == 0 { u32::MAX } else { self.cut(node.up, levels - 1) };
-        let near = self.alike.nears.intern((node.place, node.frame, node.record, above));
-        self.alike.nears_of.insert((ctx, levels), near);
-        near
+        memo!(self.alike.nears_of, (ctx, levels), {
+            let node = self.node(ctx);
+            let above = if levels == 0 { u32::MAX } else { self.cut(node.up, levels - 1) };
+            self.alike.nears.intern((node.place, node.frame, node.record, above))
+        })
     }
 
     fn plain_pending(&mut self, pending: ReturnFrameId) -> ReturnFrameId {
@@ -350,28 +337,22 @@ impl JsonMachine {
 
     /// The number of the keys that a frame's schemas name, sorted; they are the same whatever was used.
     pub(super) fn special_set(&mut self, frame: ObjectFrameId) -> u32 {
-        if let Some(&known) = self.alike.special.get(&frame) {
-            return known;
-        }
-        let object = &self.frames[frame];
-        let mut names = Vec::new();
-        for a in object.alternatives.iter() {
-            self.schema.all_names(a.formula, &mut names);
-            names.extend(self.frames.ranks[a.order as usize].keys());
-        }
-        names.sort_unstable();
-        names.dedup();
-        let set = match self.alike.named.get_index_of(&names[..]) {
-            Some(known) => known,
-            None => {
+        memo!(self.alike.special, frame, {
+            let object = &self.frames[frame];
+            let mut names = Vec::new();
+            for a in object.alternatives.iter() {
+                self.schema.all_names(a.formula, &mut names);
+                names.extend(self.frames.ranks[a.order as usize].keys());
+            }
+            crate::lists::sort_unique(&mut names);
+            let named = self.alike.named.get_index_of(&names[..]);
+            named.unwrap_or_else(|| {
                 let mut texts: Vec<Box<str>> =
                     names.iter().map(|&n| self.schema.name_text(n).into()).collect();
                 texts.sort_unstable();
                 self.alike.named.insert_full(names.into(), texts.into()).0
-            }
-        } as u32;
-        self.alike.special.insert(frame, set);
-        set
+            }) as u32
+        })
     }
 }
 

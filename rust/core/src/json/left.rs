@@ -43,8 +43,7 @@ impl JsonMachine {
         for &v in self.frames[goals].clone().iter() {
             self.scalars_of(v, most, &mut all)?;
         }
-        all.sort();
-        all.dedup();
+        crate::lists::sort_unique(&mut all);
         (all.len() <= most).then_some(all)
     }
 

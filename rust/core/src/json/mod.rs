@@ -43,8 +43,9 @@ use crate::schema::live::remains::Open;
 use crate::schema::used::KeySet;
 use crate::schema::{NameId, Schema, ValId};
 pub(crate) use frames::{Alternative, Branches, Node, ObjectFrame, ParserPhase, ReturnFrame};
-use frames::{ArrayFrameId, FrameId, GoalsId, MapId, ObjectFrameId, RecordId, ReturnFrameId};
-use frames::{FREE, MAX_ORDERS};
+use frames::{
+    ArrayFrameId, FrameId, GoalsId, MapId, ObjectFrameId, RecordId, ReturnFrameId, FREE, MAX_ORDERS,
+};
 
 /// Documents of one schema.
 pub struct JsonMachine {
@@ -99,7 +100,7 @@ impl JsonMachine {
         Ok(JsonMachine {
             schema,
             root,
-            frames: Default::default(),
+            frames: frames::Frames::new(),
             answers: Default::default(),
             alike: Default::default(),
             tails: FxHashMap::default(),
@@ -171,37 +172,34 @@ impl JsonMachine {
 
     /// The lexeme of a value under its goals: tuple of languages and the goal of each position.
     fn scalar(&mut self, goals: GoalsId, kind: Kind) -> Option<(MapId, LexId)> {
-        if let Some(&known) = self.answers.scalars.get(&(goals, kind)) {
-            return known;
-        }
-        let list = self.frames[goals].clone();
-        let mut map = Vec::new();
-        let mut languages = Vec::new();
-        for (i, &v) in list.iter().enumerate() {
-            let language = self.language(v, kind);
-            let language = self.terms().prune(language);
-            if language != Terms::EMPTY {
-                map.push(i as u32);
-                languages.push(language);
+        memo!(self.answers.scalars, (goals, kind), {
+            let list = self.frames[goals].clone();
+            let mut map = Vec::new();
+            let mut languages = Vec::new();
+            for (i, &v) in list.iter().enumerate() {
+                let language = self.language(v, kind);
+                let language = self.terms().prune(language);
+                if language != Terms::EMPTY {
+                    map.push(i as u32);
+                    languages.push(language);
+                }
             }
-        }
-        let answer = if map.is_empty() {
-            None
-        } else {
-            let term = match languages[..] {
-                [only] => only,
-                _ => self.terms().tuple(&languages),
-            };
-            let spelling = match kind {
-                Kind::String => self.schema.string_spelling(),
-                Kind::Bare => crate::lexical::Spelling::Raw,
-            };
-            let lex = self.lexicon().at(spelling, term);
-            let map = self.frames.map(map.into());
-            (lex != Lexicon::DEAD).then_some((map, lex))
-        };
-        self.answers.scalars.insert((goals, kind), answer);
-        answer
+            if map.is_empty() {
+                None
+            } else {
+                let term = match languages[..] {
+                    [only] => only,
+                    _ => self.terms().tuple(&languages),
+                };
+                let spelling = match kind {
+                    Kind::String => self.schema.string_spelling(),
+                    Kind::Bare => crate::lexical::Spelling::Raw,
+                };
+                let lex = self.lexicon().at(spelling, term);
+                let map = self.frames.map(map.into());
+                (lex != Lexicon::DEAD).then_some((map, lex))
+            }
+        })
     }
 
     fn language(&mut self, v: ValId, kind: Kind) -> TermId {
@@ -225,24 +223,22 @@ impl JsonMachine {
 
     /// Bytes with which a value under these goals may begin.
     fn value_bytes(&mut self, goals: GoalsId) -> ByteSet {
-        if let Some(&known) = self.answers.starts.get(&goals) {
-            return known;
-        }
-        let mut set = ByteSet::default();
-        if self.scalar(goals, Kind::String).is_some() {
-            set.insert(b'"');
-        }
-        if let Some((_, lex)) = self.scalar(goals, Kind::Bare) {
-            set.add(&self.lexicon().first_bytes(lex));
-        }
-        if self.open_object(goals).is_some() {
-            set.insert(b'{');
-        }
-        if self.open_array(goals).is_some() {
-            set.insert(b'[');
-        }
-        self.answers.starts.insert(goals, set);
-        set
+        memo!(self.answers.starts, goals, {
+            let mut set = ByteSet::default();
+            if self.scalar(goals, Kind::String).is_some() {
+                set.insert(b'"');
+            }
+            if let Some((_, lex)) = self.scalar(goals, Kind::Bare) {
+                set.add(&self.lexicon().first_bytes(lex));
+            }
+            if self.open_object(goals).is_some() {
+                set.insert(b'{');
+            }
+            if self.open_array(goals).is_some() {
+                set.insert(b'[');
+            }
+            set
+        })
     }
 
     fn record(&mut self, before: RecordId, more: &[u8]) -> RecordId {

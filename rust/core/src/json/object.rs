@@ -17,8 +17,7 @@ use crate::schema::live::Keys;
 use crate::schema::object::Obj;
 use crate::schema::options::Order;
 use crate::schema::used::{self, KeySet};
-use crate::schema::Simple;
-use crate::schema::{ExprId, JsonNodeId, NameId, ObjId, ValId};
+use crate::schema::{ExprId, JsonNodeId, NameId, ObjId, Simple, ValId};
 use crate::work;
 
 /// Conjunctions from which on those that no object satisfies are sought before more are multiplied in: ten conditions
@@ -31,23 +30,20 @@ type Products = FxHashMap<ObjId, Option<Vec<ObjId>>>;
 impl JsonMachine {
     /// The frame of an object that begins under these goals.
     pub(super) fn open_object(&mut self, goals: GoalsId) -> Option<ObjectFrameId> {
-        if let Some(&known) = self.answers.objects.get(&goals) {
-            return known;
-        }
-        let list = self.frames[goals].clone();
-        let mut alternatives = Vec::new();
-        for (goal, &v) in list.iter().enumerate() {
-            let formula = self.schema.value(v).obj;
-            for (formula, order) in self.orderings(formula) {
-                let alternative = Alternative { goal: goal as u32, formula, order, from: 0 };
-                if self.alternative_is_live(&alternative, KeySet::EMPTY) {
-                    alternatives.push(alternative);
+        memo!(self.answers.objects, goals, {
+            let list = self.frames[goals].clone();
+            let mut alternatives = Vec::new();
+            for (goal, &v) in list.iter().enumerate() {
+                let formula = self.schema.value(v).obj;
+                for (formula, order) in self.orderings(formula) {
+                    let alternative = Alternative { goal: goal as u32, formula, order, from: 0 };
+                    if self.alternative_is_live(&alternative, KeySet::EMPTY) {
+                        alternatives.push(alternative);
+                    }
                 }
             }
-        }
-        let frame = self.object_frame(alternatives, KeySet::EMPTY);
-        self.answers.objects.insert(goals, frame);
-        frame
+            self.object_frame(alternatives, KeySet::EMPTY)
+        })
     }
 
     fn alternative_is_live(&mut self, a: &Alternative, used: KeySet) -> bool {
@@ -147,7 +143,7 @@ impl JsonMachine {
     fn declared_order(&mut self, formula: ObjId) -> u32 {
         let mut names = Vec::new();
         self.schema.names_in_order(formula, &mut names);
-        crate::schema::formula::dedup(&mut names);
+        crate::lists::dedup(&mut names);
         let ranks: FxHashMap<NameId, u32> = names.iter().copied().zip(0..).collect();
         // an order of its own number even when it names nothing: undeclared keys are free in it
         let names: Box<[NameId]> = names.into();
@@ -194,13 +190,10 @@ impl JsonMachine {
             used::Node::Leaf(name) if list.iter().any(|a| self.could_come(a, name)) => set,
             used::Node::Leaf(_) => KeySet::EMPTY,
             used::Node::Fork { prefix, bit, without, with } => {
-                if let Some(&known) = self.answers.kept.get(&(ways, set)) {
-                    return known;
-                }
-                let (without, with) = (self.keep(ways, list, without), self.keep(ways, list, with));
-                let kept = self.schema.key_sets.fork(prefix, bit, without, with);
-                self.answers.kept.insert((ways, set), kept);
-                kept
+                memo!(self.answers.kept, (ways, set), {
+                    let (without, with) = (self.keep(ways, list, without), self.keep(ways, list, with));
+                    self.schema.key_sets.fork(prefix, bit, without, with)
+                })
             }
         }
     }
@@ -236,31 +229,27 @@ impl JsonMachine {
 
     /// The language of the keys that may come next.
     pub(super) fn key_term(&mut self, frame: ObjectFrameId) -> TermId {
-        if let Some(&known) = self.answers.keys.get(&frame) {
-            return known;
-        }
-        let object = self.frames[frame].clone();
-        let mut parts = Vec::new();
-        for a in object.alternatives.iter() {
-            let term = self.alternative_keys(a, object.used);
-            parts.push(term);
-        }
-        let guard = self.schema.patterns.guard;
-        let term = self.terms().or(&parts);
-        let term = self.terms().and(&[term, guard]);
-        let term = self.terms().prune(term);
-        self.answers.keys.insert(frame, term);
-        term
+        memo!(self.answers.keys, frame, {
+            let object = self.frames[frame].clone();
+            let mut parts = Vec::new();
+            for a in object.alternatives.iter() {
+                let term = self.alternative_keys(a, object.used);
+                parts.push(term);
+            }
+            let guard = self.schema.patterns.guard;
+            let term = self.terms().or(&parts);
+            let term = self.terms().and(&[term, guard]);
+            self.terms().prune(term)
+        })
     }
 
     fn alternative_keys(&mut self, a: &Alternative, used: KeySet) -> TermId {
         let mut names = Vec::new();
         self.schema.all_names(a.formula, &mut names);
-        crate::schema::formula::dedup(&mut names);
+        crate::lists::dedup(&mut names);
         let mut patterns = Vec::new();
         self.schema.all_patterns(a.formula, &mut patterns);
-        patterns.sort_unstable();
-        patterns.dedup();
+        crate::lists::sort_unique(&mut patterns);
         let mut allowed: Vec<NameId> = Vec::new();
         let mut refused: Vec<NameId> = Vec::new();
         let simple = self.simple(a, &names, used, patterns.is_empty());
@@ -343,12 +332,7 @@ impl JsonMachine {
 
     /// What a property with this key leads to.
     pub(super) fn pending(&mut self, frame: ObjectFrameId, name: NameId) -> Option<ReturnFrameId> {
-        if let Some(&known) = self.answers.pendings_of.get(&(frame, name)) {
-            return known;
-        }
-        let answer = self.find_pending(frame, name);
-        self.answers.pendings_of.insert((frame, name), answer);
-        answer
+        memo!(self.answers.pendings_of, (frame, name), self.find_pending(frame, name))
     }
 
     fn find_pending(&mut self, frame: ObjectFrameId, name: NameId) -> Option<ReturnFrameId> {
@@ -436,8 +420,7 @@ impl JsonMachine {
         let object = &self.frames[frame];
         let ended = object.alternatives.iter().filter(|a| self.schema.may_end_object(a.formula));
         let mut goals: Vec<u32> = ended.map(|a| a.goal).collect();
-        goals.sort_unstable();
-        goals.dedup();
+        crate::lists::sort_unique(&mut goals);
         goals
     }
 

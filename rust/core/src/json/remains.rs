@@ -83,12 +83,7 @@ impl JsonMachine {
 
     /// What the frames need that a value returns to.
     fn above(&mut self, up: CtxId, opens: Openings) -> Option<Open> {
-        if let Some(&known) = self.answers.above.get(&up) {
-            return known;
-        }
-        let found = stacker::maybe_grow(64 << 10, 1 << 20, || self.find_above(up, opens));
-        self.answers.above.insert(up, found);
-        found
+        memo!(self.answers.above, up, stacker::maybe_grow(64 << 10, 1 << 20, || self.find_above(up, opens)))
     }
 
     fn find_above(&mut self, up: CtxId, opens: Openings) -> Option<Open> {

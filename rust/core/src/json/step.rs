@@ -6,9 +6,8 @@
 use super::frames::{FrameId, GoalsId, RecordId};
 use super::repeated::UNLIKE;
 use super::{JsonMachine, Kind, Node, ParserPhase};
-use crate::automaton::byte_automaton::step;
-use crate::automaton::byte_automaton::Seen;
-use crate::automaton::{ByteAutomaton, CtxId, Left, Pos};
+use crate::automaton::byte_automaton::{step, Seen};
+use crate::automaton::{ByteAutomaton, CtxId, Left, Piece, Pos};
 use crate::lexical::spell::{ByteSet, OutcomeId};
 use crate::lexical::{LexId, Lexicon, Step};
 use crate::vocab::Openings;
@@ -331,8 +330,8 @@ impl ByteAutomaton for JsonMachine {
         self.ends_at(pos.ctx, outcome, text)
     }
 
-    fn completion(&mut self, pos: Pos, text: &[u8], most: usize) -> Option<Vec<u8>> {
-        self.complete(pos, text, most)
+    fn way_out(&mut self, pos: Pos, text: &[u8], most: usize) -> Option<Vec<Piece>> {
+        self.completion(pos, text, most).map(|bytes| vec![Piece::Bytes(bytes)])
     }
 
     fn remains(&mut self, pos: Pos, opens: Openings) -> Option<usize> {

@@ -37,13 +37,10 @@ impl JsonMachine {
             _ => node.depth,
         };
         let key = (place, depth, ways);
-        if let Some(&known) = self.answers.white.get(&key) {
-            return known;
-        }
-        let term = self.white_term(place, depth, ways);
-        let lex = self.lexicon().at(Spelling::Raw, term);
-        self.answers.white.insert(key, lex);
-        lex
+        memo!(self.answers.white, key, {
+            let term = self.white_term(place, depth, ways);
+            self.lexicon().at(Spelling::Raw, term)
+        })
     }
 
     /// Whether the frame can go on (where nothing is written for it, that need not be known), and whether it can close.

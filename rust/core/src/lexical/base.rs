@@ -6,13 +6,8 @@
 
 use rustc_hash::FxHashSet;
 
-use super::delta::Runs;
 use super::term::{union_ranges, Term, TermId, Terms, INF};
 
-/// States of a pattern that are looked at to see how far it may be from an end.
-const STATES: usize = 64;
-/// Runs a state that are looked at on the way: where there are thousands, each state costs a millisecond.
-const RUNS: usize = 32;
 /// Terms that the search for an alphabet may visit.
 const PARTS: usize = 256;
 
@@ -33,12 +28,7 @@ pub struct Base {
 impl Terms {
     /// A simpler language that holds every word of the term.
     pub fn base(&mut self, t: TermId) -> Option<Base> {
-        if let Some(&known) = self.known.bases.get(&t) {
-            return known;
-        }
-        let found = self.find_base(t);
-        self.known.bases.insert(t, found);
-        found
+        memo!(self.known.bases, t, self.find_base(t))
     }
 
     fn find_base(&mut self, t: TermId) -> Option<Base> {
@@ -86,7 +76,7 @@ impl Terms {
             return None;
         }
         let term = self.and(&rest);
-        let reach = self.reach(term)?;
+        let reach = self.remains(term)?;
         // a least length keeps a term alive only where words of every length can follow
         let grows = term == Self::ALL
             || self.is_open(term)
@@ -151,84 +141,6 @@ impl Terms {
         matches!(self.get(c), Term::Class(s) if self.set(*s) == [(0, 0xD7FF), (0xE000, super::term::MAX_CP)])
     }
 
-    /// A bound on the distance to an end from every state of a term, by its form; `None` where the form does
-    /// not tell.
-    pub(super) fn farthest(&mut self, t: TermId) -> Option<u32> {
-        if let Some((rest, most)) = self.cut_to(t) {
-            // the nearest end of what is cut is nearest of what is left: others are longer still
-            return Some(self.farthest(rest)?.min(most));
-        }
-        Some(match self.get(t).clone() {
-            Term::Empty | Term::Eps | Term::All => 0,
-            Term::Class(_) => 1,
-            Term::Words(_) | Term::Branch(_) => {
-                self.finite_words(t)?.iter().map(|s| s.chars().count() as u32).max()?
-            }
-            Term::Concat(x, y) => {
-                // forms first: a length may need a search
-                let (head, tail) = (self.farthest(x)?, self.farthest(y)?);
-                head.saturating_add(self.least_at_a_glance(y)?).max(tail)
-            }
-            Term::Or(xs) => xs.iter().try_fold(0, |most, &x| Some(most.max(self.farthest(x)?)))?,
-            // the copy that was begun, and those that must follow
-            Term::Repeat(x, lo, _) => {
-                let begun = self.farthest(x)?;
-                begun.saturating_add(self.least_at_a_glance(x)?.saturating_mul(lo.saturating_sub(1)))
-            }
-            Term::And(_) => self.searched_reach(t)?,
-            _ => return None,
-        })
-    }
-
-    /// The greatest distance to an end among the states of a term; `None` where they are many.
-    pub(super) fn reach(&mut self, t: TermId) -> Option<u32> {
-        self.farthest(t).or_else(|| self.searched_reach(t))
-    }
-
-    fn searched_reach(&mut self, t: TermId) -> Option<u32> {
-        if let Some(&known) = self.known.reaches.get(&t) {
-            return known;
-        }
-        let found = self.search_reach(t);
-        self.known.reaches.insert(t, found);
-        found
-    }
-
-    /// States are listed before any of them is measured, first without asking which of them are alive: of a long
-    /// list only the beginning is looked at.
-    fn search_reach(&mut self, t: TermId) -> Option<u32> {
-        self.states(t, STATES * 2, Self::delta_raw)?;
-        let list = self.states(t, STATES, Self::delta)?;
-        list.into_iter().try_fold(0, |most, t| Some(most.max(self.least_at_a_glance(t)?)))
-    }
-
-    /// The states of a term; `None` where they are more than `most`.
-    fn states(
-        &mut self,
-        t: TermId,
-        most: usize,
-        delta: fn(&mut Self, TermId) -> Runs,
-    ) -> Option<Vec<TermId>> {
-        let mut seen = FxHashSet::from_iter([t]);
-        let mut list = vec![t];
-        let mut next = 0;
-        let mut runs_seen = 0;
-        while let Some(&t) = list.get(next) {
-            next += 1;
-            let runs = delta(self, t);
-            runs_seen += runs.len();
-            for run in runs.iter() {
-                if run.to != Self::EMPTY && seen.insert(run.to) {
-                    list.push(run.to);
-                }
-            }
-            if list.len() > most || runs_seen > most * RUNS {
-                return None;
-            }
-        }
-        Some(list)
-    }
-
     /// The code points that words of the term are made of, as far as its form tells.
     fn alphabet(&mut self, t: TermId) -> Option<TermId> {
         let mut ranges: Vec<(u32, u32)> = Vec::new();
@@ -261,7 +173,7 @@ impl Terms {
                     }
                 }
                 Term::Empty | Term::Eps => {}
-                Term::Num(..) | Term::Spans(..) | Term::Find(..) | Term::State(..) => return None,
+                Term::Num(..) | Term::State(..) => return None,
             }
         }
         (!ranges.is_empty()).then(|| self.class(&ranges))

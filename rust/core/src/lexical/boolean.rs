@@ -47,8 +47,7 @@ impl Terms {
         }
         // the rules for a union go over all operands a dozen times
         self.spend(2 + (flat.len() / 4 + flat.len().saturating_sub(16)) as u64);
-        flat.sort_unstable();
-        flat.dedup();
+        crate::lists::sort_unique(&mut flat);
         if flat.len() > 1 {
             self.merge_classes(&mut flat, true);
             self.merge_words(&mut flat);
@@ -59,8 +58,7 @@ impl Terms {
             if flat.contains(&Self::EPS) && flat.iter().any(|&x| x != Self::EPS && self.nullable(x)) {
                 flat.retain(|&x| x != Self::EPS);
             }
-            flat.sort_unstable();
-            flat.dedup();
+            crate::lists::sort_unique(&mut flat);
         }
         for &x in &flat {
             if x == Self::ALL {
@@ -91,8 +89,7 @@ impl Terms {
         }
         // more rules than for a union look at all operands
         self.spend(2 + (flat.len() / 4 + flat.len().saturating_sub(16)) as u64);
-        flat.sort_unstable();
-        flat.dedup();
+        crate::lists::sort_unique(&mut flat);
         if flat.len() > 1 {
             self.merge_classes(&mut flat, false);
             self.cut_counts(&mut flat);
@@ -106,8 +103,7 @@ impl Terms {
             if let Some(words) = self.filter_words(&flat) {
                 return words;
             }
-            flat.sort_unstable();
-            flat.dedup();
+            crate::lists::sort_unique(&mut flat);
         }
         if flat.contains(&Self::EPS) {
             let all = flat.iter().all(|&x| self.nullable(x));

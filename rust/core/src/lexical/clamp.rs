@@ -29,12 +29,7 @@ impl Terms {
     }
 
     fn clamp(&mut self, t: TermId) -> (TermId, u32) {
-        if let Some(&known) = self.known.clamped.get(&t) {
-            return known;
-        }
-        let answer = stacker::maybe_grow(64 << 10, 1 << 20, || self.find_clamp(t));
-        self.known.clamped.insert(t, answer);
-        answer
+        memo!(self.known.clamped, t, stacker::maybe_grow(64 << 10, 1 << 20, || self.find_clamp(t)))
     }
 
     fn find_clamp(&mut self, t: TermId) -> (TermId, u32) {
@@ -81,7 +76,7 @@ impl Terms {
                     return (t, upto);
                 }
                 let both = self.and(&xs);
-                match self.reach(both).filter(|&reach| upto >= reach.saturating_add(WORTH)) {
+                match self.remains(both).filter(|&reach| upto >= reach.saturating_add(WORTH)) {
                     Some(reach) => (both, upto - reach),
                     None => (t, u32::MAX),
                 }
@@ -94,7 +89,7 @@ impl Terms {
     /// cut. How far that is the form tells; the counters inside matter no more than they would without the cut.
     fn clamp_cut(&mut self, t: TermId) -> Option<(TermId, u32)> {
         let (rest, most) = self.cut_to(t)?;
-        let near = most.checked_sub(self.farthest(rest)?).filter(|&near| near >= WORTH && most >= FAR)?;
+        let near = most.checked_sub(self.remains(rest)?).filter(|&near| near >= WORTH && most >= FAR)?;
         let (endless, upto) = self.clamp(rest);
         Some((endless, upto.min(near)))
     }

@@ -8,7 +8,7 @@
 //! `date-time` took 100 µs a state), and none at all for larger ones.
 //! Memory: a key for each term that was asked about.
 
-use std::hash::{BuildHasher, RandomState};
+use std::hash::{BuildHasher, Hash, RandomState};
 use std::sync::OnceLock;
 
 use super::spell::{LexId, Lexicon, Spelling};
@@ -55,7 +55,7 @@ impl Lexicon {
             Spelling::JsonAny => 2,
             Spelling::JsonNatural => 3,
         };
-        Some(key(&[&[spelling], &content.to_le_bytes()[..]].concat()))
+        Some(key(&(spelling, content)))
     }
 }
 
@@ -131,9 +131,13 @@ impl Terms {
                     return None;
                 }
             }
-            Term::Spans(..) | Term::Find(..) | Term::State(..) => return None,
+            Term::State(table, state) => {
+                out.push(15);
+                out.extend(state.to_le_bytes());
+                out.extend(self.automata[table as usize].content()?.to_le_bytes());
+            }
         }
-        Some(key(&out))
+        Some(key(&out[..]))
     }
 
     fn is_digits(&self, x: TermId) -> bool {
@@ -156,10 +160,11 @@ impl Terms {
     }
 }
 
-fn key(bytes: &[u8]) -> Content {
+/// The key of what is told apart by its hash.
+pub(super) fn key<T: Hash + ?Sized>(what: &T) -> Content {
     static KEYS: OnceLock<[RandomState; 2]> = OnceLock::new();
     let [a, b] = KEYS.get_or_init(|| [RandomState::new(), RandomState::new()]);
-    (a.hash_one(bytes) as u128) << 64 | b.hash_one(bytes) as u128
+    (a.hash_one(what) as u128) << 64 | b.hash_one(what) as u128
 }
 
 #[cfg(test)]

@@ -73,12 +73,7 @@ impl Terms {
 
     /// The same as [`Terms::covers`], remembered: the operands of a derivative are mostly those of others.
     fn holds(&mut self, a: TermId, b: TermId) -> bool {
-        if let Some(&known) = self.known.covered.get(&(a, b)) {
-            return known;
-        }
-        let found = self.covers(a, b, &mut { PARTS });
-        self.known.covered.insert((a, b), found);
-        found
+        memo!(self.known.covered, (a, b), self.covers(a, b, &mut { PARTS }))
     }
 
     /// Whether the form shows that every word of `b` is one of `a`.
@@ -149,12 +144,7 @@ impl Terms {
     /// Whether the loop reads every word; remembered, since classes of characters may have hundreds of ranges.
     fn reads(&mut self, t: TermId, front: Loop) -> bool {
         let Loop::Of(set) = front else { return true };
-        if let Some(&known) = self.known.read_by.get(&(t, set)) {
-            return known;
-        }
-        let found = self.within(t, front, &mut { PARTS });
-        self.known.read_by.insert((t, set), found);
-        found
+        memo!(self.known.read_by, (t, set), self.within(t, front, &mut { PARTS }))
     }
 
     /// Whether all characters of all words are among those of the loop.

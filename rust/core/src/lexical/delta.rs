@@ -202,8 +202,6 @@ impl Terms {
                 self.map(&head, |s, a| s.concat(a, rest))
             }
             Term::Num(set, text) => self.number_runs(set, text).into(),
-            Term::Spans(table, set) => self.spans_runs(table, set).into(),
-            Term::Find(finder, node) => self.find_runs(finder, node).into(),
             Term::State(table, state) => self.state_runs(table, state).into(),
         }
     }

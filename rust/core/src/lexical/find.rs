@@ -9,8 +9,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::delta::{runs_of_points, Run};
-use super::term::{Term, TermId, Terms};
+use super::table::{Automaton, State, StateRuns};
+use super::term::{TermId, Terms, MAX_CP};
 use crate::work;
 
 /// Where the characters lead that bring a word nearer, sorted; all others lead to the beginning.
@@ -80,11 +80,6 @@ impl Finder {
     }
 
     /// Bytes that it holds, as far as its nodes tell.
-    pub fn bytes(&self) -> usize {
-        self.children.len() * 96
-    }
-
-    /// Those of what a node fails to, and its own.
     fn ways(&mut self, node: u32) -> Ways {
         let mut open = Vec::new();
         let mut at = node;
@@ -111,8 +106,39 @@ impl Finder {
     }
 }
 
+impl Automaton for Finder {
+    fn ends(&self, node: u32) -> bool {
+        self.missing(node) == 0
+    }
+
+    fn missing(&self, node: u32) -> u32 {
+        self.missing[node as usize]
+    }
+
+    fn is_over(&self, node: u32) -> bool {
+        self.ends(node)
+    }
+
+    /// Code points that bring no word nearer lead to the beginning.
+    fn runs(&mut self, node: u32) -> StateRuns {
+        let ways = self.ways(node);
+        let (mut arrows, mut from) = (Vec::with_capacity(2 * ways.len() + 2), 0);
+        for (cp, to) in ways.iter().map(|&(cp, to)| (cp, Some(to))).chain([(MAX_CP + 1, None)]) {
+            let between = [(from, cp.min(0xD800)), (from.max(0xE000), cp)];
+            arrows.extend(between.into_iter().filter(|gap| gap.0 < gap.1).map(|gap| ((gap.0, gap.1 - 1), 0)));
+            arrows.extend(to.map(|to| ((cp, cp), to)));
+            from = cp + 1;
+        }
+        State::new(false, arrows).runs
+    }
+
+    fn bytes(&self) -> usize {
+        self.children.len() * 96
+    }
+}
+
 impl Terms {
-    /// The texts whose first occurrence of a word is at their end.
+    /// The texts that end with the first occurrence of one of the words.
     pub fn find(&mut self, words: &[Box<str>]) -> TermId {
         if words.iter().any(|word| word.is_empty()) {
             return Self::EPS;
@@ -122,48 +148,8 @@ impl Terms {
         }
         let finder = Finder::new(words);
         work::spend(4 * finder.children.len() as u64);
-        self.finders.push(finder);
-        self.intern(Term::Find(self.finders.len() as u32 - 1, 0))
+        self.automaton(finder)
     }
-
-    /// Characters that the nearest word still needs.
-    pub(super) fn find_missing(&self, finder: u32, node: u32) -> u32 {
-        self.finders[finder as usize].missing[node as usize]
-    }
-
-    pub(super) fn find_runs(&mut self, finder: u32, node: u32) -> Vec<Run> {
-        let ways = self.finders[finder as usize].ways(node);
-        work::spend(1 + ways.len() as u64 / 4);
-        let other = self.intern(Term::Find(finder, 0));
-        let to = |this: &mut Self, node: u32| match this.find_missing(finder, node) {
-            0 => Self::EPS,
-            _ => this.intern(Term::Find(finder, node)),
-        };
-        let points: Vec<(u32, TermId)> = ways.iter().map(|&(cp, node)| (cp, to(self, node))).collect();
-        let mut runs = runs_of_points(&points);
-        // the gaps between the points
-        runs.iter_mut().filter(|run| run.to == Self::EMPTY).for_each(|run| run.to = other);
-        without_surrogates(runs)
-    }
-}
-
-/// No text holds a surrogate.
-fn without_surrogates(runs: Vec<Run>) -> Vec<Run> {
-    let mut out = Vec::with_capacity(runs.len() + 2);
-    let mut from = 0;
-    for run in runs {
-        if from <= 0xD7FF && run.end > 0xD7FF {
-            out.push(Run { end: 0xD7FF, to: run.to });
-            out.push(Run { end: 0xDFFF, to: Terms::EMPTY });
-            if run.end > 0xDFFF {
-                out.push(run);
-            }
-        } else {
-            out.push(run);
-        }
-        from = run.end + 1;
-    }
-    out
 }
 
 #[cfg(test)]

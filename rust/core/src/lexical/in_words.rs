@@ -45,8 +45,7 @@ impl Terms {
             }
             _ => self.finite_words(term)?,
         };
-        words.sort();
-        words.dedup();
+        crate::lists::sort_unique(&mut words);
         (words.len() <= SHOWN && words.iter().all(|w| w.chars().count() <= LONG)).then_some(words)
     }
 

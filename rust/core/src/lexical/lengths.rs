@@ -70,12 +70,9 @@ impl Terms {
                 let x = of(x);
                 (x.0.saturating_mul(*lo), x.1.saturating_mul(*hi))
             }
-            Term::Find(finder, node) => (self.find_missing(*finder, *node), INF),
-            Term::State(table, state) => (self.state_missing(*table, *state), INF),
+            Term::State(table, state) => (self.automata[*table as usize].missing(*state), INF),
             Term::Words(w) => self.word_lengths(*w).unwrap_or((!nullable as u32, INF)),
-            Term::All | Term::Branch(_) | Term::Not(_) | Term::Num(..) | Term::Spans(..) => {
-                (!nullable as u32, INF)
-            }
+            Term::All | Term::Branch(_) | Term::Not(_) | Term::Num(..) => (!nullable as u32, INF),
         };
         Span::new(least, most)
     }
@@ -220,8 +217,7 @@ impl Terms {
         match self.get(t).clone() {
             Term::Empty => None,
             Term::Class(_) => Some(1),
-            Term::Find(finder, node) => Some(self.find_missing(finder, node)),
-            Term::State(table, state) => Some(self.state_missing(table, state)),
+            Term::State(table, state) => Some(self.automata[table as usize].missing(state)),
             Term::Words(w) if self.word_lengths(w).is_some() => self.word_lengths(w).map(|n| n.0),
             Term::Words(_) | Term::Branch(_) => {
                 let words = self.finite_words(t)?;

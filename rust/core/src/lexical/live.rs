@@ -37,12 +37,7 @@ impl Terms {
         if self.nullable(t) {
             return true;
         }
-        if let Some(&known) = self.known.live.get(&t) {
-            return known;
-        }
-        let answer = stacker::maybe_grow(128 << 10, 1 << 20, || self.decide(t));
-        self.known.live.insert(t, answer);
-        answer
+        memo!(self.known.live, t, stacker::maybe_grow(128 << 10, 1 << 20, || self.decide(t)))
     }
 
     fn decide(&mut self, t: TermId) -> bool {
@@ -196,31 +191,29 @@ impl Terms {
 
     /// A language that holds every word of the term, with counts up to any number.
     fn relaxed(&mut self, t: TermId) -> TermId {
-        if let Some(&known) = self.known.relaxed.get(&t) {
-            return known;
-        }
-        let all = |this: &mut Self, xs: &[TermId]| xs.iter().map(|&x| this.relaxed(x)).collect::<Vec<_>>();
-        let answer = stacker::maybe_grow(64 << 10, 1 << 20, || match self.get(t).clone() {
-            Term::Concat(x, y) => {
-                let (x, y) = (self.relaxed(x), self.relaxed(y));
-                self.concat(x, y)
-            }
-            Term::Or(xs) => {
-                let xs = all(self, &xs);
-                self.or(&xs)
-            }
-            Term::And(xs) => {
-                let xs = all(self, &xs);
-                self.and(&xs)
-            }
-            Term::Repeat(x, lo, hi) if hi > 1 => {
-                let x = self.relaxed(x);
-                self.repeat(x, lo.min(1), INF)
-            }
-            _ => t,
-        });
-        self.known.relaxed.insert(t, answer);
-        answer
+        memo!(self.known.relaxed, t, {
+            let all =
+                |this: &mut Self, xs: &[TermId]| xs.iter().map(|&x| this.relaxed(x)).collect::<Vec<_>>();
+            stacker::maybe_grow(64 << 10, 1 << 20, || match self.get(t).clone() {
+                Term::Concat(x, y) => {
+                    let (x, y) = (self.relaxed(x), self.relaxed(y));
+                    self.concat(x, y)
+                }
+                Term::Or(xs) => {
+                    let xs = all(self, &xs);
+                    self.or(&xs)
+                }
+                Term::And(xs) => {
+                    let xs = all(self, &xs);
+                    self.and(&xs)
+                }
+                Term::Repeat(x, lo, hi) if hi > 1 => {
+                    let x = self.relaxed(x);
+                    self.repeat(x, lo.min(1), INF)
+                }
+                _ => t,
+            })
+        })
     }
 
     /// Turn about: the term that seems nearest to an end, then the one met first.  The first finds a word of sixty
@@ -329,8 +322,7 @@ impl Terms {
     /// All words, where there are few or where the form lists them; else `None`.
     pub fn words_up_to(&mut self, t: TermId, limit: usize) -> Option<Vec<Box<str>>> {
         if let Some(mut words) = self.finite_words(t) {
-            words.sort();
-            words.dedup();
+            crate::lists::sort_unique(&mut words);
             return Some(words);
         }
         let mut words: Vec<Box<str>> = Vec::new();

@@ -39,6 +39,7 @@ impl Terms {
                 let inner = self.lower(inner);
                 self.repeat(inner, *lo, hi.unwrap_or(INF))
             }
+            Lang::States(states) => self.table(states.clone()),
         }
     }
 }

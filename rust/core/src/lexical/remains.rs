@@ -5,16 +5,21 @@
 //! Complexity: the form, or at most `STATES` derivatives, once a term.
 //! Rejected: the longest word, which most languages lack.
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use std::collections::VecDeque;
+
+use indexmap::IndexMap;
+use rustc_hash::{FxBuildHasher, FxHashMap};
 
 use super::spell::{LexId, Lexicon, Spelling};
 use super::term::{Term, TermId, Terms, INF};
 
 /// Derivatives that are looked at where the form does not tell; of a number no more than the search for its end visits
 /// ([`super::shortest_lexeme`]), which is content with any end beyond.
-const STATES: usize = 256;
+const STATES: usize = 128;
 const MORE_STATES: usize = 1024;
 const NUMBERS: usize = 60;
+/// Runs a state that are looked at on the way: where there are thousands, each state costs a millisecond.
+const RUNS: usize = 64;
 /// A number may be written with a sign, a point, and an exponent with a sign and three digits.
 const AROUND_DIGITS: u32 = 7;
 /// Code points after which a word of a loop is none of 2^32 others.
@@ -46,12 +51,7 @@ impl Lexicon {
 impl Terms {
     /// Code points that end a word of the term, whatever was read of it.
     pub fn remains(&mut self, t: TermId) -> Option<u32> {
-        if let Some(&known) = self.known.remains.get(&t) {
-            return known;
-        }
-        let found = stacker::maybe_grow(64 << 10, 1 << 20, || self.find_remains(t));
-        self.known.remains.insert(t, found);
-        found
+        memo!(self.known.remains, t, stacker::maybe_grow(64 << 10, 1 << 20, || self.find_remains(t)))
     }
 
     /// The same for a whole language: worth a longer look where its parts do not tell.
@@ -62,6 +62,10 @@ impl Terms {
     }
 
     fn find_remains(&mut self, t: TermId) -> Option<u32> {
+        if let Some((rest, most)) = self.cut_to(t) {
+            // the nearest end of what is cut is nearest of what is left: others are longer still
+            return Some(self.remains(rest)?.min(most));
+        }
         match self.get(t).clone() {
             Term::Empty | Term::Eps | Term::All => Some(0),
             Term::Class(_) => Some(1),
@@ -72,11 +76,12 @@ impl Terms {
             }
             Term::Concat(x, y) => {
                 let (head, tail) = (self.remains(x)?, self.remains(y)?);
-                Some(head.saturating_add(self.least_length(y)?).max(tail))
+                Some(head.saturating_add(self.least_at_a_glance(y)?).max(tail))
             }
             Term::Or(xs) | Term::Tuple(xs) => self.most_of(&xs),
             Term::Repeat(x, lo, _) => {
-                let later = self.least_length(x)?.saturating_mul(lo.saturating_sub(1));
+                // the copy that was begun, and those that must follow
+                let later = self.least_at_a_glance(x)?.saturating_mul(lo.saturating_sub(1));
                 Some(self.remains(x)?.saturating_add(later))
             }
             Term::And(xs) => {
@@ -89,7 +94,7 @@ impl Terms {
                 let longest = self.longest(t);
                 longest.filter(|&n| n <= AROUND_DIGITS).or_else(|| self.among_states(t, NUMBERS)).or(longest)
             }
-            Term::Not(_) | Term::Spans(..) | Term::Find(..) | Term::State(..) => self.among_states(t, STATES),
+            Term::Not(_) | Term::State(..) => self.among_states(t, STATES),
         }
     }
 
@@ -184,34 +189,15 @@ impl Terms {
 
     /// By the way from each state to one after which everything is a word.
     fn apart_by_states(&mut self, t: TermId) -> Option<u32> {
-        let mut states: FxHashMap<TermId, usize> = FxHashMap::from_iter([(t, 0)]);
-        let (mut list, mut before): (Vec<TermId>, Vec<Vec<usize>>) = (vec![t], vec![Vec::new()]);
-        let mut at = 0;
-        while at < list.len() {
-            let runs = self.delta(list[at]);
-            crate::work::spend(8 + runs.len() as u64);
-            for run in runs.iter().filter(|run| run.to != Self::EMPTY) {
-                let to = *states.entry(run.to).or_insert(list.len());
-                if to == list.len() {
-                    list.push(run.to);
-                    before.push(Vec::new());
-                }
-                before[to].push(at);
-            }
-            if list.len() > STATES {
-                return None;
-            }
-            at += 1;
-        }
-        let mut ways: Vec<Option<u32>> = vec![None; list.len()];
-        let mut todo: std::collections::VecDeque<usize> = Default::default();
-        for (i, &state) in list.iter().enumerate().filter(|s| self.is_open(*s.1) && self.nullable(*s.1)) {
-            debug_assert_eq!(states[&state], i);
+        let states = self.states(t, STATES)?;
+        let mut ways: Vec<Option<u32>> = vec![None; states.len()];
+        let mut todo: VecDeque<usize> = VecDeque::new();
+        for (i, _) in states.keys().enumerate().filter(|s| self.is_open(*s.1) && self.nullable(*s.1)) {
             ways[i] = Some(2);
             todo.push_back(i);
         }
         while let Some(at) = todo.pop_front() {
-            for &from in &before[at] {
+            for &from in &states[at] {
                 if ways[from].is_none() {
                     ways[from] = ways[at].map(|n| n + 1);
                     todo.push_back(from);
@@ -222,23 +208,29 @@ impl Terms {
     }
 
     /// The most that any state needs, where there are few.
-    fn among_states(&mut self, t: TermId, states: usize) -> Option<u32> {
-        let mut seen: FxHashSet<TermId> = FxHashSet::from_iter([t]);
-        let (mut todo, mut most) = (vec![t], 0);
-        while let Some(at) = todo.pop() {
-            most = most.max(self.least_at_a_glance(at)?);
-            let runs = self.delta(at);
+    fn among_states(&mut self, t: TermId, most: usize) -> Option<u32> {
+        let states = self.states(t, most)?;
+        states.into_keys().try_fold(0, |most, t| Some(most.max(self.least_at_a_glance(t)?)))
+    }
+
+    /// The states of a term, each with those before it; `None` where they are more than `most`, or have many runs: of a
+    /// long list only the beginning is looked at.
+    fn states(&mut self, t: TermId, most: usize) -> Option<IndexMap<TermId, Vec<usize>, FxBuildHasher>> {
+        let mut states: IndexMap<_, Vec<usize>, _> = IndexMap::from_iter([(t, Vec::new())]);
+        let (mut at, mut seen) = (0, 0);
+        while let Some((&t, _)) = states.get_index(at) {
+            let runs = self.delta(t);
             crate::work::spend(8 + runs.len() as u64);
+            seen += runs.len();
             for run in runs.iter().filter(|run| run.to != Self::EMPTY) {
-                if seen.insert(run.to) {
-                    todo.push(run.to);
-                }
+                states.entry(run.to).or_default().push(at);
             }
-            if seen.len() > states {
+            if states.len() > most || seen > most * RUNS {
                 return None;
             }
+            at += 1;
         }
-        Some(most)
+        Some(states)
     }
 
     /// Whether every code point of the words is a byte that JSON strings hold as it is, or any of many such may stand
@@ -270,6 +262,8 @@ impl Terms {
 
 #[cfg(test)]
 mod tests {
+    use rustc_hash::FxHashSet;
+
     use super::*;
     use crate::regex::{parse, Dialect};
 

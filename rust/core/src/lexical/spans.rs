@@ -11,8 +11,8 @@ use std::collections::BTreeMap;
 use crate::hash::Keyed;
 use indexmap::IndexSet;
 
-use super::delta::Run;
-use super::term::{Term, TermId, Terms, MAX_CP};
+use super::table::{Automaton, State, StateRuns};
+use super::term::{TermId, Terms};
 
 /// Steps that a chunk takes beside the memory for it: maps that no cache holds are looked up and changed.
 const CHUNK: u64 = 12;
@@ -78,13 +78,14 @@ impl Spans {
         sets.insert(Box::new([Place { state: 0, chunk: 0, offset: 0 }]));
         Spans { chunks, next, sets }
     }
+}
 
-    fn nullable(&self, set: u32) -> bool {
+impl Automaton for Spans {
+    fn ends(&self, set: u32) -> bool {
         self.sets[set as usize].iter().any(|p| p.offset == 0)
     }
 
-    /// The sets after each character that may come.
-    fn derive(&mut self, set: u32) -> Vec<(char, u32)> {
+    fn runs(&mut self, set: u32) -> StateRuns {
         let mut ways: BTreeMap<char, Vec<Place>> = BTreeMap::new();
         for place in self.sets[set as usize].clone().iter() {
             let mut read = |state: u32, chunk: u32, offset: u32| {
@@ -105,50 +106,22 @@ impl Spans {
                 }
             }
         }
-        ways.into_iter()
-            .map(|(c, mut places)| {
-                places.sort_unstable();
-                places.dedup();
-                (c, self.sets.insert_full(places.into()).0 as u32)
-            })
-            .collect()
+        let arrows = ways.into_iter().map(|(c, mut places)| {
+            crate::lists::sort_unique(&mut places);
+            ((c as u32, c as u32), self.sets.insert_full(places.into()).0 as u32)
+        });
+        State::new(false, arrows.collect()).runs
+    }
+
+    fn bytes(&self) -> usize {
+        // the document's own states are there from the start
+        self.sets.len() * 96
     }
 }
 
 impl Terms {
-    /// The texts of runs of chunks of a document, the empty one included.
+    /// The texts of one or more chunks that stand beside each other, and the empty one.
     pub fn spans(&mut self, chunks: &[&str]) -> TermId {
-        self.spans.push(Spans::new(chunks));
-        self.span_term(self.spans.len() as u32 - 1, 0)
-    }
-
-    pub(super) fn spans_nullable(&self, table: u32, set: u32) -> bool {
-        self.spans[table as usize].nullable(set)
-    }
-
-    pub(super) fn spans_runs(&mut self, table: u32, set: u32) -> Vec<Run> {
-        let ways = self.spans[table as usize].derive(set);
-        let mut runs: Vec<Run> = Vec::new();
-        let mut next = 0;
-        for (c, to) in ways {
-            let cp = c as u32;
-            let to = self.span_term(table, to);
-            if cp > next {
-                runs.push(Run { end: cp - 1, to: Self::EMPTY });
-            }
-            match runs.last_mut() {
-                Some(last) if last.to == to => last.end = cp,
-                _ => runs.push(Run { end: cp, to }),
-            }
-            next = cp + 1;
-        }
-        if next <= MAX_CP {
-            runs.push(Run { end: MAX_CP, to: Self::EMPTY });
-        }
-        runs
-    }
-
-    fn span_term(&mut self, table: u32, set: u32) -> TermId {
-        self.intern(Term::Spans(table, set))
+        self.automaton(Spans::new(chunks))
     }
 }

@@ -15,7 +15,7 @@ use super::term::{Term, TermId, Terms};
 use super::ways::lead;
 
 pub use super::byteset::ByteSet;
-use crate::held::{self, Interner, Owned};
+use crate::held::{self, Interner};
 
 /// The number of a lexical state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -98,16 +98,12 @@ pub struct Lexicon {
     pub one_by_one: bool,
 }
 
-impl Owned for Lex {
-    fn owned(&self) -> usize {
-        match self {
-            Lex::Block { runs, .. } | Lex::LowBackslash { runs, .. } | Lex::LowU { runs, .. } => {
-                held::slice(runs)
-            }
-            _ => 0,
-        }
+held::owned!(Lex, this => match this {
+    Lex::Block { runs, .. } | Lex::LowBackslash { runs, .. } | Lex::LowU { runs, .. } => {
+        held::slice(runs)
     }
-}
+    _ => 0,
+});
 
 impl Default for Lexicon {
     fn default() -> Self {
@@ -204,17 +200,14 @@ impl Lexicon {
         };
         match self.terms.get(term) {
             Term::Tuple(xs) => {
-                if let Some(&known) = self.held.get(&term) {
-                    return known;
-                }
-                let held: Box<[u32]> = (0u32..)
-                    .zip(xs.iter())
-                    .filter(|(_, &x)| self.terms.nullable(x))
-                    .map(|(i, _)| i)
-                    .collect();
-                let outcome = OutcomeId(self.outcomes.intern(held));
-                self.held.insert(term, outcome);
-                outcome
+                memo!(self.held, term, {
+                    let held: Box<[u32]> = (0u32..)
+                        .zip(xs.iter())
+                        .filter(|(_, &x)| self.terms.nullable(x))
+                        .map(|(i, _)| i)
+                        .collect();
+                    OutcomeId(self.outcomes.intern(held))
+                })
             }
             _ if self.terms.nullable(term) => Self::FIRST,
             _ => Self::NONE,
@@ -391,13 +384,10 @@ impl Lexicon {
     /// One byte of a number, without the others; `None` in other lexemes.
     fn number_step(&mut self, lex: LexId, byte: u8) -> Option<Step> {
         let Lex::At { spelling, term } = self.states[lex.0 as usize] else { return None };
-        if let Some(&to) = self.steps.get(&(lex, byte)) {
-            return Some(stay(to));
-        }
-        let next = self.terms.number_step(term, byte)?;
-        let to = self.at_live(spelling, next);
-        self.steps.insert((lex, byte), to);
-        Some(stay(to))
+        Some(stay(memo!(self.steps, (lex, byte), {
+            let next = self.terms.number_step(term, byte)?;
+            self.at_live(spelling, next)
+        })))
     }
 
     /// The targets of all continuation bytes of a state inside a UTF-8 sequence.
@@ -422,22 +412,19 @@ impl Lexicon {
         if byte >= 0x80 && self.is_ascii(lex) {
             return Step::Dead;
         }
-        if let Some(&to) = self.steps.get(&(lex, byte)) {
-            return stay(to);
-        }
-        crate::work::spend(1);
-        let to = match self.states[lex.0 as usize].clone() {
-            Lex::Dead => Self::DEAD,
-            Lex::At { spelling, term } if byte == b'\\' => self.open_escape(spelling, term),
-            Lex::At { .. } => self.lead(lex, byte),
-            Lex::Block { bits, depth, runs, behind } => self.digit((bits, depth), &runs, byte, behind),
-            Lex::Escape { spelling, term } => self.escape(spelling, term, byte),
-            Lex::LowBackslash { bits, runs } if byte == b'\\' => self.intern(Lex::LowU { bits, runs }),
-            Lex::LowU { bits, runs } if byte == b'u' => self.block(bits, 4, runs),
-            Lex::LowBackslash { .. } | Lex::LowU { .. } => Self::DEAD,
-        };
-        self.steps.insert((lex, byte), to);
-        stay(to)
+        stay(memo!(self.steps, (lex, byte), {
+            crate::work::spend(1);
+            match self.states[lex.0 as usize].clone() {
+                Lex::Dead => Self::DEAD,
+                Lex::At { spelling, term } if byte == b'\\' => self.open_escape(spelling, term),
+                Lex::At { .. } => self.lead(lex, byte),
+                Lex::Block { bits, depth, runs, behind } => self.digit((bits, depth), &runs, byte, behind),
+                Lex::Escape { spelling, term } => self.escape(spelling, term, byte),
+                Lex::LowBackslash { bits, runs } if byte == b'\\' => self.intern(Lex::LowU { bits, runs }),
+                Lex::LowU { bits, runs } if byte == b'u' => self.block(bits, 4, runs),
+                Lex::LowBackslash { .. } | Lex::LowU { .. } => Self::DEAD,
+            }
+        }))
     }
 
     /// Code points up to each end lead to a state.

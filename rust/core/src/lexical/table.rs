@@ -10,33 +10,71 @@ use std::collections::VecDeque;
 
 use rustc_hash::FxHashMap;
 
+use super::content::{key, Content};
 use super::delta::Run;
 use super::term::{Term, TermId, Terms};
-use crate::held;
-use crate::work;
+pub use crate::regex::lang::{State, StateRuns};
+use crate::{held, work};
 
 /// States up to which equal ones are sought.
 const SMALL: usize = 512;
 
-/// Where the code points up to each lead, in ascending order; `None`: to no end.
-pub type StateRuns = Vec<(u32, Option<u32>)>;
+/// A language by states that have numbers.
+pub(super) trait Automaton: Send {
+    /// Whether a word ends here.
+    fn ends(&self, state: u32) -> bool;
 
-/// A state: whether a word ends here, and where code points lead.
-#[derive(Clone, Debug, Default)]
-pub struct State {
-    pub ends: bool,
-    pub runs: StateRuns,
+    /// Characters that are missing at least; `u32::MAX`: no end is reached.
+    fn missing(&self, state: u32) -> u32 {
+        !self.ends(state) as u32
+    }
+
+    /// Whether a word ends here and none goes on, as far as it is known without a look at where it leads.
+    fn is_over(&self, _: u32) -> bool {
+        false
+    }
+
+    fn runs(&mut self, state: u32) -> StateRuns;
+
+    /// What tells it from others, whatever it is called.
+    fn content(&self) -> Option<Content> {
+        None
+    }
+
+    fn bytes(&self) -> usize;
 }
 
 /// The states of one language; the first is where words begin.
-pub(super) struct Table {
+struct Table {
     states: Vec<State>,
     /// Characters that are missing at least.
     missing: Vec<u32>,
+    /// What tells the table from others.
+    content: Content,
 }
 
-impl Table {
-    pub fn bytes(&self) -> usize {
+impl Automaton for Table {
+    fn ends(&self, state: u32) -> bool {
+        self.states[state as usize].ends
+    }
+
+    fn missing(&self, state: u32) -> u32 {
+        self.missing[state as usize]
+    }
+
+    fn is_over(&self, state: u32) -> bool {
+        self.ends(state) && self.states[state as usize].runs.iter().all(|run| run.1.is_none())
+    }
+
+    fn runs(&mut self, state: u32) -> StateRuns {
+        self.states[state as usize].runs.clone()
+    }
+
+    fn content(&self) -> Option<Content> {
+        Some(self.content)
+    }
+
+    fn bytes(&self) -> usize {
         let runs: usize = self.states.iter().map(|state| held::list(&state.runs)).sum();
         held::bytes!(self: states, missing) + runs
     }
@@ -128,28 +166,25 @@ impl Terms {
         if missing.first().is_none_or(|&most| most == u32::MAX) {
             return Self::EMPTY;
         }
-        self.automata.push(Table { states, missing });
+        let content = key(&states);
+        self.automaton(Table { states, missing, content })
+    }
+
+    /// The language of an automaton from its first state on.
+    pub(super) fn automaton(&mut self, automaton: impl Automaton + 'static) -> TermId {
+        self.automata.push(Box::new(automaton));
         self.state(self.automata.len() as u32 - 1, 0)
     }
 
     fn state(&mut self, table: u32, state: u32) -> TermId {
-        let known = &self.automata[table as usize].states[state as usize];
-        if known.ends && known.runs.iter().all(|run| run.1.is_none()) {
-            return Self::EPS;
+        match self.automata[table as usize].is_over(state) {
+            true => Self::EPS,
+            false => self.intern(Term::State(table, state)),
         }
-        self.intern(Term::State(table, state))
-    }
-
-    pub(super) fn state_ends(&self, table: u32, state: u32) -> bool {
-        self.automata[table as usize].states[state as usize].ends
-    }
-
-    pub(super) fn state_missing(&self, table: u32, state: u32) -> u32 {
-        self.automata[table as usize].missing[state as usize]
     }
 
     pub(super) fn state_runs(&mut self, table: u32, state: u32) -> Vec<Run> {
-        let runs = self.automata[table as usize].states[state as usize].runs.clone();
+        let runs = self.automata[table as usize].runs(state);
         work::spend(1 + runs.len() as u64 / 4);
         runs.into_iter()
             .map(|(end, to)| Run { end, to: to.map_or(Self::EMPTY, |to| self.state(table, to)) })
@@ -179,7 +214,7 @@ mod tests {
                     assert_eq!(terms.accepts(term, &text), word % modulus == 0, "{modulus} {text}");
                 }
             }
-            assert!(terms.automata[0].states.len() <= modulus as usize);
+            assert!(terms.automata[0].bytes() <= modulus as usize * 160);
             assert_eq!(terms.least_length(term), Some(0));
         }
     }

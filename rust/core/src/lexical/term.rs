@@ -15,7 +15,7 @@ use super::lengths::Span;
 use super::words::{WordTables, Words};
 use crate::error::Error;
 use crate::hash::Keyed;
-use crate::held::{self, Interner, Owned};
+use crate::held::{self, Interner};
 use crate::lexical::number::{NumberTerms, SpelledId};
 use crate::work;
 
@@ -58,10 +58,6 @@ pub enum Term {
     Tuple(Box<[TermId]>),
     /// The rest of a number whose value must lie in a set; the text so far is part of the state.
     Num(SpelledId, u32),
-    /// The rest of a span of a document.
-    Spans(u32, u32),
-    /// Up to the first occurrence of a word: which words, and the node of their automaton.
-    Find(u32, u32),
     /// The rest of a language that is given by its states: which, and the state.
     State(u32, u32),
 }
@@ -86,22 +82,16 @@ pub struct Terms {
     pub(super) derived: Derivatives,
     pub(super) known: Known,
     pub numbers: NumberTerms,
-    pub(super) spans: Vec<super::spans::Spans>,
-    pub(super) finders: Vec<super::find::Finder>,
-    pub(super) automata: Vec<super::table::Table>,
+    pub(super) automata: Vec<Box<dyn super::table::Automaton>>,
     /// Terms that a search for a shortest word may visit.
     pub(super) most_visited: usize,
 }
 
-impl Owned for Term {
-    fn owned(&self) -> usize {
-        match self {
-            Term::Or(xs) | Term::And(xs) | Term::Tuple(xs) => held::slice(xs),
-            Term::Branch(node) => held::BLOCK + std::mem::size_of::<Branch>() + held::slice(&node.next),
-            _ => 0,
-        }
-    }
-}
+held::owned!(Term, this => match this {
+    Term::Or(xs) | Term::And(xs) | Term::Tuple(xs) => held::slice(xs),
+    Term::Branch(node) => held::BLOCK + std::mem::size_of::<Branch>() + held::slice(&node.next),
+    _ => 0,
+});
 
 /// What was found of terms that were asked about.
 #[derive(Default)]
@@ -117,7 +107,6 @@ pub(super) struct Known {
     /// Terms without their counts.
     pub relaxed: FxHashMap<TermId, TermId>,
     pub clamped: FxHashMap<TermId, (TermId, u32)>,
-    pub reaches: FxHashMap<TermId, Option<u32>>,
     pub bases: FxHashMap<TermId, Option<super::base::Base>>,
     pub contents: super::content::Contents,
     pub remains: super::remains::Remains,
@@ -125,7 +114,7 @@ pub(super) struct Known {
 
 impl Known {
     fn bytes(&self) -> usize {
-        held::bytes!(self: live, witness, least, clamped, relaxed, read_by, covered, reaches, bases, remains)
+        held::bytes!(self: live, witness, least, clamped, relaxed, read_by, covered, bases, remains)
             + self.contents.bytes()
     }
 }
@@ -140,8 +129,6 @@ impl Default for Terms {
             derived: Derivatives::default(),
             known: Known::default(),
             numbers: NumberTerms::default(),
-            spans: Vec::new(),
-            finders: Vec::new(),
             automata: Vec::new(),
             most_visited: usize::MAX,
         };
@@ -159,9 +146,8 @@ impl Terms {
 
     /// Bytes that the arena holds.
     pub fn bytes(&mut self) -> usize {
-        let finders: usize = self.finders.iter().map(|finder| finder.bytes()).sum();
         let automata: usize = self.automata.iter().map(|table| table.bytes()).sum();
-        let own = held::bytes!(self: terms, facts, sets) + finders + automata + self.numbers.bytes();
+        let own = held::bytes!(self: terms, facts, sets) + automata + self.numbers.bytes();
         own + self.tables.bytes() + self.derived.bytes() + self.known.bytes()
     }
 
@@ -236,9 +222,7 @@ impl Terms {
             Term::Repeat(x, lo, _) => (*lo == 0 || n(*x), b(*x)),
             Term::Tuple(xs) => (xs.iter().any(|&x| n(x)), xs.iter().any(|&x| b(x))),
             Term::Num(set, text) => (self.numbers.accepts(*set, *text), false),
-            Term::Spans(table, set) => (self.spans_nullable(*table, *set), false),
-            Term::Find(..) => (false, false),
-            Term::State(table, state) => (self.state_ends(*table, *state), false),
+            Term::State(table, state) => (self.automata[*table as usize].ends(*state), false),
         };
         let o = |t: &TermId| self.is_open(*t);
         let open = match term {

@@ -118,8 +118,7 @@ impl Lexicon {
     pub fn unread_beside(&mut self, term: TermId) -> Option<Vec<(u32, u32)>> {
         let mut reads: Vec<Vec<(u32, u32)>> =
             self.states_of(term)?.into_iter().map(|lex| self.wide(lex)).collect();
-        reads.sort_unstable();
-        reads.dedup();
+        crate::lists::sort_unique(&mut reads);
         let mut out = Vec::new();
         for read in reads.iter().filter(|read| !read.is_empty()) {
             work::spend(16 + 4 * read.len() as u64);

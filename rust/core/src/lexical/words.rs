@@ -12,8 +12,7 @@ use rustc_hash::FxHashMap;
 use super::delta::{runs_of_points, Run};
 use super::term::{Term, TermId, Terms};
 use crate::hash::Keyed;
-use crate::held;
-use crate::work;
+use crate::{held, work};
 
 /// Words whose lengths are looked at when a term is made.
 const FEW: u32 = 16;
@@ -61,8 +60,7 @@ impl Terms {
     /// The language that holds just these words.
     pub fn words(&mut self, mut words: Vec<Box<str>>) -> TermId {
         work::spend(3 * words.len() as u64);
-        words.sort_unstable();
-        words.dedup();
+        crate::lists::sort_unique(&mut words);
         let hi = words.len() as u32;
         if hi == 0 {
             return Self::EMPTY;
@@ -172,8 +170,7 @@ impl Terms {
                 all.extend(self.finite_words(one)?);
             }
         }
-        all.sort();
-        all.dedup();
+        crate::lists::sort_unique(&mut all);
         (all.len() <= most).then_some(all)
     }
 

@@ -13,9 +13,8 @@ use super::edges::EDGE;
 use super::row::Mask;
 use super::state::{Record, State, Via, RECORD};
 use crate::error::{Error, Kind, Result};
-use crate::held;
 use crate::vocab::{TokenId, Vocabulary};
-use crate::work;
+use crate::{held, work};
 
 /// Calls after which what is held is counted again.
 const CALLS: u32 = 16;

@@ -183,8 +183,7 @@ impl<'a> CharWalk<'a> {
             let tails = &kids[upto(chars.points().len() as u32)..];
             places.extend(tails.iter().map(|k| k.1));
         }
-        places.sort_unstable();
-        places.dedup();
+        crate::lists::sort_unique(&mut places);
         places
     }
 
@@ -314,12 +313,7 @@ impl<'a> CharWalk<'a> {
     }
 
     pub(super) fn known(&mut self, lex: LexId) -> Rc<Known> {
-        if let Some(known) = self.known.get(&lex) {
-            return known.clone();
-        }
-        let known = Rc::new(Known::new(self.lexicon.row(lex), self.lexicon.outcome(lex)));
-        self.known.insert(lex, known.clone());
-        known
+        memo!(self.known, lex, Rc::new(Known::new(self.lexicon.row(lex), self.lexicon.outcome(lex))))
     }
 
     /// How many tokens begin with a character under which a state lives, about: the letter é stands for all beyond

@@ -12,6 +12,7 @@ use super::exits::{Exit, Exits, Remainders};
 use super::lengths::Lengths;
 use super::lexmask::LexMask;
 use super::store::{Key, STORE};
+use super::within::Reading;
 use super::within::Within;
 use super::wordmask::of_words;
 use crate::automaton::byte_automaton::{step, ByteAutomaton, CtxId, Pos};
@@ -40,40 +41,37 @@ thread_local! {
 
 impl<S: ByteAutomaton> Core<S> {
     pub(super) fn lexmask(&mut self, node: NodeId, lex: LexId) -> Arc<LexMask> {
-        if let Some(found) = self.lexmasks.get(&(node, lex)) {
-            return found.clone();
-        }
-        if let Some(mask) = of_words(self.structure.lexicon(), &self.vocab, node, lex) {
-            let mask = Arc::new(mask);
-            self.lexmasks.insert((node, lex), mask.clone());
-            return mask;
-        }
-        let longest = self.vocab.longest_in_trie() as u32;
-        let lexicon = self.structure.lexicon();
-        let key = lexicon.content(lex, longest).map(|content| Key {
-            vocabulary: self.vocab.key(),
-            node: node.0,
-            content,
-        });
-        let found = key.as_ref().and_then(|k| STORE.current().get(k));
-        let mask = match found {
-            Some(mask) => mask,
-            None => {
-                if let Some(same) = self.same_within_token(lex) {
-                    let mask = self.lexmask(node, same);
-                    self.lexmasks.insert((node, lex), mask.clone());
-                    return mask;
-                }
-                let mask = Arc::new(self.build_lexmask(node, lex));
-                self.listed += mask.bytes();
-                if let Some(key) = key {
-                    STORE.current().put(key, mask.clone());
-                }
-                mask
+        memo!(self.lexmasks, (node, lex), {
+            if let Some(mask) = of_words(self.structure.lexicon(), &self.vocab, node, lex) {
+                let mask = Arc::new(mask);
+                self.lexmasks.insert((node, lex), mask.clone());
+                return mask;
             }
-        };
-        self.lexmasks.insert((node, lex), mask.clone());
-        mask
+            let longest = self.vocab.longest_in_trie() as u32;
+            let lexicon = self.structure.lexicon();
+            let key = lexicon.content(lex, longest).map(|content| Key {
+                vocabulary: self.vocab.key(),
+                node: node.0,
+                content,
+            });
+            let found = key.as_ref().and_then(|k| STORE.current().get(k));
+            match found {
+                Some(mask) => mask,
+                None => {
+                    if let Some(same) = self.same_within_token(lex) {
+                        let mask = self.lexmask(node, same);
+                        self.lexmasks.insert((node, lex), mask.clone());
+                        return mask;
+                    }
+                    let mask = Arc::new(self.build_lexmask(node, lex));
+                    self.listed += mask.bytes();
+                    if let Some(key) = key {
+                        STORE.current().put(key, mask.clone());
+                    }
+                    mask
+                }
+            }
+        })
     }
 
     /// A state that differs from this one by a bound on the length alone, which no token can reach.
@@ -107,13 +105,16 @@ impl<S: ByteAutomaton> Core<S> {
                         let base = self.lexmask(node, under);
                         let lengths = self.lengths(spelling);
                         let lexicon = self.structure.lexicon();
-                        return LexMask::differ(lexicon, &vocab, node, (lex, under), &base, how, &lengths);
+                        let at = &mut Reading { lexicon, vocab: &vocab, node, lex };
+                        return LexMask::differ(at, under, &base, how, &lengths);
                     }
                 }
                 let free = lexicon.at(spelling, crate::lexical::Terms::ALL);
                 let free = (free != lex && node == Trie::ROOT).then(|| self.lexmask(node, free));
                 let lexicon = self.structure.lexicon();
-                if let Some(mask) = LexMask::by_chars(lexicon, &vocab, node, lex, free.as_deref()) {
+                if let Some(mask) =
+                    LexMask::by_chars(Reading { lexicon, vocab: &vocab, node, lex }, free.as_deref())
+                {
                     return mask;
                 }
             }
@@ -225,16 +226,14 @@ impl<S: ByteAutomaton> Core<S> {
 
     /// The tokens whose remainder after the closing byte a position allows; remembered.
     fn tokens_after(&mut self, exits: &Exits, next: Pos) -> Arc<[u32]> {
-        if let Some(ids) = self.after.get(&(next, exits.id)) {
-            return ids.clone();
-        }
-        let trie = &exits.remainders.as_ref().expect("asked before").trie;
-        let mut ids: Vec<u32> = trie.tokens(Trie::ROOT).iter().map(|t| t.0).collect();
-        self.walk_trie(trie, Trie::ROOT, next, &[], &mut ids);
-        let ids: Arc<[u32]> = ids.into();
-        self.listed += held::slice(&ids);
-        self.after.insert((next, exits.id), ids.clone());
-        ids
+        memo!(self.after, (next, exits.id), {
+            let trie = &exits.remainders.as_ref().expect("asked before").trie;
+            let mut ids: Vec<u32> = trie.tokens(Trie::ROOT).iter().map(|t| t.0).collect();
+            self.walk_trie(trie, Trie::ROOT, next, &[], &mut ids);
+            let ids: Arc<[u32]> = ids.into();
+            self.listed += held::slice(&ids);
+            ids
+        })
     }
 
     /// The ids that do not pass one of these exits.
@@ -283,8 +282,7 @@ impl<S: ByteAutomaton> Core<S> {
         let mut single = self.named_below(node, pos.ctx, &plain);
         let escaped = mask.exits.list.iter().filter(|e| e.escaped).map(|e| e.node);
         single.extend(escaped);
-        single.sort_unstable();
-        single.dedup();
+        crate::lists::sort_unique(&mut single);
         let mut gone = single.clone();
         gone.extend(mask.missing.iter());
         self.without(&ids, &gone, out);

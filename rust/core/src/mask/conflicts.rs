@@ -104,14 +104,11 @@ struct PairWalk<'a> {
 
 impl<'a> PairWalk<'a> {
     fn pair(&mut self, states: States) -> Rc<Pair> {
-        if let Some(known) = self.pairs.get(&states) {
-            return known.clone();
-        }
-        let ends = self.lexicon.outcome(states.0) != Lexicon::NONE;
-        let both = self.chosen && ends && self.lexicon.outcome(states.1) != Lexicon::NONE;
-        let pair = Rc::new(Pair { ends, both, row: OnceCell::new(), lone: OnceCell::new() });
-        self.pairs.insert(states, pair.clone());
-        pair
+        memo!(self.pairs, states, {
+            let ends = self.lexicon.outcome(states.0) != Lexicon::NONE;
+            let both = self.chosen && ends && self.lexicon.outcome(states.1) != Lexicon::NONE;
+            Rc::new(Pair { ends, both, row: OnceCell::new(), lone: OnceCell::new() })
+        })
     }
 
     /// The nodes below one at which both states stand.

@@ -182,13 +182,10 @@ impl<S: ByteAutomaton> Core<S> {
     }
 
     fn content_id(&mut self, lex: LexId) -> Option<u32> {
-        if let Some(&known) = self.content_ids.get(&lex) {
-            return known;
-        }
-        let content = self.structure.lexicon().content(lex, self.vocab.longest() as u32);
-        let id = content.map(|content| self.contents.intern(content));
-        self.content_ids.insert(lex, id);
-        id
+        memo!(self.content_ids, lex, {
+            let content = self.structure.lexicon().content(lex, self.vocab.longest() as u32);
+            content.map(|content| self.contents.intern(content))
+        })
     }
 
     fn build_mask(&mut self, stand: StateKey) -> (Mask, bool) {
@@ -335,14 +332,12 @@ impl<S: ByteAutomaton> Engine for Core<S> {
             return (Arc::new(mask), accepting);
         };
         let key = (near, lexical, stand.text);
-        if let Some(known) = self.near.get(&key) {
-            return known.clone();
-        }
-        let (mask, accepting) = self.build_mask(stand);
-        let mask = Arc::new(mask);
-        self.listed += mask.bytes() + held::BLOCK;
-        self.near.insert(key, (mask.clone(), accepting));
-        (mask, accepting)
+        memo!(self.near, key, {
+            let (mask, accepting) = self.build_mask(stand);
+            let mask = Arc::new(mask);
+            self.listed += mask.bytes() + held::BLOCK;
+            (mask, accepting)
+        })
     }
 
     fn advance_bytes(&mut self, s: StateId, bytes: &[u8]) -> Option<StateId> {

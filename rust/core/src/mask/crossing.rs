@@ -16,11 +16,10 @@ use rustc_hash::FxHashMap;
 use super::core::{Core, StateKey};
 use super::row::Mask;
 use crate::automaton::byte_automaton::{step, ByteAutomaton};
-use crate::held;
 use crate::lexical::ways::lead;
 use crate::lexical::{LexId, Lexicon, Step};
 use crate::vocab::{Chars, NodeId, TokenId, TokenSet, Trie, Vocabulary};
-use crate::work;
+use crate::{held, work};
 
 /// Tokens from which on masks are made by the walk byte by byte, which knows such ends.
 const MOST: usize = 2048;
@@ -46,8 +45,7 @@ impl Crossing {
             let fits =
                 |id: &TokenId| !vocab.is_special(*id) && vocab.text_of(*id).len() <= vocab.longest_in_trie();
             tokens.extend(others.filter(fits).filter(|&id| holds(vocab.text_of(id), &ranges)));
-            tokens.sort_unstable();
-            tokens.dedup();
+            crate::lists::sort_unique(&mut tokens);
         }
         let tokens = tokens.into();
         Crossing { ranges, tokens, left: FxHashMap::default(), tries: FxHashMap::default() }
@@ -65,21 +63,18 @@ impl Crossing {
 
     /// The tokens that a list of languages does not tell from a lexical state on.
     pub fn left(&mut self, lexicon: &mut Lexicon, vocab: &Vocabulary, lex: LexId) -> Arc<Trie> {
-        if let Some(known) = self.left.get(&lex) {
-            return known.clone();
-        }
-        let untold = |id: &&TokenId| !is_told(lexicon, lex, vocab.text_of(**id), &self.ranges);
-        let list: Box<[TokenId]> = self.tokens.iter().filter(untold).copied().collect();
-        let trie = match self.tries.get(&list) {
-            Some(known) => known.clone(),
-            None => {
-                let trie = Arc::new(vocab.trie_of(&list));
-                self.tries.insert(list, trie.clone());
-                trie
+        memo!(self.left, lex, {
+            let untold = |id: &&TokenId| !is_told(lexicon, lex, vocab.text_of(**id), &self.ranges);
+            let list: Box<[TokenId]> = self.tokens.iter().filter(untold).copied().collect();
+            match self.tries.get(&list) {
+                Some(known) => known.clone(),
+                None => {
+                    let trie = Arc::new(vocab.trie_of(&list));
+                    self.tries.insert(list, trie.clone());
+                    trie
+                }
             }
-        };
-        self.left.insert(lex, trie.clone());
-        trie
+        })
     }
 }
 

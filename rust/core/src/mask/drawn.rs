@@ -8,7 +8,7 @@
 
 #![allow(clippy::mutable_key_type)] // states are equal and hashed by identity, which never changes
 
-use std::collections::HashMap;
+use indexmap::{IndexMap, IndexSet};
 
 use super::automaton::TokenAutomaton;
 use super::builder::Builder;
@@ -54,18 +54,15 @@ struct Drawing<'a> {
 
 impl Drawing<'_> {
     fn drawn(&mut self, start: &State, most: usize) -> Result<Drawn> {
-        let (mut states, mut numbers) = (vec![start.clone()], HashMap::from([(start.clone(), 0)]));
+        let mut states = IndexSet::from([start.clone()]);
         let mut edges: Vec<(usize, Vec<String>, Option<usize>)> = Vec::new();
         let mut place = 0;
         while place < states.len() && (place == 0 || self.goes_on()) {
-            for (label, target) in self.leaving(&states[place])? {
-                if let Some(target) =
-                    target.as_ref().filter(|t| states.len() < most && !numbers.contains_key(t))
-                {
-                    numbers.insert(target.clone(), states.len());
-                    states.push(target.clone());
+            for (label, target) in self.leaving(&states[place].clone())? {
+                if states.len() < most {
+                    states.extend(target.clone());
                 }
-                let number = target.and_then(|target| numbers.get(&target).copied());
+                let number = target.and_then(|target| states.get_index_of(&target));
                 match edges.iter_mut().find(|edge| edge.0 == place && edge.2 == number) {
                     Some(edge) => edge.1.push(label),
                     None => edges.push((place, vec![label], number)),
@@ -74,7 +71,7 @@ impl Drawing<'_> {
             place += 1;
         }
         let edges = edges.into_iter().map(|(from, labels, to)| (from, cut(&labels.join(" | ")), to));
-        Ok(Drawn { states, edges: edges.collect() })
+        Ok(Drawn { states: states.into_iter().collect(), edges: edges.collect() })
     }
 
     fn goes_on(&self) -> bool {
@@ -117,24 +114,17 @@ impl Drawing<'_> {
     /// else may come.
     fn steps(&mut self, state: &State) -> Result<Vec<(State, Vec<u8>)>> {
         self.stepped += 1;
-        let mut reached: Vec<(State, Vec<u8>)> = Vec::new();
-        let mut places: HashMap<State, usize> = HashMap::new();
+        let mut reached: IndexMap<State, Vec<u8>> = IndexMap::new();
         for byte in 0..=255 {
             if let Some(next) = self.builder.step_bytes(state, &[byte])? {
-                match places.get(&next) {
-                    Some(&place) => reached[place].1.push(byte),
-                    None => {
-                        places.insert(next.clone(), reached.len());
-                        reached.push((next, vec![byte]));
-                    }
-                }
+                reached.entry(next).or_default().push(byte);
             }
         }
         let rare = |members: &[u8]| members[0] >= 128 || members.iter().all(|b| b"\\\n\r\t".contains(b));
-        if reached.iter().any(|(_, members)| !rare(members)) {
-            reached.retain(|(_, members)| !rare(members));
+        if reached.values().any(|members| !rare(members)) {
+            reached.retain(|_, members| !rare(members));
         }
-        Ok(reached)
+        Ok(reached.into_iter().collect())
     }
 }
 

@@ -13,11 +13,10 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 use super::anytext::{Group, Plain};
-use crate::held;
 use crate::lexical::spell::OutcomeId;
 use crate::lexical::{LexId, Lexicon, Step};
 use crate::vocab::{NodeId, TokenId, TokenSet, Trie, Vocabulary};
-use crate::work;
+use crate::{held, work};
 
 /// A lexical state, and beside it that of languages which tell the texts apart ([`Lexicon::DEAD`]: there are none).
 pub(super) type Pair = (LexId, LexId);

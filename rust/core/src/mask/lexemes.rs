@@ -21,7 +21,7 @@ use rustc_hash::FxHashMap;
 
 use super::conflicts::conflicts;
 use super::rest::{RestId, TokenSuffixSet, TokenSuffixSets};
-use super::single::{build, differ, exits_without, without_exceptions, Single};
+use super::single::{build, differ, exits_without, without_exceptions, Single, Tokens};
 use super::within::Within;
 use crate::automaton::byte_automaton::{Alive, CtxId, Scanner};
 use crate::held;
@@ -151,47 +151,40 @@ impl LexerMaskBuilder {
 
 impl Reader<'_> {
     fn list(&mut self, alive: &Alive) -> ListId {
-        if let Some(&known) = self.tables.list_ids.get(alive) {
-            return known;
-        }
-        let mut first = ByteSet::default();
-        for &(_, term) in alive.iter() {
-            first.add(&self.starts(term));
-        }
-        let id = ListId(self.tables.lists.len() as u32);
-        let empty = self.empty(alive);
-        let is_closed =
-            self.is_guarded(alive) && empty.is_some_and(|place| !self.scanner.is_code_point(place));
-        let closed_by = if is_closed { ByteSet::ASCII } else { ByteSet::ALL };
-        self.tables.lists.push(List { alive: alive.clone(), first, unsure: None, empty, closed_by });
-        self.tables.list_ids.insert(alive.clone(), id);
-        id
+        memo!(self.tables.list_ids, alive, alive.clone(), {
+            let mut first = ByteSet::default();
+            for &(_, term) in alive.iter() {
+                first.add(&self.starts(term));
+            }
+            let id = ListId(self.tables.lists.len() as u32);
+            let empty = self.empty(alive);
+            let is_closed =
+                self.is_guarded(alive) && empty.is_some_and(|place| !self.scanner.is_code_point(place));
+            let closed_by = if is_closed { ByteSet::ASCII } else { ByteSet::ALL };
+            self.tables.lists.push(List { alive: alive.clone(), first, unsure: None, empty, closed_by });
+            id
+        })
     }
 
     /// The languages that may begin at a context.
     fn list_at(&mut self, ctx: CtxId) -> ListId {
-        if let Some(&known) = self.tables.by_context.get(&ctx) {
-            return known;
-        }
-        let alive = self.scanner.readable(ctx);
-        let id = self.list(&alive);
-        // the same languages may have been met in the middle of a lexeme
-        if self.tables.lists[id.0 as usize].unsure.is_none() {
-            self.tables.lists[id.0 as usize].unsure = Some(self.scanner.unsure(&alive));
-        }
-        self.tables.by_context.insert(ctx, id);
-        id
+        memo!(self.tables.by_context, ctx, {
+            let alive = self.scanner.readable(ctx);
+            let id = self.list(&alive);
+            // the same languages may have been met in the middle of a lexeme
+            if self.tables.lists[id.0 as usize].unsure.is_none() {
+                self.tables.lists[id.0 as usize].unsure = Some(self.scanner.unsure(&alive));
+            }
+            id
+        })
     }
 
     fn starts(&mut self, term: TermId) -> ByteSet {
-        if let Some(&known) = self.tables.starts.get(&term) {
-            return known;
-        }
-        let lexicon = self.scanner.lexicon();
-        let lex = lexicon.at(Spelling::Raw, term);
-        let set = lexicon.starts(lex);
-        self.tables.starts.insert(term, set);
-        set
+        memo!(self.tables.starts, term, {
+            let lexicon = self.scanner.lexicon();
+            let lex = lexicon.at(Spelling::Raw, term);
+            lexicon.starts(lex)
+        })
     }
 
     /// Tokens whose rest is read by a lexeme of the list.
@@ -366,13 +359,12 @@ impl Reader<'_> {
     }
 
     fn plan(&mut self, rest: RestId, list: ListId) -> Arc<Plan> {
-        if let Some(known) = self.tables.plans.get(&(rest, list)) {
-            return known.clone();
-        }
-        let plan = Arc::new(self.make_plan(rest, list));
-        self.tables.listed += 128 + held::slice(&plan.ids) + plan.words.iter().map(own_share).sum::<usize>();
-        self.tables.plans.insert((rest, list), plan.clone());
-        plan
+        memo!(self.tables.plans, (rest, list), {
+            let plan = Arc::new(self.make_plan(rest, list));
+            self.tables.listed +=
+                128 + held::slice(&plan.ids) + plan.words.iter().map(own_share).sum::<usize>();
+            plan
+        })
     }
 
     fn make_plan(&mut self, rest: RestId, list: ListId) -> Plan {
@@ -413,8 +405,7 @@ impl Reader<'_> {
             let rests = Arc::new([self.tables.rests.limited(self.vocab, rest, &left)]);
             exits.push(Exit { place, rests, removed: Arc::new([]) });
         }
-        ids.sort_unstable();
-        ids.dedup();
+        crate::lists::sort_unique(&mut ids);
         plan.ids = ids.into();
         plan.exits = exits.into();
         plan
@@ -445,8 +436,7 @@ impl Reader<'_> {
                 winners.push((other, chosen));
             }
         }
-        removed.sort_unstable();
-        removed.dedup();
+        crate::lists::sort_unique(&mut removed);
         let rests =
             if winners.is_empty() { single.exits.clone() } else { self.without(rest, term, winners, &lost) };
         (!rests.is_empty()).then(|| Exit { place, rests, removed: removed.into() })
@@ -454,52 +444,42 @@ impl Reader<'_> {
 
     fn without(&mut self, rest: RestId, term: TermId, winners: Others, lost: &[u32]) -> Arc<[RestId]> {
         let key = (rest, term, winners);
-        if let Some(known) = self.tables.filtered.get(&key) {
-            return known.clone();
-        }
-        let own = self.tables.rests.get(rest);
-        let (lexicon, rests) = (self.scanner.lexicon(), &mut self.tables.rests);
-        let found = exits_without(lexicon, self.vocab, rests, own, term, lost);
-        self.tables.filtered.insert(key, found.clone());
-        found
+        memo!(self.tables.filtered, key, { exits_without(self.after(rest), term, lost) })
     }
 
     fn loss(&mut self, rest: RestId, term: TermId, other: TermId, chosen: bool) -> Arc<[u32]> {
         let key = (rest, term, other, chosen);
-        if let Some(known) = self.tables.losses.get(&key) {
-            return known.clone();
-        }
-        let first = self.starts(term).and(&self.starts(other));
-        let own = self.tables.rests.get(rest);
-        let trie = self.tables.rests.trie(own, self.vocab);
-        let terms = (term, other);
-        let found: Arc<[u32]> =
-            conflicts(self.scanner.lexicon(), self.vocab, trie, own, terms, &first, chosen).into();
-        self.tables.listed += held::slice(&found);
-        self.tables.losses.insert(key, found.clone());
-        found
+        memo!(self.tables.losses, key, {
+            let first = self.starts(term).and(&self.starts(other));
+            let own = self.tables.rests.get(rest);
+            let trie = self.tables.rests.trie(own, self.vocab);
+            let terms = (term, other);
+            let found: Arc<[u32]> =
+                conflicts(self.scanner.lexicon(), self.vocab, trie, own, terms, &first, chosen).into();
+            self.tables.listed += held::slice(&found);
+            found
+        })
+    }
+
+    fn after(&mut self, rest: RestId) -> Tokens<'_> {
+        let rest = self.tables.rests.get(rest);
+        Tokens { lexicon: self.scanner.lexicon(), vocab: self.vocab, rests: &mut self.tables.rests, rest }
     }
 
     fn single(&mut self, rest: RestId, term: TermId) -> Arc<Single> {
-        if let Some(known) = self.tables.singles.get(&(rest, term)) {
-            return known.clone();
-        }
-        let own = self.tables.rests.get(rest);
-        let mut made = None;
-        if own.size >= DIFFER {
-            if let Some(base) = without_exceptions(self.scanner.lexicon(), term) {
-                let under = self.single(rest, base);
-                let rests = &self.tables.rests;
-                made = differ(self.scanner.lexicon(), self.vocab, rests, own, (term, base), &under);
+        memo!(self.tables.singles, (rest, term), {
+            let own = self.tables.rests.get(rest);
+            let mut made = None;
+            if own.size >= DIFFER {
+                if let Some(base) = without_exceptions(self.scanner.lexicon(), term) {
+                    let under = self.single(rest, base);
+                    made = differ(self.after(rest), (term, base), &under);
+                }
             }
-        }
-        let single =
-            Arc::new(made.unwrap_or_else(|| {
-                build(self.scanner.lexicon(), self.vocab, &mut self.tables.rests, own, term)
-            }));
-        self.tables.listed += single.bytes();
-        self.tables.singles.insert((rest, term), single.clone());
-        single
+            let single = Arc::new(made.unwrap_or_else(|| build(self.after(rest), term)));
+            self.tables.listed += single.bytes();
+            single
+        })
     }
 }
 

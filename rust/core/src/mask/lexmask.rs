@@ -13,7 +13,7 @@ use super::charwalk::CharWalk;
 use super::exits::{Exit, Exits};
 use super::lengths::Lengths;
 use super::walk::{Difference, Walk};
-use super::within::Within;
+use super::within::{Reading, Within};
 use crate::lexical::base::Base;
 use crate::lexical::{LexId, Lexicon, Spelling, Step};
 use crate::vocab::{NodeId, Trie, Vocabulary};
@@ -48,13 +48,8 @@ impl LexMask {
 
     /// The same by code points, for a state inside a string; `None` in the middle of a code point. `free` is
     /// the mask of the free string below the node.
-    pub fn by_chars(
-        lexicon: &mut Lexicon,
-        vocab: &Vocabulary,
-        node: NodeId,
-        lex: LexId,
-        free: Option<&LexMask>,
-    ) -> Option<Self> {
+    pub fn by_chars(at: Reading, free: Option<&LexMask>) -> Option<Self> {
+        let Reading { lexicon, vocab, node, lex } = at;
         let words = free.and_then(|f| match &f.within {
             Within::Many(words, _) => Some(&words[..]),
             Within::Few(_) => None,
@@ -92,33 +87,24 @@ impl LexMask {
     /// The mask of a state that allows no more than a base does. What stays inside is told by the lengths of the
     /// tokens, or known to be the same, or found by a walk that leaves out every subtree within whose height the
     /// state lives as long as the base does. `at` are the lexical states of the two.
-    pub fn differ(
-        lexicon: &mut Lexicon,
-        vocab: &Vocabulary,
-        node: NodeId,
-        at: (LexId, LexId),
-        base: &LexMask,
-        how: Base,
-        lengths: &Lengths,
-    ) -> Self {
+    pub fn differ(at: &mut Reading, under: LexId, base: &LexMask, how: Base, lengths: &Lengths) -> Self {
+        let (vocab, node, lex) = (at.vocab, at.node, at.lex);
         let mut exits = ExitsOf::Unknown;
         let within = match how.bounds {
             _ if how.alive => base.within.clone(),
             None if how.upto.is_some() && node == Trie::ROOT => {
                 let upto = how.upto.expect("just looked at");
-                return Self::endless(lexicon, vocab, at.0, base, upto, lengths);
+                return Self::endless(at, base, upto, lengths);
             }
             // every token comes near the bound: a walk of the state itself leaves out what dies at once
             Some((_, most)) if node == Trie::ROOT && most <= how.reach => {
-                let walk = CharWalk::run(lexicon, vocab, node, at.0, None);
+                let walk = CharWalk::run(at.lexicon, vocab, node, lex, None);
                 walk.expect("no code point is begun at the root").finish().0
             }
-            Some((_, most)) if node == Trie::ROOT => {
-                base.within.bounded(lexicon, vocab, at.0, lengths, most, how.reach)
-            }
+            Some((_, most)) if node == Trie::ROOT => base.within.bounded(at, lengths, most, how.reach),
             _ => {
-                let mut walk = Difference::new(lexicon, vocab, how.reach);
-                walk.visit(node, at.0, at.1);
+                let mut walk = Difference::new(at.lexicon, vocab, how.reach);
+                walk.visit(node, lex, under);
                 let Difference { dead, closed, unsure, .. } = walk;
                 let within = base.within.minus(vocab, &dead);
                 if !unsure {
@@ -127,7 +113,7 @@ impl LexMask {
                 within
             }
         };
-        let single = lexicon.is_single(at.0);
+        let single = at.lexicon.is_single(lex);
         let mut this = Self::new(within, base.exits.clone());
         match exits {
             ExitsOf::Missing { dead, closed } if single => {
@@ -138,15 +124,14 @@ impl LexMask {
                 };
                 this.missing = base.exits.list.iter().filter(gone).map(|e| e.node).collect();
             }
-            _ => match how.alive.then(|| missing_words(lexicon, vocab.trie(), node, at.0)).flatten() {
-                Some(ends) => this.miss_words(lexicon, vocab, node, at.0, ends),
-                None => this.compare_exits(lexicon, vocab, node, at.0, base, how),
+            _ => match how.alive.then(|| missing_words(at)).flatten() {
+                Some(ends) => this.miss_words(at, ends),
+                None => this.compare_exits(at, base, how),
             },
         }
         this.missing = {
             let mut all: Vec<NodeId> = this.missing.iter().chain(base.missing.iter()).copied().collect();
-            all.sort_unstable();
-            all.dedup();
+            crate::lists::sort_unique(&mut all);
             all.into()
         };
         let renamed = this.outcome.is_some() && base.exits.remainders.is_none();
@@ -157,15 +142,8 @@ impl LexMask {
     }
 
     /// The mask of a state that differs from the base under longer texts alone: longer tokens are tried.
-    fn endless(
-        lexicon: &mut Lexicon,
-        vocab: &Vocabulary,
-        lex: LexId,
-        base: &LexMask,
-        upto: u32,
-        lengths: &Lengths,
-    ) -> Self {
-        let within = base.within.bounded(lexicon, vocab, lex, lengths, u32::MAX, u32::MAX - upto);
+    fn endless(at: &mut Reading, base: &LexMask, upto: u32, lengths: &Lengths) -> Self {
+        let within = base.within.bounded(at, lengths, u32::MAX, u32::MAX - upto);
         let mut this = Self::new(within, base.exits.clone());
         this.outcome = base.outcome.clone();
         let (mut missing, mut odd) = (base.missing.to_vec(), Vec::new());
@@ -175,7 +153,7 @@ impl LexMask {
                 odd.extend(is_odd.then(|| exit.clone()));
                 continue;
             }
-            let found = outcome_after(lexicon, lex, &exit.path(vocab.trie(), Trie::ROOT));
+            let found = outcome_after(at, &exit.path(at.vocab.trie(), Trie::ROOT));
             if found.as_deref() == Some(outcome) {
                 odd.extend(is_odd.then(|| exit.clone()));
                 continue;
@@ -190,34 +168,21 @@ impl LexMask {
     }
 
     /// Every string but some words: only their ends are missing. Exits with an escape are run.
-    fn miss_words(
-        &mut self,
-        lexicon: &mut Lexicon,
-        vocab: &Vocabulary,
-        node: NodeId,
-        lex: LexId,
-        mut missing: Vec<NodeId>,
-    ) {
-        let trie = vocab.trie();
+    fn miss_words(&mut self, at: &mut Reading, mut missing: Vec<NodeId>) {
+        let trie = at.vocab.trie();
         let mut escaped = self.exits.list.iter().filter(|e| e.escaped);
-        missing.extend(escaped.by_ref().filter_map(|exit| {
-            outcome_after(lexicon, lex, &exit.path(trie, node)).is_none().then_some(exit.node)
-        }));
+        missing.extend(
+            escaped.by_ref().filter_map(|exit| {
+                outcome_after(at, &exit.path(trie, at.node)).is_none().then_some(exit.node)
+            }),
+        );
         missing.retain(|n| self.exits.list.binary_search_by_key(n, |e| e.node).is_ok());
         self.missing = missing.into();
     }
 
     /// Runs the paths of the base's exits: those that the state has with its most frequent outcome are shared.
-    fn compare_exits(
-        &mut self,
-        lexicon: &mut Lexicon,
-        vocab: &Vocabulary,
-        node: NodeId,
-        lex: LexId,
-        base: &LexMask,
-        how: Base,
-    ) {
-        let plain = how.reach == 0 && lexicon.is_single(lex);
+    fn compare_exits(&mut self, at: &mut Reading, base: &LexMask, how: Base) {
+        let plain = how.reach == 0 && at.lexicon.is_single(at.lex);
         if let (Some((least, most)), true) = (how.bounds, plain) {
             let out = |e: &&Exit| e.length < least || e.length > most;
             self.missing = self.exits.list.iter().filter(out).map(|e| e.node).collect();
@@ -226,7 +191,7 @@ impl LexMask {
         let mut found: Vec<(NodeId, Option<Box<[u32]>>)> = Vec::with_capacity(base.exits.list.len());
         let mut counts: rustc_hash::FxHashMap<Box<[u32]>, usize> = Default::default();
         for exit in &base.exits.list {
-            let outcome = outcome_after(lexicon, lex, &exit.path(vocab.trie(), node));
+            let outcome = outcome_after(at, &exit.path(at.vocab.trie(), at.node));
             if let Some(outcome) = &outcome {
                 *counts.entry(outcome.clone()).or_default() += 1;
             }
@@ -297,15 +262,17 @@ enum ExitsOf {
 }
 
 /// The ends of the words that a state lacks, where it is every string but some words.
-fn missing_words(lexicon: &mut Lexicon, trie: &Trie, node: NodeId, lex: LexId) -> Option<Vec<NodeId>> {
-    let (_, term) = lexicon.term(lex)?;
-    let words = lexicon.terms.lacks(term, &mut |begun| trie.spells(node, begun).is_some())?;
+fn missing_words(at: &mut Reading) -> Option<Vec<NodeId>> {
+    let (trie, node) = (at.vocab.trie(), at.node);
+    let (_, term) = at.lexicon.term(at.lex)?;
+    let words = at.lexicon.terms.lacks(term, &mut |begun| trie.spells(node, begun).is_some())?;
     let ends = words.iter().filter_map(|word| trie.child(trie.spells(node, word)?, b'"'));
     Some(ends.collect())
 }
 
 /// The languages that accept when the lexeme is closed after these bytes.
-fn outcome_after(lexicon: &mut Lexicon, mut lex: LexId, path: &[u8]) -> Option<Box<[u32]>> {
+fn outcome_after(at: &mut Reading, path: &[u8]) -> Option<Box<[u32]>> {
+    let (lexicon, mut lex) = (&mut *at.lexicon, at.lex);
     for &byte in path {
         match lexicon.step(lex, byte) {
             Step::Stay(next) => lex = next,

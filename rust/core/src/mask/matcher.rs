@@ -162,11 +162,15 @@ impl Matcher {
     }
 
     /// The states after as many of the tokens as are allowed one after the other.
-    fn walk(&self, tokens: &[TokenId]) -> Result<Vec<State>> {
+    fn walk<E>(
+        &self,
+        tokens: &[TokenId],
+        follow: impl Fn(&State, TokenId, Option<u32>) -> std::result::Result<Option<State>, E>,
+    ) -> std::result::Result<Vec<State>, E> {
         let mut states: Vec<State> = Vec::with_capacity(tokens.len());
         for &token in tokens {
             let from = states.last().unwrap_or(self.state());
-            match self.follow(from, token, self.budget_after(self.tokens.len() + states.len()))? {
+            match follow(from, token, self.budget_after(self.tokens.len() + states.len()))? {
                 Some(next) => states.push(next),
                 None => break,
             }
@@ -174,9 +178,13 @@ impl Matcher {
         Ok(states)
     }
 
+    fn walk_known(&self, tokens: &[TokenId]) -> Option<Vec<State>> {
+        self.walk(tokens, |s, token, budget| self.known_follow(s, token, budget).ok_or(())).ok()
+    }
+
     /// How many of the tokens may follow one after the other; the matcher stays where it is.
     pub fn validate_tokens(&self, tokens: &[TokenId]) -> Result<usize> {
-        Ok(self.walk(tokens)?.len())
+        Ok(self.walk(tokens, |s, token, budget| self.follow(s, token, budget))?.len())
     }
 
     /// Takes the tokens, all of them or none.
@@ -184,41 +192,29 @@ impl Matcher {
     /// # Errors
     /// [`Kind::TokenRejected`]: one of them is not allowed where it stands.
     pub fn accept_tokens(&mut self, tokens: &[TokenId]) -> Result<()> {
-        let states = self.walk(tokens)?;
+        let states = self.walk(tokens, |s, token, budget| self.follow(s, token, budget))?;
         if states.len() < tokens.len() {
             return Err(self.rejection(states.last().unwrap_or(self.state()), tokens, states.len()));
         }
-        self.tokens.extend_from_slice(tokens);
-        self.states.extend(states);
+        self.take(tokens, states);
         Ok(())
     }
 
     /// [`Matcher::validate_tokens`] where that takes no builder; else `None`.
     pub fn validate_known(&self, tokens: &[TokenId]) -> Option<usize> {
-        let mut at: Option<State> = None;
-        for (place, &token) in tokens.iter().enumerate() {
-            let budget = self.budget_after(self.tokens.len() + place);
-            match self.known_follow(at.as_ref().unwrap_or(self.state()), token, budget)? {
-                Some(next) => at = Some(next),
-                None => return Some(place),
-            }
-        }
-        Some(tokens.len())
+        Some(self.walk_known(tokens)?.len())
     }
 
     /// [`Matcher::accept_tokens`] where that takes no builder; else `false`, and nothing was taken.
     pub fn accept_known(&mut self, tokens: &[TokenId]) -> bool {
-        let before = self.tokens.len();
-        for &token in tokens {
-            let Some(Some(next)) = self.known_follow(self.state(), token, self.budget()) else {
-                self.tokens.truncate(before);
-                self.states.truncate(before);
-                return false;
-            };
-            self.tokens.push(token);
-            self.states.push(next);
-        }
-        true
+        let known = self.walk_known(tokens).filter(|states| states.len() == tokens.len());
+        let taken = known.map(|states| self.take(tokens, states));
+        taken.is_some()
+    }
+
+    fn take(&mut self, tokens: &[TokenId], states: Vec<State>) {
+        self.tokens.extend_from_slice(tokens);
+        self.states.extend(states);
     }
 
     fn rejection(&self, at: &State, tokens: &[TokenId], place: usize) -> Error {

@@ -78,16 +78,13 @@ impl<S: ByteAutomaton> Core<S> {
         {
             return false;
         }
-        if let Some(&known) = self.kept.get(&lex) {
-            return known;
-        }
-        let lexicon = self.structure.lexicon();
-        let keeps = match lexicon.term(lex) {
-            Some((spelling, Terms::ALL)) => keeps_characters_of_all(lexicon, lex, spelling),
-            _ => keeps_characters(lexicon, lex),
-        };
-        self.kept.insert(lex, keeps);
-        keeps
+        memo!(self.kept, lex, {
+            let lexicon = self.structure.lexicon();
+            match lexicon.term(lex) {
+                Some((spelling, Terms::ALL)) => keeps_characters_of_all(lexicon, lex, spelling),
+                _ => keeps_characters(lexicon, lex),
+            }
+        })
     }
 
     /// Whether what follows a run of up to [`NUMERAL`] digits depends on its length alone, as long as it stays in the

@@ -72,18 +72,16 @@ impl TokenSuffixSets {
         let (kids, nodes) = trie.children(node);
         let all = ByteSet::of(kids);
         let bytes = all.and(&bytes);
-        if let Some(&known) = self.known.get(&(at, node, bytes)) {
-            return known;
-        }
-        let own = kids.iter().zip(nodes).filter(|k| bytes.has(*k.0));
-        let size = own.map(|k| trie.subtree_size(*k.1)).sum();
-        let whole = match bytes == all {
-            true => RestId(self.all.len() as u32),
-            false => self.intern(vocab, at, node, all),
-        };
-        let id = RestId(self.all.len() as u32);
-        self.all.push(TokenSuffixSet { trie: at, node, bytes, whole, is_whole: bytes == all, size });
-        self.known.insert((at, node, bytes), id);
-        id
+        memo!(self.known, (at, node, bytes), {
+            let own = kids.iter().zip(nodes).filter(|k| bytes.has(*k.0));
+            let size = own.map(|k| trie.subtree_size(*k.1)).sum();
+            let whole = match bytes == all {
+                true => RestId(self.all.len() as u32),
+                false => self.intern(vocab, at, node, all),
+            };
+            let id = RestId(self.all.len() as u32);
+            self.all.push(TokenSuffixSet { trie: at, node, bytes, whole, is_whole: bytes == all, size });
+            id
+        })
     }
 }

@@ -121,8 +121,7 @@ impl Mask {
     pub fn ids(&self, words: usize) -> Vec<u32> {
         if let Mask::Sparse(ids) = self {
             let mut ids = ids.to_vec();
-            ids.sort_unstable();
-            ids.dedup();
+            crate::lists::sort_unique(&mut ids);
             return ids;
         }
         let mut row = vec![0u32; words];

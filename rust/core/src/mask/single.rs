@@ -20,6 +20,14 @@ use crate::lexical::term::Term;
 use crate::lexical::{LexId, Lexicon, Spelling, Step, TermId};
 use crate::vocab::{NodeId, TokenSet, Trie, Vocabulary};
 
+/// Tokens of which a beginning has been read, and what reads on.
+pub struct Tokens<'a> {
+    pub lexicon: &'a mut Lexicon,
+    pub vocab: &'a Vocabulary,
+    pub rests: &'a mut TokenSuffixSets,
+    pub rest: TokenSuffixSet,
+}
+
 /// What one language does with the rest of some tokens.
 pub struct Single {
     /// The tokens that it reads to their end.
@@ -59,15 +67,10 @@ struct Ends<'a> {
 }
 
 /// Walks a rest with one language alone. Where it ends before the first byte is not told.
-pub fn build(
-    lexicon: &mut Lexicon,
-    vocab: &Vocabulary,
-    rests: &mut TokenSuffixSets,
-    rest: TokenSuffixSet,
-    term: TermId,
-) -> Single {
-    let Walked { mut words, ids, ends } = walk(lexicon, vocab, rests, rest, term);
-    let exits = exits_of(vocab, rests, rest, ends, &[]);
+pub fn build(tokens: Tokens, term: TermId) -> Single {
+    let vocab = tokens.vocab;
+    let Walked { mut words, ids, ends } = walk(tokens.lexicon, vocab, tokens.rests, tokens.rest, term);
+    let exits = exits_of(tokens, ends, &[]);
     let within = match words.is_empty() {
         true => Within::of(ids, vocab),
         false => {
@@ -203,13 +206,8 @@ fn ends_of(mut found: Vec<(NodeId, u8)>) -> Vec<(NodeId, ByteSet)> {
 }
 
 /// What follows some ends, without the tokens `lost`.
-fn exits_of(
-    vocab: &Vocabulary,
-    rests: &mut TokenSuffixSets,
-    rest: TokenSuffixSet,
-    mut ends: Vec<(NodeId, ByteSet)>,
-    lost: &[u32],
-) -> Arc<[RestId]> {
+fn exits_of(tokens: Tokens, mut ends: Vec<(NodeId, ByteSet)>, lost: &[u32]) -> Arc<[RestId]> {
+    let Tokens { vocab, rests, rest, .. } = tokens;
     let trie = rests.trie(rest, vocab);
     let whole = std::ptr::eq(trie, vocab.trie()) && lost.is_empty();
     let (mut subtrees, mut tails) = (Vec::new(), Tails::without(lost));
@@ -237,16 +235,9 @@ fn exits_of(
 }
 
 /// The exits of a language without the tokens that others take from it.
-pub fn exits_without(
-    lexicon: &mut Lexicon,
-    vocab: &Vocabulary,
-    rests: &mut TokenSuffixSets,
-    rest: TokenSuffixSet,
-    term: TermId,
-    lost: &[u32],
-) -> Arc<[RestId]> {
-    let Walked { ends, .. } = walk(lexicon, vocab, rests, rest, term);
-    exits_of(vocab, rests, rest, ends, lost)
+pub fn exits_without(tokens: Tokens, term: TermId, lost: &[u32]) -> Arc<[RestId]> {
+    let Walked { ends, .. } = walk(tokens.lexicon, tokens.vocab, tokens.rests, tokens.rest, term);
+    exits_of(tokens, ends, lost)
 }
 
 /// The language without its exceptions, where it has some.
@@ -259,14 +250,8 @@ pub fn without_exceptions(lexicon: &mut Lexicon, term: TermId) -> Option<TermId>
 }
 
 /// The same from a language that reads more; `None` where the smaller one ends in tokens that the other reads on.
-pub fn differ(
-    lexicon: &mut Lexicon,
-    vocab: &Vocabulary,
-    rests: &TokenSuffixSets,
-    rest: TokenSuffixSet,
-    terms: (TermId, TermId),
-    base: &Single,
-) -> Option<Single> {
+pub fn differ(tokens: Tokens, terms: (TermId, TermId), base: &Single) -> Option<Single> {
+    let Tokens { lexicon, vocab, rests, rest } = tokens;
     let trie = rests.trie(rest, vocab);
     let (lex, under) = (lexicon.at(Spelling::Raw, terms.0), lexicon.at(Spelling::Raw, terms.1));
     let mut walk = Differ { lexicon, trie, dead: Vec::new(), lost: Vec::new(), early: false };
@@ -276,8 +261,7 @@ pub fn differ(
     }
     let Differ { dead, mut lost, .. } = walk;
     lost.extend(base.removed.iter().copied());
-    lost.sort_unstable();
-    lost.dedup();
+    crate::lists::sort_unique(&mut lost);
     Some(Single { within: base.within.minus_tokens(dead), exits: base.exits.clone(), removed: lost.into() })
 }
 

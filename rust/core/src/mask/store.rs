@@ -15,6 +15,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
 use super::lexmask::LexMask;
+use super::within::Reading;
 use crate::lexical::content::Content;
 use crate::lexical::{Lexicon, Spelling, Terms};
 use crate::process::{PerProcess, Process};
@@ -128,7 +129,8 @@ pub fn prepare(vocab: &Vocabulary) {
         let mut lexicon = Lexicon::default();
         let free = lexicon.at(spelling, Terms::ALL);
         let content = lexicon.content(free, vocab.longest_in_trie() as u32);
-        let mask = LexMask::by_chars(&mut lexicon, vocab, Trie::ROOT, free, None);
+        let at = Reading { lexicon: &mut lexicon, vocab, node: Trie::ROOT, lex: free };
+        let mask = LexMask::by_chars(at, None);
         let (Some(content), Some(mask)) = (content, mask) else { continue };
         mask.lengths(vocab, &mut lexicon, free);
         if spelling == Spelling::JsonNatural {

@@ -109,18 +109,16 @@ struct Closed {
 
 impl<S: ByteAutomaton> Core<S> {
     fn inside(&mut self, kind: Pair) -> Arc<Inside> {
-        if let Some(known) = self.insides.get(&kind) {
-            return known.clone();
-        }
-        let vocab = self.vocab.clone();
-        let lexicon = self.structure.lexicon();
-        let (spelling, _) = lexicon.term(kind.0).expect("at the border of a code point");
-        let free = lexicon.at(spelling, Terms::ALL);
-        let plain = self.lexmask(Trie::ROOT, free).plain(&vocab, spelling);
-        let inside = Arc::new(Inside::new(self.structure.lexicon(), &vocab, &plain, kind));
-        self.listed += inside.bytes();
-        self.insides.insert(kind, inside.clone());
-        inside
+        memo!(self.insides, kind, {
+            let vocab = self.vocab.clone();
+            let lexicon = self.structure.lexicon();
+            let (spelling, _) = lexicon.term(kind.0).expect("at the border of a code point");
+            let free = lexicon.at(spelling, Terms::ALL);
+            let plain = self.lexmask(Trie::ROOT, free).plain(&vocab, spelling);
+            let inside = Arc::new(Inside::new(self.structure.lexicon(), &vocab, &plain, kind));
+            self.listed += inside.bytes();
+            inside
+        })
     }
 
     /// The classes after the tokens that a string allows; false where each token must be followed.

@@ -11,6 +11,14 @@ use crate::held;
 use crate::lexical::{LexId, Lexicon, Step};
 use crate::vocab::{NodeId, TokenId, TokenSet, Vocabulary};
 
+/// A lexical state that reads the tokens below a node.
+pub struct Reading<'a> {
+    pub lexicon: &'a mut Lexicon,
+    pub vocab: &'a Vocabulary,
+    pub node: NodeId,
+    pub lex: LexId,
+}
+
 /// The tokens that stay inside.
 #[derive(Clone)]
 pub enum Within {
@@ -46,15 +54,7 @@ impl Within {
     }
 
     /// The tokens of at most `most` code points; those that come within `reach` of the bound are tried.
-    pub(super) fn bounded(
-        &self,
-        lexicon: &mut Lexicon,
-        vocab: &Vocabulary,
-        lex: LexId,
-        lengths: &Lengths,
-        most: u32,
-        reach: u32,
-    ) -> Self {
+    pub(super) fn bounded(&self, at: &mut Reading, lengths: &Lengths, most: u32, reach: u32) -> Self {
         let sure = most.saturating_sub(reach);
         if lengths.reaches(sure) {
             return self.clone();
@@ -67,7 +67,7 @@ impl Within {
             Vec::new()
         } else {
             let near = lengths.between(sure, most).iter().copied();
-            staying(lexicon, vocab, lex, near.filter(|&id| has(id)).collect())
+            staying(at.lexicon, at.vocab, at.lex, near.filter(|&id| has(id)).collect())
         };
         let mut words = match self {
             Within::Few(ids) => {

@@ -49,8 +49,7 @@ pub(super) fn of_words(
     shared.visit(lexicon.terms.word_slice(set), set.depth as usize, node, false);
     let Shared { mut ids, mut exits, .. } = shared;
     // an escape that was begun may be one of several characters
-    ids.sort_unstable();
-    ids.dedup();
+    crate::lists::sort_unique(&mut ids);
     exits.sort_unstable_by_key(|e| e.node);
     Some(LexMask::new(Within::of(ids, vocab), Arc::new(Exits::new(exits, vocab))))
 }

@@ -9,10 +9,8 @@
 use super::charset::CharSet;
 use super::error::RegexError;
 use super::lang::Lang;
-use super::lazy;
-use super::lower;
 use super::syntax::Node;
-use super::{read, Dialect};
+use super::{lazy, lower, read, Dialect};
 
 /// Stands between the word and what follows: a code point that Unicode keeps for internal use (chapter 23.7, noncharacters).
 /// Words don't hold it; rejected: a surrogate, which no language of the lexical layer reads.

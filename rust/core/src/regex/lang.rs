@@ -28,6 +28,40 @@ pub enum Lang {
     Not(Box<Lang>),
     /// From `.1` to `.2` times (`None`: any number of times).
     Repeat(Box<Lang>, u32, Option<u32>),
+    /// The words that lead from the first state to one where words end.
+    States(Vec<State>),
+}
+
+/// Where the code points up to each lead, in ascending order up to the last one; `None`: to no end.
+pub type StateRuns = Vec<(u32, Option<u32>)>;
+
+/// A state: whether a word ends here, and where code points lead.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct State {
+    pub ends: bool,
+    pub runs: StateRuns,
+}
+
+impl State {
+    /// By ranges that do not meet, and where each leads.
+    pub fn new(ends: bool, mut arrows: Vec<((u32, u32), u32)>) -> State {
+        arrows.sort_unstable();
+        let (mut runs, mut from) = (StateRuns::new(), 0);
+        for ((first, last), to) in arrows {
+            if first > from {
+                runs.push((first - 1, None));
+            }
+            match runs.last_mut() {
+                Some(run) if run.1 == Some(to) => run.0 = last,
+                _ => runs.push((last, Some(to))),
+            }
+            from = last + 1;
+        }
+        if from <= char::MAX as u32 {
+            runs.push((char::MAX as u32, None));
+        }
+        State { ends, runs }
+    }
 }
 
 impl Lang {
@@ -210,6 +244,7 @@ impl Lang {
             Lang::Or(parts) => parts.iter().any(Lang::nullable),
             Lang::Not(inner) => !inner.nullable(),
             Lang::Repeat(inner, min, _) => *min == 0 || inner.nullable(),
+            Lang::States(states) => states[0].ends,
         }
     }
 
@@ -234,7 +269,7 @@ impl Lang {
             Lang::And(parts) => {
                 parts.iter().map(Lang::length_bounds).fold((0, None), |a, b| (a.0.max(b.0), least(a.1, b.1)))
             }
-            Lang::Not(_) => (0, None),
+            Lang::Not(_) | Lang::States(_) => (0, None),
             Lang::Repeat(inner, min, max) => {
                 let (lo, hi) = inner.length_bounds();
                 let hi = match (hi, max) {
@@ -250,7 +285,7 @@ impl Lang {
     /// Whether it has a word, as far as its form tells: of intersections and complements it tells nothing.
     pub fn plainly_has_words(&self) -> bool {
         match self {
-            Lang::Empty | Lang::And(_) | Lang::Not(_) => false,
+            Lang::Empty | Lang::And(_) | Lang::Not(_) | Lang::States(_) => false,
             Lang::Epsilon | Lang::Literal(_) => true,
             Lang::Class(set) => !set.is_empty(),
             Lang::Concat(parts) => parts.iter().all(Lang::plainly_has_words),
@@ -267,6 +302,7 @@ impl Lang {
                 1 + parts.iter().map(Lang::size).sum::<usize>()
             }
             Lang::Not(inner) | Lang::Repeat(inner, ..) => 1 + inner.size(),
+            Lang::States(states) => states.iter().map(|state| 1 + state.runs.len()).sum(),
             _ => 1,
         }
     }

@@ -92,6 +92,19 @@ fn ends(lang: &Lang, starts: &Positions, text: &[char]) -> Positions {
                 out.combine(&others, |a, b| a | b);
             }
         }
+        Lang::States(states) => {
+            for start in starts.members(n) {
+                let mut state = Some(0);
+                for at in start..=n {
+                    let Some(here) = state.map(|state| &states[state as usize]) else { break };
+                    if here.ends {
+                        out.add(at);
+                    }
+                    let run = |c: char| here.runs.iter().find(|run| run.0 >= c as u32);
+                    state = text.get(at).and_then(|&c| run(c)?.1);
+                }
+            }
+        }
         Lang::Repeat(inner, low, high) => return repeat(inner, *low, *high, starts, text),
     }
     out

@@ -254,8 +254,7 @@ impl Schema {
                 out.extend(self.values_at(items, name));
             }
         }
-        out.sort_unstable();
-        out.dedup();
+        crate::lists::sort_unique(&mut out);
         out
     }
 

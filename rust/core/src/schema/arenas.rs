@@ -10,7 +10,7 @@ use rustc_hash::FxHashMap;
 use super::object::Facts;
 use super::{array, Arr, ArrId, ExprId, Obj, ObjId, Schema, SchemaExpr, Shape, Value};
 use crate::hash::Keyed;
-use crate::held::{self, Interner, Owned};
+use crate::held::{self, Interner};
 
 #[derive(Default)]
 pub(crate) struct Arenas {
@@ -30,39 +30,23 @@ pub(crate) struct Arenas {
 
 held::plain!(Value);
 
-impl Owned for SchemaExpr {
-    fn owned(&self) -> usize {
-        match self {
-            SchemaExpr::And(xs) | SchemaExpr::Or(xs) => held::slice(xs),
-            _ => 0,
-        }
-    }
-}
+held::owned!(SchemaExpr, this => match this {
+    SchemaExpr::And(xs) | SchemaExpr::Or(xs) => held::slice(xs),
+    _ => 0,
+});
 
-impl Owned for Obj {
-    fn owned(&self) -> usize {
-        match self {
-            Obj::And(xs) | Obj::Or(xs) => held::slice(xs),
-            Obj::Required(names) => held::slice(names),
-            _ => 0,
-        }
-    }
-}
+held::owned!(Obj, this => match this {
+    Obj::And(xs) | Obj::Or(xs) => held::slice(xs),
+    Obj::Required(names) => held::slice(names),
+    _ => 0,
+});
 
-impl Owned for Arr {
-    fn owned(&self) -> usize {
-        match self {
-            Arr::And(xs) | Arr::Or(xs) => held::slice(xs),
-            _ => 0,
-        }
-    }
-}
+held::owned!(Arr, this => match this {
+    Arr::And(xs) | Arr::Or(xs) => held::slice(xs),
+    _ => 0,
+});
 
-impl Owned for Shape {
-    fn owned(&self) -> usize {
-        2 * held::slice(&self.props) + held::slice(&self.patterns)
-    }
-}
+held::owned!(Shape, this => 2 * held::slice(&this.props) + held::slice(&this.patterns));
 
 impl Arenas {
     fn bytes(&self) -> usize {

@@ -94,7 +94,7 @@ impl Schema {
                 _ => flat.push(f),
             }
         }
-        dedup(&mut flat);
+        crate::lists::dedup(&mut flat);
         if flat.len() > 1 {
             if let Some(all) = F::merge(self, op, &mut flat) {
                 return all;
@@ -185,22 +185,4 @@ impl Schema {
             keep[at - 1]
         });
     }
-}
-
-/// Removes repetitions, keeping the first.
-pub(crate) fn dedup<T: Copy + Eq + Hash>(list: &mut Vec<T>) {
-    work::spend(1 + list.len() as u64 / 2);
-    if list.len() < 16 {
-        let mut i = 0;
-        while i < list.len() {
-            if list[..i].contains(&list[i]) {
-                list.remove(i);
-            } else {
-                i += 1;
-            }
-        }
-        return;
-    }
-    let mut seen = rustc_hash::FxHashSet::with_capacity_and_hasher(list.len(), Default::default());
-    list.retain(|x| seen.insert(*x));
 }

@@ -178,38 +178,30 @@ impl Schema {
     /// as often as it is named, which doubles with each level of a tower of `oneOf`.
     fn object_facts(&self, obj: &Obj) -> Facts {
         let of = |o: &ObjId| self.arenas.obj_facts[o.0 as usize];
-        let sum = |list: &[ObjId]| list.iter().fold(1u32, |n, o| n.saturating_add(of(o).size));
-        match obj {
-            Obj::True | Obj::Absent(_) => Facts { ends: true, ..Facts::default() },
-            Obj::Shape(s) => Facts { ends: true, names: self.shape(*s).declared > 0, ..Facts::default() },
-            Obj::False | Obj::Required(_) => Facts::default(),
-            Obj::NotShape(_) => Facts { wants: true, ..Facts::default() },
-            Obj::Count(lo, _) => Facts { ends: *lo == 0, wants: *lo > 0, ..Facts::default() },
-            Obj::Apart(apart) => Facts {
-                ends: apart.phase != Phase::Whatever,
-                wants: true,
-                telling: matches!(apart.phase, Phase::At(_)),
-                ..Facts::default()
-            },
-            Obj::And(list) => Facts {
-                ends: list.iter().all(|o| of(o).ends),
+        let join = |list: &[ObjId], all: bool| {
+            let names = list.iter().any(|o| of(o).names);
+            Facts {
+                ends: if all { list.iter().all(|o| of(o).ends) } else { list.iter().any(|o| of(o).ends) },
                 wants: list.iter().any(|o| of(o).wants),
-                names: list.iter().any(|o| of(o).names),
-                branches: list.iter().any(|o| of(o).branches),
+                names,
+                branches: if all { list.iter().any(|o| of(o).branches) } else { names },
                 telling: list.iter().any(|o| of(o).telling),
-                size: sum(list),
-            },
-            Obj::Or(list) => {
-                let names = list.iter().any(|o| of(o).names);
-                Facts {
-                    ends: list.iter().any(|o| of(o).ends),
-                    wants: list.iter().any(|o| of(o).wants),
-                    names,
-                    branches: names,
-                    telling: list.iter().any(|o| of(o).telling),
-                    size: sum(list),
-                }
+                size: list.iter().fold(1u32, |n, o| n.saturating_add(of(o).size)),
             }
+        };
+        let facts = |ends, wants| Facts { ends, wants, ..Facts::default() };
+        match obj {
+            Obj::True | Obj::Absent(_) => facts(true, false),
+            Obj::Shape(s) => Facts { names: self.shape(*s).declared > 0, ..facts(true, false) },
+            Obj::False | Obj::Required(_) => facts(false, false),
+            Obj::NotShape(_) => facts(false, true),
+            Obj::Count(lo, _) => facts(*lo == 0, *lo > 0),
+            Obj::Apart(apart) => Facts {
+                telling: matches!(apart.phase, Phase::At(_)),
+                ..facts(apart.phase != Phase::Whatever, true)
+            },
+            Obj::And(list) => join(list, true),
+            Obj::Or(list) => join(list, false),
         }
     }
 
@@ -255,8 +247,7 @@ impl Schema {
     }
 
     pub(crate) fn required(&mut self, mut names: Vec<NameId>) -> ObjId {
-        names.sort();
-        names.dedup();
+        crate::lists::sort_unique(&mut names);
         if names.is_empty() {
             return ObjId::TRUE;
         }

@@ -136,13 +136,10 @@ impl Schema {
 
     /// Whether a key is in the language of a pattern.
     pub(crate) fn key_matches(&mut self, pattern: TermId, name: NameId) -> bool {
-        if let Some(&known) = self.patterns.matches.get(&(pattern, name)) {
-            return known;
-        }
-        let text = self.arenas.names[name.0 as usize].clone();
-        let answer = self.lexicon.terms.accepts(pattern, &text);
-        self.patterns.matches.insert((pattern, name), answer);
-        answer
+        memo!(self.patterns.matches, (pattern, name), {
+            let text = self.arenas.names[name.0 as usize].clone();
+            self.lexicon.terms.accepts(pattern, &text)
+        })
     }
 }
 

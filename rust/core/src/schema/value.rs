@@ -295,28 +295,25 @@ impl Schema {
 
     /// The formula of an expression. Memoised; an expression that needs itself at once is refused.
     pub fn compile(&mut self, s: ExprId) -> Result<ValId> {
-        if let Some(&known) = self.compiled.of.get(&s) {
-            return Ok(known);
-        }
-        if self.compiled.under_way.contains(&s) {
-            let place = match self.arenas.subs[s.0 as usize] {
-                SchemaExpr::Node(node, _) => self.doc.pointer(node),
-                _ => String::new(),
-            };
-            return Err(Error::new(
-                Kind::InvalidSchema,
-                "the schema refers to itself without a property or item in between, which means nothing",
-            )
-            .at(&place)
-            .keyword("$ref"));
-        }
-        count_step();
-        self.compiled.under_way.push(s);
-        let value = stacker::maybe_grow(128 << 10, 2 << 20, || self.compile_new(s));
-        self.compiled.under_way.pop();
-        let value = value?;
-        self.compiled.of.insert(s, value);
-        Ok(value)
+        Ok(memo!(self.compiled.of, s, {
+            if self.compiled.under_way.contains(&s) {
+                let place = match self.arenas.subs[s.0 as usize] {
+                    SchemaExpr::Node(node, _) => self.doc.pointer(node),
+                    _ => String::new(),
+                };
+                return Err(Error::new(
+                    Kind::InvalidSchema,
+                    "the schema refers to itself without a property or item in between, which means nothing",
+                )
+                .at(&place)
+                .keyword("$ref"));
+            }
+            count_step();
+            self.compiled.under_way.push(s);
+            let value = stacker::maybe_grow(128 << 10, 2 << 20, || self.compile_new(s));
+            self.compiled.under_way.pop();
+            value?
+        }))
     }
 
     fn compile_new(&mut self, s: ExprId) -> Result<ValId> {

@@ -213,8 +213,7 @@ impl Builder<'_> {
 
     fn finish(self) -> Chars {
         let mut points: Vec<u32> = self.char_of[1..].iter().copied().filter(|&c| c < TAILS).collect();
-        points.sort_unstable();
-        points.dedup();
+        crate::lists::sort_unique(&mut points);
         let number = |c: &u32| match c.checked_sub(TAILS) {
             Some(tail) => points.len() as u32 + tail,
             None => points.partition_point(|p| p < c) as u32,

@@ -98,8 +98,7 @@ impl Vocabulary {
         let openings = tokens.iter().map(|t| Openings::of(t)).fold(Openings::default(), Openings::most);
         let reach = Reach::of(&tokens);
         let mut eos: Vec<TokenId> = eos.into_iter().map(TokenId).collect();
-        eos.sort_unstable();
-        eos.dedup();
+        crate::lists::sort_unique(&mut eos);
         use std::sync::atomic::{AtomicU64, Ordering};
         static NEXT: AtomicU64 = AtomicU64::new(1);
         let key = NEXT.fetch_add(1, Ordering::Relaxed);

@@ -77,8 +77,7 @@ pub(super) fn marks(set: &NumSet) -> Option<Box<[Box<str>]>> {
         let ends = [&piece.lo, &piece.hi].into_iter().flatten();
         marks.extend(ends.filter(|b| !b.at.is_zero()).map(|b| b.at.digits().into()));
     }
-    marks.sort_unstable();
-    marks.dedup();
+    crate::lists::sort_unique(&mut marks);
     Some(marks.into())
 }
 

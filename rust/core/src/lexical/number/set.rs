@@ -12,7 +12,7 @@ use super::piece::{Bound, Piece, Spelling};
 use indexmap::IndexSet;
 
 use crate::hash::Keyed;
-use crate::held::{self, Interner, Owned};
+use crate::held::{self, Interner};
 use crate::work;
 
 /// The number of an interned set.
@@ -48,8 +48,7 @@ impl NumSet {
 
     /// A finite set of numbers.
     pub fn points(mut at: Vec<Decimal>) -> Self {
-        at.sort();
-        at.dedup();
+        crate::lists::sort_unique(&mut at);
         NumSet { pieces: at.into_iter().map(Piece::point).collect() }
     }
 
@@ -139,8 +138,7 @@ impl NumSet {
     /// The complement of a set of points: the open intervals between them.
     fn gaps(&self) -> Self {
         let mut at: Vec<Decimal> = self.pieces.iter().filter_map(|p| p.as_point().cloned()).collect();
-        at.sort();
-        at.dedup();
+        crate::lists::sort_unique(&mut at);
         let mut pieces = Vec::with_capacity(at.len() + 1);
         let mut lo: Option<Bound> = None;
         for x in at {
@@ -175,8 +173,7 @@ impl NumSet {
                 k += 1;
             }
         }
-        out.sort();
-        out.dedup();
+        crate::lists::sort_unique(&mut out);
         (out.len() <= limit).then_some(out)
     }
 }
@@ -200,12 +197,8 @@ impl<'a> Members<'a> {
     }
 }
 
-impl Owned for NumSet {
-    /// Of a piece's digits those of usual ones.
-    fn owned(&self) -> usize {
-        self.pieces.len() * (std::mem::size_of::<Piece>() + 64)
-    }
-}
+// Of a piece's digits those of usual ones.
+held::owned!(NumSet, this => this.pieces.len() * (std::mem::size_of::<Piece>() + 64));
 
 /// Interned sets.
 #[derive(Default)]

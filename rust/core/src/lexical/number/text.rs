@@ -326,17 +326,14 @@ impl Terms {
 
     /// Every text of a style, whatever the value.
     fn number_syntax(&mut self, style: Style) -> TermId {
-        if let Some(&t) = self.numbers.syntax.get(&style) {
-            return t;
-        }
-        let t = match style {
-            Style::Free => self.any_syntax(),
-            Style::Plain { signed_zero } => self.plain_syntax(INF, signed_zero),
-            Style::Canonical { integral: true } => self.integer_syntax(),
-            Style::Canonical { integral: false } => self.canonical_syntax(),
-        };
-        self.numbers.syntax.insert(style, t);
-        t
+        memo!(self.numbers.syntax, style, {
+            match style {
+                Style::Free => self.any_syntax(),
+                Style::Plain { signed_zero } => self.plain_syntax(INF, signed_zero),
+                Style::Canonical { integral: true } => self.integer_syntax(),
+                Style::Canonical { integral: false } => self.canonical_syntax(),
+            }
+        })
     }
 
     pub(crate) fn number_runs(&mut self, id: SpelledId, text: u32) -> Vec<Run> {

@@ -12,179 +12,37 @@ use crate::regex::lang::Lang;
 
 /// Characters that NFKC or case folding of it changes (RFC 5892 §2.2, "Unstable"), but for those that
 /// `Changes_When_Casefolded` has already; computed from Unicode 14.
-const UNSTABLE: [(u32, u32); 84] = [
-    (0xAA, 0xBA),
-    (0x133, 0x133),
-    (0x140, 0x140),
-    (0x1C6, 0x1CC),
-    (0x1F3, 0x1F3),
-    (0x2B0, 0x2B8),
-    (0x2E0, 0x2E4),
-    (0x340, 0x341),
-    (0x343, 0x344),
-    (0x374, 0x374),
-    (0x37A, 0x37A),
-    (0x3D2, 0x3D4),
-    (0x3F2, 0x3F2),
-    (0x675, 0x678),
-    (0x958, 0x95F),
-    (0x9DC, 0x9DF),
-    (0xA33, 0xA33),
-    (0xA36, 0xA36),
-    (0xA59, 0xA5B),
-    (0xA5E, 0xA5E),
-    (0xB5C, 0xB5D),
-    (0xE33, 0xE33),
-    (0xEB3, 0xEB3),
-    (0xEDC, 0xEDD),
-    (0xF43, 0xF43),
-    (0xF4D, 0xF4D),
-    (0xF52, 0xF52),
-    (0xF57, 0xF57),
-    (0xF5C, 0xF5C),
-    (0xF69, 0xF69),
-    (0xF73, 0xF73),
-    (0xF75, 0xF79),
-    (0xF81, 0xF81),
-    (0xF93, 0xF93),
-    (0xF9D, 0xF9D),
-    (0xFA2, 0xFA2),
-    (0xFA7, 0xFA7),
-    (0xFAC, 0xFAC),
-    (0xFB9, 0xFB9),
-    (0x10FC, 0x10FC),
-    (0x1D2C, 0x1D2E),
-    (0x1D30, 0x1D3A),
-    (0x1D3C, 0x1D4D),
-    (0x1D4F, 0x1D6A),
-    (0x1D78, 0x1D78),
-    (0x1D9B, 0x1DBF),
-    (0x1F71, 0x1F71),
-    (0x1F73, 0x1F73),
-    (0x1F75, 0x1F75),
-    (0x1F77, 0x1F77),
-    (0x1F79, 0x1F79),
-    (0x1F7B, 0x1F7B),
-    (0x1F7D, 0x1F7D),
-    (0x1FBE, 0x1FBE),
-    (0x1FD3, 0x1FD3),
-    (0x1FE3, 0x1FE3),
-    (0x2071, 0x209C),
-    (0x2102, 0x2149),
-    (0x2C7C, 0x2C7D),
-    (0x2D6F, 0x2D6F),
-    (0x309F, 0x309F),
-    (0x30FF, 0x30FF),
-    (0x3131, 0x318E),
-    (0xA69C, 0xA69D),
-    (0xA770, 0xA770),
-    (0xA7F2, 0xA7F4),
-    (0xA7F8, 0xA7F9),
-    (0xAB5C, 0xAB5F),
-    (0xAB69, 0xAB69),
-    (0xF900, 0xFA0D),
-    (0xFA10, 0xFA10),
-    (0xFA12, 0xFA12),
-    (0xFA15, 0xFA1E),
-    (0xFA20, 0xFA20),
-    (0xFA22, 0xFA22),
-    (0xFA25, 0xFA26),
-    (0xFA2A, 0xFB1D),
-    (0xFB1F, 0xFDFB),
-    (0xFE70, 0xFE72),
-    (0xFE74, 0xFFDC),
-    (0x10781, 0x107BA),
-    (0x1D400, 0x1D7FF),
-    (0x1EE00, 0x1FBF9),
-    (0x2F800, 0x2FA1D),
-];
+const UNSTABLE: &str =
+    "AA-BA 133 140 1C6-1CC 1F3 2B0-2B8 2E0-2E4 340-341 343-344 374 37A 3D2-3D4 3F2 675-678 958-95F 9DC-9DF \
+    A33 A36 A59-A5B A5E B5C-B5D E33 EB3 EDC-EDD F43 F4D F52 F57 F5C F69 F73 F75-F79 F81 F93 F9D FA2 FA7 FAC \
+    FB9 10FC 1D2C-1D2E 1D30-1D3A 1D3C-1D4D 1D4F-1D6A 1D78 1D9B-1DBF 1F71 1F73 1F75 1F77 1F79 1F7B 1F7D 1FBE \
+    1FD3 1FE3 2071-209C 2102-2149 2C7C-2C7D 2D6F 309F 30FF 3131-318E A69C-A69D A770 A7F2-A7F4 A7F8-A7F9 \
+    AB5C-AB5F AB69 F900-FA0D FA10 FA12 FA15-FA1E FA20 FA22 FA25-FA26 FA2A-FB1D FB1F-FDFB FE70-FE72 FE74-FFDC \
+    10781-107BA 1D400-1D7FF 1EE00-1FBF9 2F800-2FA1D";
 
 /// Characters of combining class 9 (Virama).
-const VIRAMA: [(u32, u32); 55] = [
-    (0x94D, 0x94D),
-    (0x9CD, 0x9CD),
-    (0xA4D, 0xA4D),
-    (0xACD, 0xACD),
-    (0xB4D, 0xB4D),
-    (0xBCD, 0xBCD),
-    (0xC4D, 0xC4D),
-    (0xCCD, 0xCCD),
-    (0xD3B, 0xD3C),
-    (0xD4D, 0xD4D),
-    (0xDCA, 0xDCA),
-    (0xE3A, 0xE3A),
-    (0xEBA, 0xEBA),
-    (0xF84, 0xF84),
-    (0x1039, 0x103A),
-    (0x1714, 0x1715),
-    (0x1734, 0x1734),
-    (0x17D2, 0x17D2),
-    (0x1A60, 0x1A60),
-    (0x1B44, 0x1B44),
-    (0x1BAA, 0x1BAB),
-    (0x1BF2, 0x1BF3),
-    (0x2D7F, 0x2D7F),
-    (0xA806, 0xA806),
-    (0xA82C, 0xA82C),
-    (0xA8C4, 0xA8C4),
-    (0xA953, 0xA953),
-    (0xA9C0, 0xA9C0),
-    (0xAAF6, 0xAAF6),
-    (0xABED, 0xABED),
-    (0x10A3F, 0x10A3F),
-    (0x11046, 0x11046),
-    (0x11070, 0x11070),
-    (0x1107F, 0x1107F),
-    (0x110B9, 0x110B9),
-    (0x11133, 0x11134),
-    (0x111C0, 0x111C0),
-    (0x11235, 0x11235),
-    (0x112EA, 0x112EA),
-    (0x1134D, 0x1134D),
-    (0x11442, 0x11442),
-    (0x114C2, 0x114C2),
-    (0x115BF, 0x115BF),
-    (0x1163F, 0x1163F),
-    (0x116B6, 0x116B6),
-    (0x1172B, 0x1172B),
-    (0x11839, 0x11839),
-    (0x1193D, 0x1193E),
-    (0x119E0, 0x119E0),
-    (0x11A34, 0x11A34),
-    (0x11A47, 0x11A47),
-    (0x11A99, 0x11A99),
-    (0x11C3F, 0x11C3F),
-    (0x11D44, 0x11D45),
-    (0x11D97, 0x11D97),
-];
+const VIRAMA: &str =
+    "94D 9CD A4D ACD B4D BCD C4D CCD D3B-D3C D4D DCA E3A EBA F84 1039-103A 1714-1715 1734 17D2 1A60 1B44 \
+    1BAA-1BAB 1BF2-1BF3 2D7F A806 A82C A8C4 A953 A9C0 AAF6 ABED 10A3F 11046 11070 1107F 110B9 11133-11134 \
+    111C0 11235 112EA 1134D 11442 114C2 115BF 1163F 116B6 1172B 11839 1193D-1193E 119E0 11A34 11A47 11A99 \
+    11C3F 11D44-11D45 11D97";
 
 /// Letters of the Arabic block that join to the right alone, or not at all (Unicode's ArabicShaping).
-const NOT_DUAL: [(u32, u32); 18] = [
-    (0x621, 0x625),
-    (0x627, 0x627),
-    (0x629, 0x629),
-    (0x62F, 0x632),
-    (0x648, 0x648),
-    (0x671, 0x677),
-    (0x688, 0x699),
-    (0x6C0, 0x6C0),
-    (0x6C3, 0x6CB),
-    (0x6CD, 0x6CD),
-    (0x6CF, 0x6CF),
-    (0x6D2, 0x6D3),
-    (0x6D5, 0x6D5),
-    (0x6DD, 0x6DD),
-    (0x6E5, 0x6E6),
-    (0x6EE, 0x6EF),
-    (0x6FD, 0x6FE),
-    (0x640, 0x640),
-];
+const NOT_DUAL: &str =
+    "621-625 627 629 62F-632 648 671-677 688-699 6C0 6C3-6CB 6CD 6CF 6D2-6D3 6D5 6DD 6E5-6E6 6EE-6EF 6FD-6FE 640";
 
 const ARABIC_DIGITS: [(u32, u32); 1] = [(0x660, 0x669)];
 const EXTENDED_ARABIC_DIGITS: [(u32, u32); 1] = [(0x6F0, 0x6F9)];
 
 fn known(syntax: &str) -> CharSet {
     CharSet::from_syntax(syntax).unwrap_or_default()
+}
+
+/// Code points and ranges of them, in hexadecimal digits.
+fn listed(ranges: &str) -> CharSet {
+    let read = |digits| u32::from_str_radix(digits, 16).unwrap_or_default();
+    let ends = ranges.split(' ').map(|range| range.split_once('-').unwrap_or((range, range)));
+    CharSet::from_ranges(&ends.map(|(from, to)| (read(from), read(to))).collect::<Vec<_>>())
 }
 
 fn set(of: &[(u32, u32)]) -> CharSet {
@@ -204,7 +62,7 @@ pub(super) fn hostname() -> Lang {
 /// Characters of the category PVALID (RFC 5892 §3), without those that need a context.
 fn pvalid() -> CharSet {
     let letters = known(r"[\p{Ll}\p{Lu}\p{Lo}\p{Nd}\p{Lm}\p{Mn}\p{Mc}]");
-    let unstable = set(&UNSTABLE).union(&known(r"\p{Changes_When_Casefolded}"));
+    let unstable = listed(UNSTABLE).union(&known(r"\p{Changes_When_Casefolded}"));
     let ignorable = known(r"[\p{Default_Ignorable_Code_Point}\p{White_Space}\p{Noncharacter_Code_Point}]");
     // Ignorable blocks and old Hangul Jamo.
     let blocks =
@@ -240,10 +98,10 @@ fn contexts() -> Vec<Lang> {
     let hebrew = || ends_in(&known(r"\p{sc=Hebrew}"));
     let kana_or_han = known(r"[\p{sc=Hiragana}\p{sc=Katakana}\p{sc=Han}]");
     let katakana_dot = CharSet::of("\u{30FB}");
-    let virama = ends_in(&set(&VIRAMA));
+    let virama = ends_in(&listed(VIRAMA));
     let marks = Lang::class(known(r"[\p{Mn}\p{Me}\p{Cf}]").minus(&CharSet::of("\u{200C}\u{200D}"))).star();
     let arabic = known(r"[\p{sc=Arabic}&&\p{L}]").intersect(&set(&[(0x620, 0x6FF)]));
-    let joins_left = cat![ends_in(&arabic.minus(&set(&NOT_DUAL))), marks.clone()];
+    let joins_left = cat![ends_in(&arabic.minus(&listed(NOT_DUAL))), marks.clone()];
     let none_joins = CharSet::of("\u{621}\u{674}\u{6DD}");
     let joins_right = cat![marks, starts_with(&arabic.minus(&none_joins))];
     let zwnj = CharSet::of("\u{200C}");

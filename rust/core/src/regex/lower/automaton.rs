@@ -1,26 +1,26 @@
-//! The general way: an explicit automaton of the pattern with all its assertions, and back to a tree.
+//! The general way: an explicit automaton of the pattern with all its assertions.
 //!
 //! A state is a boolean formula over *rests* (what is still to match: lists of nodes) and, for each lookbehind
 //! X, the formula of `any X` since the start. Derivatives of such formulas as for alternating automata
 //! (Brzozowski & Leiss 1980): a lookahead conjoins its own rest, a choice disjoins, so the states are
 //! finitely many. Where a lookbehind is asked, its formula is closed ([`Step::Close`]): rests of X must be able to
-//! end here; what lookaheads inside of X still demand of the text to come stays as a formula. The automaton is made small by partition refinement (Moore 1956)
-//! and turned into a language by eliminating states (Brzozowski & McCluskey 1963).
-//! Exact, but exponential in the worst case: bounded by [`MAX_STATES`] and [`MAX_TREE`], over which the
-//! pattern is refused. Rejected: this for every pattern; it would write out counts and large choices.
+//! end here; what lookaheads inside of X still demand of the text to come stays as a formula. The
+//! automaton is the language ([`Lang::States`]).
+//! Exact, but exponential in the worst case: bounded by [`MAX_STATES`], over which the pattern is refused. Rejected: this for every pattern; it would write out counts and large choices.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
+
+use indexmap::IndexSet;
 
 use super::super::charset::CharSet;
 use super::super::error::RegexError;
-use super::super::lang::Lang;
+use super::super::lang::{Lang, State};
 use super::super::syntax::Node;
 
 const MAX_STATES: usize = 300;
 const MAX_LETTERS: usize = 200;
 const MAX_FORMULAS: usize = 60_000;
 const MAX_WORK: usize = 1_000_000;
-const MAX_TREE: usize = 20_000;
 
 type NodeId = usize;
 type FormulaId = usize;
@@ -52,10 +52,8 @@ enum Formula {
 }
 
 struct Builder {
-    items: Vec<Item>,
-    item_ids: HashMap<Item, NodeId>,
-    formulas: Vec<Formula>,
-    formula_ids: HashMap<Formula, FormulaId>,
+    items: IndexSet<Item>,
+    formulas: IndexSet<Formula>,
     /// For each lookbehind, the formula at the start of the string; inner ones come first.
     behinds: Vec<FormulaId>,
     column: usize,
@@ -83,10 +81,8 @@ struct Here<'a> {
 /// The language of a pattern whose assertions cross (one of them at `column`).
 pub(super) fn language(node: &Node, column: usize) -> Result<Lang, RegexError> {
     let mut builder = Builder {
-        items: Vec::new(),
-        item_ids: HashMap::new(),
-        formulas: vec![Formula::False, Formula::True],
-        formula_ids: HashMap::from([(Formula::False, FALSE), (Formula::True, TRUE)]),
+        items: IndexSet::new(),
+        formulas: IndexSet::from([Formula::False, Formula::True]),
         behinds: Vec::new(),
         column,
         work: 0,
@@ -94,9 +90,7 @@ pub(super) fn language(node: &Node, column: usize) -> Result<Lang, RegexError> {
     let root = builder.item(node)?;
     let start = builder.rest(vec![root])?;
     let letters = builder.letters()?;
-    let table = builder.explore(start, &letters)?;
-    let sets: Vec<CharSet> = letters.into_iter().map(|(set, _)| set).collect();
-    eliminate(minimal(table), &sets).ok_or_else(|| too_intricate(column))
+    Ok(Lang::States(builder.explore(start, &letters)?))
 }
 
 fn too_intricate(column: usize) -> RegexError {
@@ -117,12 +111,7 @@ impl Builder {
     }
 
     fn intern(&mut self, item: Item) -> NodeId {
-        if let Some(&id) = self.item_ids.get(&item) {
-            return id;
-        }
-        self.items.push(item.clone());
-        self.item_ids.insert(item, self.items.len() - 1);
-        self.items.len() - 1
+        self.items.insert_full(item).0
     }
 
     fn item(&mut self, node: &Node) -> Result<NodeId, RegexError> {
@@ -159,12 +148,7 @@ impl Builder {
 
     fn formula(&mut self, formula: Formula) -> Result<FormulaId, RegexError> {
         self.spend()?;
-        if let Some(&id) = self.formula_ids.get(&formula) {
-            return Ok(id);
-        }
-        self.formulas.push(formula.clone());
-        self.formula_ids.insert(formula, self.formulas.len() - 1);
-        Ok(self.formulas.len() - 1)
+        Ok(self.formulas.insert_full(formula).0)
     }
 
     fn is_any(&self, item: NodeId) -> bool {
@@ -190,8 +174,7 @@ impl Builder {
             }
         }
         flat.retain(|part| *part != unit);
-        flat.sort_unstable();
-        flat.dedup();
+        crate::lists::sort_unique(&mut flat);
         let mut keep = flat.clone();
         for &part in &flat {
             match &self.formulas[part] {
@@ -319,13 +302,12 @@ impl Builder {
         Ok(letters.into_iter().map(|set| (set.clone(), set.0[0].0)).collect())
     }
 
-    fn explore(&mut self, start: FormulaId, letters: &[(CharSet, u32)]) -> Result<Table, RegexError> {
-        type State = (FormulaId, Vec<FormulaId>);
-        let mut states: Vec<State> = vec![(start, self.behinds.clone())];
-        let mut numbers: HashMap<State, usize> = HashMap::from([(states[0].clone(), 0)]);
-        let mut table = Table { accepts: Vec::new(), edges: Vec::new() };
-        while table.edges.len() < states.len() {
-            let (formula, behinds) = states[table.edges.len()].clone();
+    fn explore(&mut self, start: FormulaId, letters: &[(CharSet, u32)]) -> Result<Vec<State>, RegexError> {
+        type Position = (FormulaId, Vec<FormulaId>);
+        let mut positions: IndexSet<Position> = IndexSet::from([(start, self.behinds.clone())]);
+        let mut states: Vec<State> = Vec::new();
+        while states.len() < positions.len() {
+            let (formula, behinds) = positions[states.len()].clone();
             let mut holds: Vec<FormulaId> = Vec::with_capacity(behinds.len());
             for &behind in &behinds {
                 // Inner lookbehinds have smaller numbers, so what this one asks is known.
@@ -334,137 +316,29 @@ impl Builder {
                 holds.push(closed);
             }
             let mut here = Here { holds: &holds, step: Step::End, open: HashSet::new() };
-            table.accepts.push(self.derive(formula, &mut here)? == TRUE);
-            let mut row = Vec::with_capacity(letters.len());
-            for (_, letter) in letters {
+            let ends = self.derive(formula, &mut here)? == TRUE;
+            let mut arrows = Vec::with_capacity(letters.len());
+            for (set, letter) in letters {
                 here.step = Step::Read(*letter);
                 let next_formula = self.derive(formula, &mut here)?;
-                let next: State = if next_formula == TRUE || next_formula == FALSE {
+                if next_formula == FALSE {
+                    continue;
+                }
+                let next: Position = if next_formula == TRUE {
                     (next_formula, Vec::new())
                 } else {
                     let next =
                         behinds.iter().map(|&b| self.derive(b, &mut here)).collect::<Result<_, _>>()?;
                     (next_formula, next)
                 };
-                let number = *numbers.entry(next.clone()).or_insert_with(|| {
-                    states.push(next);
-                    states.len() - 1
-                });
-                row.push(number);
+                let number = positions.insert_full(next).0 as u32;
+                arrows.extend(set.0.iter().map(|&range| (range, number)));
             }
-            table.edges.push(row);
-            if states.len() > MAX_STATES {
+            states.push(State::new(ends, arrows));
+            if positions.len() > MAX_STATES {
                 return Err(too_intricate(self.column));
             }
         }
-        Ok(table)
-    }
-}
-
-/// A deterministic automaton; state 0 is the start, `edges[state][letter]` the next state.
-struct Table {
-    accepts: Vec<bool>,
-    edges: Vec<Vec<usize>>,
-}
-
-/// The least automaton of the same language.
-fn minimal(table: Table) -> Table {
-    let mut class: Vec<usize> = table.accepts.iter().map(|accepts| usize::from(*accepts)).collect();
-    let mut count = class.iter().collect::<HashSet<_>>().len();
-    loop {
-        crate::work::spend(class.len() as u64);
-        let mut numbers: HashMap<(usize, Vec<usize>), usize> = HashMap::new();
-        let next: Vec<usize> = (0..class.len())
-            .map(|state| {
-                let signature = (class[state], table.edges[state].iter().map(|&to| class[to]).collect());
-                let fresh = numbers.len();
-                *numbers.entry(signature).or_insert(fresh)
-            })
-            .collect();
-        class = next;
-        if numbers.len() == count {
-            break;
-        }
-        count = numbers.len();
-    }
-    // States were numbered in the order of their first member, so the start is class 0.
-    let mut small = Table { accepts: vec![false; count], edges: vec![Vec::new(); count] };
-    for state in (0..class.len()).rev() {
-        small.accepts[class[state]] = table.accepts[state];
-        small.edges[class[state]] = table.edges[state].iter().map(|&to| class[to]).collect();
-    }
-    small
-}
-
-/// The language of an automaton; `None` if its tree grows over the limit.
-fn eliminate(table: Table, letters: &[CharSet]) -> Option<Lang> {
-    let n = table.accepts.len();
-    let (source, sink) = (n, n + 1);
-    let mut arrows: Vec<HashMap<usize, Lang>> = vec![HashMap::new(); n + 2];
-    for (state, row) in table.edges.iter().enumerate() {
-        let mut sets: HashMap<usize, Vec<(u32, u32)>> = HashMap::new();
-        for (letter, &to) in row.iter().enumerate() {
-            sets.entry(to).or_default().extend(&letters[letter].0);
-        }
-        for (to, ranges) in sets {
-            arrows[state].insert(to, Lang::class(CharSet::from_ranges(&ranges)));
-        }
-        if table.accepts[state] {
-            arrows[state].insert(sink, Lang::Epsilon);
-        }
-    }
-    arrows[source].insert(0, Lang::Epsilon);
-    drop_dead(&mut arrows, sink);
-    let mut left: Vec<usize> = (0..n).collect();
-    while !left.is_empty() {
-        let weight = |state: usize| -> usize {
-            let into = arrows
-                .iter()
-                .enumerate()
-                .filter(|(from, to)| *from != state && to.contains_key(&state))
-                .count();
-            let size: usize = arrows[state].values().map(Lang::size).sum();
-            into * size
-        };
-        crate::work::spend(1 + (left.len() * arrows.len() / 4) as u64);
-        let place = (0..left.len()).min_by_key(|&i| (weight(left[i]), left[i]))?;
-        let state = left.swap_remove(place);
-        let mut out = std::mem::take(&mut arrows[state]);
-        let around = out.remove(&state).unwrap_or(Lang::Empty).star();
-        let mut out: Vec<(usize, Lang)> = out.into_iter().collect();
-        out.sort_by_key(|(to, _)| *to);
-        for row in &mut arrows {
-            let Some(into) = row.remove(&state) else {
-                continue;
-            };
-            for (to, lang) in &out {
-                let through = Lang::concat([into.clone(), around.clone(), lang.clone()]);
-                let direct = row.remove(to).unwrap_or(Lang::Empty);
-                row.insert(*to, Lang::or([direct, through]));
-            }
-        }
-        if arrows.iter().flat_map(HashMap::values).map(Lang::size).sum::<usize>() > MAX_TREE {
-            return None;
-        }
-    }
-    Some(arrows[source].remove(&sink).unwrap_or(Lang::Empty))
-}
-
-/// Forgets the states from which the sink cannot be reached.
-fn drop_dead(arrows: &mut [HashMap<usize, Lang>], sink: usize) {
-    let mut live = HashSet::from([sink]);
-    loop {
-        let before = live.len();
-        for (state, row) in arrows.iter().enumerate() {
-            if row.keys().any(|to| live.contains(to)) {
-                live.insert(state);
-            }
-        }
-        if live.len() == before {
-            break;
-        }
-    }
-    for row in arrows.iter_mut() {
-        row.retain(|to, _| live.contains(to));
+        Ok(states)
     }
 }

@@ -12,11 +12,11 @@ use crate::schema::value::ExprId;
 use crate::schema::Schema;
 
 /// The items by place, and the others: `prefixItems` and `items`, or the older `items` and `additionalItems`.
-pub(super) fn layout(schema: &mut Schema, site: &Site) -> (Vec<ExprId>, Option<ExprId>) {
-    let key = |schema: &Schema, name: &str| schema.doc.key(site.node, name);
+pub(super) fn layout(schema: &mut Schema, node: JsonNodeId, draft: Draft) -> (Vec<ExprId>, Option<ExprId>) {
+    let key = |schema: &Schema, name: &str| schema.doc.key(node, name);
     let (mut prefix, mut rest) = (Vec::new(), None);
     let items = key(schema, "items");
-    if site.draft >= Draft::D2020 {
+    if draft >= Draft::D2020 {
         prefix = key(schema, "prefixItems").map_or(Vec::new(), |p| schema.doc.items(p).to_vec());
         rest = items;
     } else if let Some(items) = items {
@@ -33,13 +33,14 @@ pub(super) fn layout(schema: &mut Schema, site: &Site) -> (Vec<ExprId>, Option<E
 }
 
 pub(super) fn items(schema: &mut Schema, site: &Site, parts: &mut Parts) {
-    let (prefix, rest) = layout(schema, site);
+    let (prefix, rest) = layout(schema, site.node, site.draft);
     let list = schema.list(prefix);
     let atom = schema.items(list, 0, rest.unwrap_or(ExprId::TRUE));
     parts.arrays.push(atom);
 }
 
-pub(super) fn apply(schema: &mut Schema, site: &Site, parts: &mut Parts, keyword: &str, at: JsonNodeId) {
+pub(super) fn apply(schema: &mut Schema, site: &Site, parts: &mut Parts) {
+    let Site { keyword, at, .. } = *site;
     let count = |schema: &Schema, at: JsonNodeId| match schema.doc.get(at) {
         Json::Number(n) => Decimal::parse(n).and_then(|d| d.to_count()),
         _ => None,

@@ -7,13 +7,8 @@ use crate::schema::value::{ExprId, ValId};
 use crate::schema::Schema;
 
 /// A reference; chains of them are followed without recursion.
-pub(super) fn reference(
-    schema: &mut Schema,
-    site: &Site,
-    parts: &mut Parts,
-    keyword: &str,
-    at: JsonNodeId,
-) -> Result<()> {
+pub(super) fn reference(schema: &mut Schema, site: &Site, parts: &mut Parts) -> Result<()> {
+    let Site { keyword, at, .. } = *site;
     let Some(mut target) = schema.reference(site.node, keyword, at)? else { return Ok(()) };
     let mut steps = 0;
     let outer = schema.scopes.now;
@@ -61,13 +56,8 @@ impl Schema {
     }
 }
 
-pub(super) fn apply(
-    schema: &mut Schema,
-    site: &Site,
-    parts: &mut Parts,
-    keyword: &str,
-    at: JsonNodeId,
-) -> Result<()> {
+pub(super) fn apply(schema: &mut Schema, site: &Site, parts: &mut Parts) -> Result<()> {
+    let Site { keyword, at, .. } = *site;
     match keyword {
         "allOf" => {
             for value in schema.compile_nodes(at)? {

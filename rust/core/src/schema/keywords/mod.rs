@@ -19,10 +19,12 @@ use super::value::{Members as Parts, ValId};
 use super::Schema;
 use crate::error::Result;
 
-/// The schema that is being read.
-pub(super) struct Site {
+/// The keyword that is being read: of which schema, and what it holds.
+pub(super) struct Site<'a> {
     node: JsonNodeId,
     draft: Draft,
+    keyword: &'a str,
+    at: JsonNodeId,
 }
 
 /// The formula of a schema node.
@@ -34,7 +36,6 @@ pub(super) fn compile(schema: &mut Schema, node: JsonNodeId) -> Result<ValId> {
         _ => unreachable!("checked before"),
     };
     let draft = schema.resolver.draft(&schema.doc, node);
-    let site = Site { node, draft };
     let mut parts = Parts::default();
     parts.strings.push(schema.patterns.guard);
     let alone = draft < Draft::D2019 && entries.iter().any(|e| &*e.0 == "$ref");
@@ -45,51 +46,47 @@ pub(super) fn compile(schema: &mut Schema, node: JsonNodeId) -> Result<ValId> {
         if alone && &**keyword != "$ref" {
             continue;
         }
-        let at = *value;
+        let site = &Site { node, draft, keyword, at: *value };
         if schema.compiled.names_only && !says_of_strings(keyword) {
             continue;
         }
         match (&**keyword, what) {
-            (_, Holds::Reference) => logic::reference(schema, &site, &mut parts, keyword, at)?,
-            ("type", _) => types::types(schema, &site, &mut parts, at),
-            ("enum", _) => types::enumeration(schema, &mut parts, at)?,
+            (_, Holds::Reference) => logic::reference(schema, site, &mut parts)?,
+            ("type", _) => types::types(schema, site, &mut parts),
+            ("enum", _) => types::enumeration(schema, &mut parts, *value)?,
             ("const", _) => {
-                let value = schema.constant(at)?;
+                let value = schema.constant(*value)?;
                 parts.add(schema, value);
             }
             (
                 "minimum" | "maximum" | "exclusiveMinimum" | "exclusiveMaximum" | "multipleOf"
                 | "divisibleBy",
                 _,
-            ) => number::apply(schema, &site, &mut parts, keyword, at),
-            ("minLength" | "maxLength" | "pattern" | "format", _) => {
-                string::apply(schema, &site, &mut parts, keyword, at)?
-            }
+            ) => number::apply(schema, site, &mut parts),
+            ("minLength" | "maxLength" | "pattern" | "format", _) => string::apply(schema, site, &mut parts)?,
             ("items" | "prefixItems" | "additionalItems", _) if !std::mem::replace(&mut listed, true) => {
-                array::items(schema, &site, &mut parts);
+                array::items(schema, site, &mut parts);
             }
             ("minItems" | "maxItems" | "uniqueItems" | "contains", _) => {
-                array::apply(schema, &site, &mut parts, keyword, at)
+                array::apply(schema, site, &mut parts)
             }
             ("properties" | "patternProperties" | "additionalProperties", _)
                 if !std::mem::replace(&mut shaped, true) =>
             {
-                object::shape(schema, &site, &mut parts)?;
+                object::shape(schema, site, &mut parts)?;
             }
             (
                 "required" | "minProperties" | "maxProperties" | "propertyNames" | "dependentRequired"
                 | "dependentSchemas" | "dependencies",
                 _,
-            ) => object::apply(schema, &site, &mut parts, keyword, at)?,
-            ("allOf" | "anyOf" | "oneOf" | "not" | "if", _) => {
-                logic::apply(schema, &site, &mut parts, keyword, at)?
-            }
+            ) => object::apply(schema, site, &mut parts)?,
+            ("allOf" | "anyOf" | "oneOf" | "not" | "if", _) => logic::apply(schema, site, &mut parts)?,
             // read together with the keyword that they belong to
             _ => {}
         }
     }
     if !alone && !schema.compiled.names_only {
-        unevaluated::apply(schema, &site, &mut parts)?;
+        unevaluated::apply(schema, (node, draft), &mut parts)?;
     }
     Ok(parts.join(schema, Op::And))
 }

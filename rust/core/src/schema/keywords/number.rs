@@ -4,10 +4,11 @@ use super::{Parts, Site};
 use crate::lexical::number::piece::{Bound, Piece};
 use crate::lexical::number::set::NumSet;
 use crate::lexical::number::Decimal;
-use crate::schema::document::{Json, JsonNodeId};
+use crate::schema::document::Json;
 use crate::schema::Schema;
 
-pub(super) fn apply(schema: &mut Schema, site: &Site, parts: &mut Parts, keyword: &str, at: JsonNodeId) {
+pub(super) fn apply(schema: &mut Schema, site: &Site, parts: &mut Parts) {
+    let Site { keyword, at, .. } = *site;
     let Json::Number(text) = schema.doc.get(at) else { return };
     let value = Decimal::parse(text).expect("checked before");
     // draft 4 and OpenAPI 3.0: a flag beside the bound makes it open

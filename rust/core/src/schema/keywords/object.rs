@@ -44,8 +44,7 @@ pub(super) fn shape(schema: &mut Schema, site: &Site, parts: &mut Parts) -> Resu
     if patterns.len() > SOME_PATTERNS {
         // refused here, and not where a text has begun
         let mut terms: Vec<TermId> = patterns.iter().map(|p| p.0).collect();
-        terms.sort_unstable();
-        terms.dedup();
+        crate::lists::sort_unique(&mut terms);
         schema.cells_of(&terms);
     }
     let names = schema.options.order == Order::Declared;
@@ -99,13 +98,8 @@ fn name_finite(
     left
 }
 
-pub(super) fn apply(
-    schema: &mut Schema,
-    site: &Site,
-    parts: &mut Parts,
-    keyword: &str,
-    at: JsonNodeId,
-) -> Result<()> {
+pub(super) fn apply(schema: &mut Schema, site: &Site, parts: &mut Parts) -> Result<()> {
+    let Site { keyword, at, .. } = *site;
     let atom = match keyword {
         "required" => {
             let names = names_of(schema, at);

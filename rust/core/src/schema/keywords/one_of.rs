@@ -169,8 +169,7 @@ impl<'a> Sharing<'a> {
         let near = |(i, list): (usize, &&[Constant])| {
             let shared = list.iter().flat_map(|constant| &self.holders[constant]).copied();
             let mut near: Vec<usize> = shared.filter(|&j| j != i).collect();
-            near.sort_unstable();
-            near.dedup();
+            crate::lists::sort_unique(&mut near);
             near
         };
         Some(self.lists.iter().enumerate().map(near).collect())

@@ -11,13 +11,8 @@ use crate::schema::document::{Json, JsonNodeId};
 use crate::schema::options::Numbers;
 use crate::schema::{Schema, MARK};
 
-pub(super) fn apply(
-    schema: &mut Schema,
-    site: &Site,
-    parts: &mut Parts,
-    keyword: &str,
-    at: JsonNodeId,
-) -> Result<()> {
+pub(super) fn apply(schema: &mut Schema, site: &Site, parts: &mut Parts) -> Result<()> {
+    let Site { keyword, at, .. } = *site;
     let terms = &mut schema.lexicon.terms;
     let term = match (keyword, schema.doc.get(at)) {
         ("pattern", Json::String(pattern)) => {
@@ -70,16 +65,13 @@ impl Schema {
     }
 
     fn format_term(&mut self, name: &str) -> Option<TermId> {
-        if let Some(&known) = self.patterns.formats.get(name) {
-            return known;
-        }
-        let digits = match self.options.numbers {
-            Numbers::Any => Digits::Any,
-            _ => Digits::Few,
-        };
-        let term = regex::format(name, digits).map(|lang| self.lexicon.terms.lower(lang));
-        self.patterns.formats.insert(name.into(), term);
-        term
+        memo!(self.patterns.formats, name, name.into(), {
+            let digits = match self.options.numbers {
+                Numbers::Any => Digits::Any,
+                _ => Digits::Few,
+            };
+            regex::format(name, digits).map(|lang| self.lexicon.terms.lower(lang))
+        })
     }
 
     /// An unknown format is ignored and reported, or refused, as the caller chose.

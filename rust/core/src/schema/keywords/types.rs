@@ -14,7 +14,8 @@ use crate::schema::value::{ExprId, SchemaExpr, ValId, Value, FALSE, NULL, TRUE};
 use crate::schema::Schema;
 use crate::work;
 
-pub(super) fn types(schema: &mut Schema, site: &Site, parts: &mut Parts, at: JsonNodeId) {
+pub(super) fn types(schema: &mut Schema, site: &Site, parts: &mut Parts) {
+    let at = site.at;
     let names: Vec<JsonNodeId> = match schema.doc.get(at) {
         Json::Array(items) => items.to_vec(),
         _ => vec![at],

@@ -11,7 +11,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::array as arrays;
 use super::object as objects;
-use super::{Parts, Site};
+use super::Parts;
 use crate::error::{Error, Kind, Result};
 use crate::lexical::TermId;
 use crate::schema::document::{Json, JsonNodeId};
@@ -39,17 +39,21 @@ struct Evaluation {
     contains: Option<ExprId>,
 }
 
-pub(super) fn apply(schema: &mut Schema, site: &Site, parts: &mut Parts) -> Result<()> {
-    if site.draft < Draft::D2019 {
+pub(super) fn apply(
+    schema: &mut Schema,
+    (node, draft): (JsonNodeId, Draft),
+    parts: &mut Parts,
+) -> Result<()> {
+    if draft < Draft::D2019 {
         return Ok(());
     }
     for keyword in ["unevaluatedProperties", "unevaluatedItems"] {
-        let Some(at) = schema.doc.key(site.node, keyword) else { continue };
+        let Some(at) = schema.doc.key(node, keyword) else { continue };
         let sub = schema.node_sub(at);
         let mut found = Vec::new();
-        evaluations(schema, site.node, ValId::TRUE, 0, &mut found)
+        evaluations(schema, node, ValId::TRUE, 0, &mut found)
             .and_then(|()| match keyword {
-                "unevaluatedProperties" => properties(schema, &found, sub, site.node),
+                "unevaluatedProperties" => properties(schema, &found, sub, node),
                 _ => items(schema, &found, sub),
             })
             .map(|value| parts.add(schema, value))
@@ -63,10 +67,9 @@ type Groups<T> = indexmap::IndexMap<Vec<usize>, T>;
 
 fn properties(schema: &mut Schema, found: &[Evaluation], sub: ExprId, node: JsonNodeId) -> Result<ValId> {
     let mut names: Vec<NameId> = found.iter().flat_map(|e| e.names.iter().copied()).collect();
-    crate::schema::formula::dedup(&mut names);
+    crate::lists::dedup(&mut names);
     let mut patterns: Vec<TermId> = found.iter().flat_map(|e| e.patterns.iter().copied()).collect();
-    patterns.sort_unstable();
-    patterns.dedup();
+    crate::lists::sort_unique(&mut patterns);
     // keys that are named, keys of each combination of patterns
     let mut groups: Groups<(Vec<NameId>, Vec<Cell>)> = Groups::new();
     for (set, name) in evaluated_names(schema, found, &names).into_iter().zip(&names) {
@@ -116,7 +119,7 @@ fn evaluated_names(schema: &mut Schema, found: &[Evaluation], names: &[NameId]) 
             let matched = |&at: &usize| e.all || e.patterns.iter().any(|&p| schema.key_matches(p, names[at]));
             own.extend((0..names.len()).filter(matched));
         }
-        crate::schema::formula::dedup(&mut own);
+        crate::lists::dedup(&mut own);
         own.into_iter().for_each(|at| sets[at].push(i));
     }
     sets
@@ -143,8 +146,7 @@ fn items(schema: &mut Schema, found: &[Evaluation], sub: ExprId) -> Result<ValId
     }
     let mut borders: Vec<u32> = found.iter().map(|e| e.items).filter(|&n| n < u32::MAX).collect();
     borders.extend([0]);
-    borders.sort_unstable();
-    borders.dedup();
+    crate::lists::sort_unique(&mut borders);
     let mut any = Vec::new();
     for chosen in 0u32..1 << maybe.len() {
         let held: Vec<&Evaluation> =
@@ -275,7 +277,7 @@ fn own_evaluation(
 ) -> Result<()> {
     let layout = objects::layout(schema, node)?;
     let later = |schema: &Schema, key: &str| !top && schema.doc.key(node, key).is_some();
-    let (prefix, rest) = arrays::layout(schema, &Site { node, draft });
+    let (prefix, rest) = arrays::layout(schema, node, draft);
     let all_items = rest.is_some() || later(schema, "unevaluatedItems");
     let contains = schema.doc.key(node, "contains").filter(|_| draft >= Draft::D2020);
     let own = Evaluation {

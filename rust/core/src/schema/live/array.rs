@@ -159,7 +159,7 @@ impl Schema {
         let longest = layouts.iter().map(|l| self.arenas.lists[l.0 .0 as usize].len()).max().unwrap_or(0);
         let mut kinds: Vec<ExprId> =
             (0..=lo.min(longest as u32)).map(|i| self.layout_item(layouts, i)).collect();
-        crate::schema::formula::dedup(&mut kinds);
+        crate::lists::dedup(&mut kinds);
         let needed = lo as usize + known;
         let most = needed.min(MOST_VALUES);
         let enough =

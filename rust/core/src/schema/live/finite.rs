@@ -45,8 +45,7 @@ impl Schema {
         let before = self.answers.finite.insert(s, Known::Open);
         let found = stacker::maybe_grow(128 << 10, 1 << 20, || self.list_values(v, limit));
         let found: Values = found.filter(|values| values.len() <= limit).map(|mut values| {
-            values.sort_unstable();
-            values.dedup();
+            crate::lists::sort_unique(&mut values);
             values.into()
         });
         // inside another question the answer may rest on what that one assumes
@@ -93,8 +92,7 @@ impl Schema {
         // several ways may lead to one value
         let canonical: Option<Vec<String>> = out.iter().map(|text| self.canonical_text(text)).collect();
         let mut out = canonical?;
-        out.sort_unstable();
-        out.dedup();
+        crate::lists::sort_unique(&mut out);
         (out.len() <= limit).then_some(out)
     }
 
@@ -106,8 +104,7 @@ impl Schema {
     fn names_of(&self, o: ObjId) -> Vec<NameId> {
         let mut names = Vec::new();
         self.all_names(o, &mut names);
-        names.sort_unstable();
-        names.dedup();
+        crate::lists::sort_unique(&mut names);
         names
     }
 
@@ -167,8 +164,7 @@ impl Schema {
             // any other key makes endlessly many
             let mut patterns = Vec::new();
             self.all_patterns(o, &mut patterns);
-            patterns.sort_unstable();
-            patterns.dedup();
+            crate::lists::sort_unique(&mut patterns);
             for (cell, _) in self.cells_of(&patterns).iter() {
                 for (sub, rest) in self.read_key(o, &Key::Cell(cell)) {
                     if self.sub_is_live(sub) && self.object_is_live(rest, &super::Keys::all()) {

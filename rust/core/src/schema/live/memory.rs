@@ -115,8 +115,7 @@ impl Schema {
         for sub in subs {
             let values = self.listed(sub, FEW).unwrap_or_default();
             out.extend(values);
-            out.sort_unstable();
-            out.dedup();
+            crate::lists::sort_unique(out);
             if out.len() > FEW {
                 out.truncate(FEW);
                 return;

@@ -31,11 +31,12 @@ use super::{ArrId, Schema};
 use crate::held;
 
 /// What was found of formulas, and what is being asked.
+#[derive(Default)]
 pub(crate) struct Answers {
     lives: FxHashMap<ValId, bool>,
     /// Formulas that are being asked about, and how deep in the search.
     pub(super) asking: FxHashMap<ValId, usize>,
-    /// The depth of the outermost formula that was met again, [`usize::MAX`] where none was.
+    /// The depth of the outermost formula that was met again, [`usize::MAX`] where none was; set as a question begins.
     lowest: usize,
     pub(super) rests: FxHashMap<ObjId, bool>,
     finite: FxHashMap<ExprId, finite::Known>,
@@ -43,21 +44,6 @@ pub(crate) struct Answers {
     completable: FxHashMap<(ExprId, ArrId), ExprId>,
     witnesses: FxHashMap<ValId, Option<Arc<Witness>>>,
     remains: remains::Remains,
-}
-
-impl Default for Answers {
-    fn default() -> Self {
-        Answers {
-            lives: FxHashMap::default(),
-            asking: FxHashMap::default(),
-            lowest: usize::MAX,
-            rests: FxHashMap::default(),
-            finite: FxHashMap::default(),
-            completable: FxHashMap::default(),
-            witnesses: FxHashMap::default(),
-            remains: Default::default(),
-        }
-    }
 }
 
 impl Answers {

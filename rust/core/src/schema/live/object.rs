@@ -344,7 +344,7 @@ impl Schema {
     pub(super) fn named(&self, conj: &Conjunction) -> Vec<NameId> {
         let shapes = conj.shapes.iter().chain(&conj.violated);
         let mut names: Vec<NameId> = shapes.flat_map(|&s| self.shape(s).props.iter().map(|p| p.0)).collect();
-        crate::schema::formula::dedup(&mut names);
+        crate::lists::dedup(&mut names);
         names
     }
 
@@ -352,19 +352,13 @@ impl Schema {
         let shapes = conj.shapes.iter().chain(&conj.violated);
         let mut patterns: Vec<TermId> =
             shapes.flat_map(|&s| self.shape(s).patterns.iter().map(|p| p.0)).collect();
-        patterns.sort_unstable();
-        patterns.dedup();
+        crate::lists::sort_unique(&mut patterns);
         self.cells_of(&patterns)
     }
 
     /// Every combination of patterns that some key matches.
     pub(crate) fn cells_of(&mut self, patterns: &[TermId]) -> Arc<[Cell]> {
-        if let Some(known) = self.patterns.cells.get(patterns) {
-            return known.clone();
-        }
-        let cells: Arc<[Cell]> = self.find_cells(patterns).into();
-        self.patterns.cells.insert(patterns.into(), cells.clone());
-        cells
+        memo!(self.patterns.cells, patterns, patterns.into(), { self.find_cells(patterns).into() })
     }
 
     fn find_cells(&mut self, patterns: &[TermId]) -> Vec<Cell> {
@@ -427,12 +421,7 @@ impl Schema {
     }
 
     fn shortest_key(&mut self, term: TermId) -> Option<NameId> {
-        if let Some(&known) = self.patterns.shortest.get(&term) {
-            return known;
-        }
-        let found = self.shortest(Spelling::Raw, term).map(|text| self.name(&text));
-        self.patterns.shortest.insert(term, found);
-        found
+        memo!(self.patterns.shortest, term, self.shortest(Spelling::Raw, term).map(|text| self.name(&text)))
     }
 }
 

@@ -12,10 +12,9 @@ use super::array::PlainArray;
 use super::Keys;
 use crate::held;
 use crate::lexical::{Spelling, TermId, Terms};
+use crate::lists::dedup;
 use crate::schema::by_key::Key;
-use crate::schema::formula::dedup;
-use crate::schema::object::Obj;
-use crate::schema::object::ShapeId;
+use crate::schema::object::{Obj, ShapeId};
 use crate::schema::value::{ExprId, ValId};
 use crate::schema::{ArrId, NameId, ObjId, Schema, Simple};
 use crate::vocab::Openings;
@@ -61,12 +60,11 @@ impl Schema {
     /// Bytes that end a value after whatever one token reads of it, by the objects and arrays that the token may open
     /// inside each other.
     pub fn value_remains(&mut self, v: ValId, opens: Openings) -> Option<usize> {
-        if let Some(&known) = self.answers.remains.values.get(&(v, opens)) {
-            return known;
-        }
-        let found = stacker::maybe_grow(256 << 10, 4 << 20, || self.find_value_remains(v, opens));
-        self.answers.remains.values.insert((v, opens), found);
-        found
+        memo!(
+            self.answers.remains.values,
+            (v, opens),
+            stacker::maybe_grow(256 << 10, 4 << 20, || self.find_value_remains(v, opens))
+        )
     }
 
     fn find_value_remains(&mut self, v: ValId, opens: Openings) -> Option<usize> {
@@ -103,12 +101,7 @@ impl Schema {
 
     /// The same for an object of which the formula is left.
     pub fn object_remains(&mut self, o: ObjId, opens: Openings) -> Option<Open> {
-        if let Some(&known) = self.answers.remains.objects.get(&(o, opens)) {
-            return known;
-        }
-        let found = self.find_object_remains(o, opens);
-        self.answers.remains.objects.insert((o, opens), found);
-        found
+        memo!(self.answers.remains.objects, (o, opens), self.find_object_remains(o, opens))
     }
 
     fn find_object_remains(&mut self, o: ObjId, opens: Openings) -> Option<Open> {
@@ -190,8 +183,7 @@ impl Schema {
             patterns.extend(self.shape(shape).patterns.iter().map(|p| p.0));
         }
         dedup(&mut names);
-        patterns.sort_unstable();
-        patterns.dedup();
+        crate::lists::sort_unique(&mut patterns);
         // the costliest member that may be chosen where there must be more, and that may violate a shape
         let mut member = (0, 0);
         for &name in &names {
@@ -254,12 +246,7 @@ impl Schema {
 
     /// The same for an array of which the formula is left.
     pub fn array_remains(&mut self, a: ArrId, opens: Openings) -> Option<Open> {
-        if let Some(&known) = self.answers.remains.arrays.get(&(a, opens)) {
-            return known;
-        }
-        let found = self.find_array_remains(a, opens);
-        self.answers.remains.arrays.insert((a, opens), found);
-        found
+        memo!(self.answers.remains.arrays, (a, opens), self.find_array_remains(a, opens))
     }
 
     fn find_array_remains(&mut self, a: ArrId, opens: Openings) -> Option<Open> {

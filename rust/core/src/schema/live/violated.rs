@@ -34,6 +34,14 @@ struct Search<'a> {
     asked: FxHashMap<NameId, ExprId>,
 }
 
+/// Where the search stands: the shape that must not hold, what was chosen before, and how many ways there were.
+struct Level<'a> {
+    at: usize,
+    shape: ShapeId,
+    chosen: &'a Chosen,
+    ways: u32,
+}
+
 impl Schema {
     /// Chooses a key for each negated shape, then enough keys for the rest of the conjunction.
     pub(super) fn violate(&mut self, conj: &Conjunction, chosen: Chosen, keys: &Keys) -> Option<Chosen> {
@@ -66,15 +74,15 @@ impl Schema {
         if self.is_violated(shape, &chosen) {
             return self.violate_from(search, i + 1, chosen);
         }
-        let mut ways = 0;
-        let mut found = self.by_chosen_key(search, shape, i, &chosen, &mut ways);
+        let mut level = Level { at: i, shape, chosen: &chosen, ways: 0 };
+        let mut found = self.by_chosen_key(search, &mut level);
         if found.is_none() && search.stuck.is_none() {
-            found = self.by_named_key(search, shape, i, &chosen, &mut ways);
+            found = self.by_named_key(search, &mut level);
         }
         if found.is_none() && search.stuck.is_none() && !self.only_named(shape) {
-            found = self.by_other_key(search, shape, i, &chosen, &mut ways);
+            found = self.by_other_key(search, &mut level);
         }
-        if ways == 0 {
+        if level.ways == 0 {
             search.patience -= 1;
             if search.patience == 0 {
                 search.stuck = Some(i);
@@ -112,46 +120,28 @@ impl Schema {
     }
 
     /// Takes a way and goes on with the next shape. `Some`: the answer, which is none where the pass has ended.
-    fn take(
-        &mut self,
-        search: &mut Search,
-        i: usize,
-        next: Chosen,
-        ways: &mut u32,
-    ) -> Option<Option<Chosen>> {
-        *ways += 1;
-        let found = self.violate_from(search, i + 1, next);
+    fn take(&mut self, search: &mut Search, level: &mut Level, next: Chosen) -> Option<Option<Chosen>> {
+        level.ways += 1;
+        let found = self.violate_from(search, level.at + 1, next);
         (found.is_some() || search.stuck.is_some()).then_some(found)
     }
 
-    fn by_chosen_key(
-        &mut self,
-        search: &mut Search,
-        shape: ShapeId,
-        i: usize,
-        chosen: &Chosen,
-        ways: &mut u32,
-    ) -> Option<Chosen> {
+    fn by_chosen_key(&mut self, search: &mut Search, level: &mut Level) -> Option<Chosen> {
+        let Level { shape, chosen, .. } = *level;
         for at in 0..chosen.len() {
             let (name, own) = chosen[at];
             let Some(both) = self.violation(shape, &Key::Name(name), |_| own) else { continue };
             let mut next = chosen.clone();
             next[at].1 = both;
-            if let Some(answer) = self.take(search, i, next, ways) {
+            if let Some(answer) = self.take(search, level, next) {
                 return answer;
             }
         }
         None
     }
 
-    fn by_named_key(
-        &mut self,
-        search: &mut Search,
-        shape: ShapeId,
-        i: usize,
-        chosen: &Chosen,
-        ways: &mut u32,
-    ) -> Option<Chosen> {
+    fn by_named_key(&mut self, search: &mut Search, level: &mut Level) -> Option<Chosen> {
+        let Level { shape, chosen, .. } = *level;
         let named = match &search.named {
             _ if self.only_named(shape) => self.shape(shape).props.iter().map(|p| p.0).collect(),
             Some(known) => known.clone(),
@@ -168,21 +158,15 @@ impl Schema {
             let Some(both) = self.violation(shape, &key, own) else { continue };
             let mut next = chosen.clone();
             next.push((name, both));
-            if let Some(answer) = self.take(search, i, next, ways) {
+            if let Some(answer) = self.take(search, level, next) {
                 return answer;
             }
         }
         None
     }
 
-    fn by_other_key(
-        &mut self,
-        search: &mut Search,
-        shape: ShapeId,
-        i: usize,
-        chosen: &Chosen,
-        ways: &mut u32,
-    ) -> Option<Chosen> {
+    fn by_other_key(&mut self, search: &mut Search, level: &mut Level) -> Option<Chosen> {
+        let Level { shape, chosen, .. } = *level;
         for (cell, term) in self.cells(search.conj).iter().map(|c| (&c.0, c.1)) {
             let key = Key::Cell(cell);
             let own = |this: &mut Self| this.value_at(&search.conj.shapes, &key);
@@ -190,7 +174,7 @@ impl Schema {
             let Some(name) = self.fresh(search.conj, term, chosen, search.keys) else { continue };
             let mut next = chosen.clone();
             next.push((name, both));
-            if let Some(answer) = self.take(search, i, next, ways) {
+            if let Some(answer) = self.take(search, level, next) {
                 return answer;
             }
         }

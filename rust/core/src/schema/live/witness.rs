@@ -7,8 +7,7 @@
 use std::sync::Arc;
 
 use super::Keys;
-use crate::lexical::LONGEST;
-use crate::lexical::{Lexicon, Spelling, TermId, Terms};
+use crate::lexical::{Lexicon, Spelling, TermId, Terms, LONGEST};
 use crate::schema::options::Strings;
 use crate::schema::value::{ValId, FALSE, NULL, TRUE};
 use crate::schema::{ArrId, NameId, ObjId, Schema};
