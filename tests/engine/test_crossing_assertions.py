@@ -13,7 +13,7 @@ BYTES = tf.Vocabulary([*(bytes([byte]) for byte in range(256)), b""], eos=[256])
 PATTERNS = [
     r"^((?=[a-c]*z)[a-c]|z){1,40}$",
     r"^(?:(?<=a.{5})b|[ac])+$",
-    r"^(?:(?<!a.{4}|b.{2})b|[ac])+$",
+    r"^(?:(?<!a.{4})b|[ac])+$",
     r"^(?:(?!abc|bca|cab)[a-c])*(?<!b)$",
     r"^(?:(?=.{0,3}c)[ab]|[cé])+$",
 ]

@@ -10,16 +10,17 @@ use std::collections::VecDeque;
 use indexmap::IndexMap;
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
+use super::delta::Runs;
 use super::spell::{LexId, Lexicon, Spelling};
 use super::term::{Term, TermId, Terms, INF};
 
 /// Derivatives that are looked at where the form does not tell; of a number no more than the search for its end visits
 /// ([`super::shortest_lexeme`]), which is content with any end beyond.
-const STATES: usize = 128;
+const STATES: usize = 64;
 const MORE_STATES: usize = 1024;
 const NUMBERS: usize = 60;
 /// Runs a state that are looked at on the way: where there are thousands, each state costs a millisecond.
-const RUNS: usize = 64;
+const RUNS: usize = 32;
 /// A number may be written with a sign, a point, and an exponent with a sign and three digits.
 const AROUND_DIGITS: u32 = 7;
 /// Code points after which a word of a loop is none of 2^32 others.
@@ -30,6 +31,9 @@ const LACKING: usize = 1 << 16;
 /// second half).
 const WIDEST: usize = 6;
 const BEGUN: usize = 12;
+
+/// States of a term, each with the places of those before it.
+type States = IndexMap<TermId, Vec<usize>, FxBuildHasher>;
 
 /// Known bounds of terms, in code points.
 pub type Remains = FxHashMap<TermId, Option<u32>>;
@@ -189,7 +193,7 @@ impl Terms {
 
     /// By the way from each state to one after which everything is a word.
     fn apart_by_states(&mut self, t: TermId) -> Option<u32> {
-        let states = self.states(t, STATES)?;
+        let states = self.states(t, 4 * STATES, Self::delta)?;
         let mut ways: Vec<Option<u32>> = vec![None; states.len()];
         let mut todo: VecDeque<usize> = VecDeque::new();
         for (i, _) in states.keys().enumerate().filter(|s| self.is_open(*s.1) && self.nullable(*s.1)) {
@@ -209,17 +213,19 @@ impl Terms {
 
     /// The most that any state needs, where there are few.
     fn among_states(&mut self, t: TermId, most: usize) -> Option<u32> {
-        let states = self.states(t, most)?;
+        // first without asking which of them are alive
+        self.states(t, most * 2, Self::delta_raw)?;
+        let states = self.states(t, most, Self::delta)?;
         states.into_keys().try_fold(0, |most, t| Some(most.max(self.least_at_a_glance(t)?)))
     }
 
     /// The states of a term, each with those before it; `None` where they are more than `most`, or have many runs: of a
     /// long list only the beginning is looked at.
-    fn states(&mut self, t: TermId, most: usize) -> Option<IndexMap<TermId, Vec<usize>, FxBuildHasher>> {
-        let mut states: IndexMap<_, Vec<usize>, _> = IndexMap::from_iter([(t, Vec::new())]);
+    fn states(&mut self, t: TermId, most: usize, delta: fn(&mut Self, TermId) -> Runs) -> Option<States> {
+        let mut states = States::from_iter([(t, Vec::new())]);
         let (mut at, mut seen) = (0, 0);
         while let Some((&t, _)) = states.get_index(at) {
-            let runs = self.delta(t);
+            let runs = delta(self, t);
             crate::work::spend(8 + runs.len() as u64);
             seen += runs.len();
             for run in runs.iter().filter(|run| run.to != Self::EMPTY) {
