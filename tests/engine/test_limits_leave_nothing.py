@@ -63,7 +63,8 @@ class Turns:
 
     def __init__(self, grammar: tf.Grammar, rng: random.Random) -> None:
         self.rng = rng
-        limits = Limits(work=rng.choice([300, 1_000, 3_000, 10_000, 30_000, 100_000]))
+        work = rng.choice([300, 1_000, 3_000, 10_000, 30_000, 100_000])
+        limits = Limits(work=work, memory=rng.choice([1 << 14, 1 << 18, 128 << 20]))
         self.grammar = grammar
         self.judge = grammar.compile(VOCABULARY)
         self.small = grammar.compile(VOCABULARY, limits=limits)
