@@ -179,5 +179,75 @@ def test_text_may_speak_of_calls(name: str) -> None:
 
 
 def test_a_call_without_its_beginning_costs_itself_alone() -> None:
-    text = TWO["apertus"].output.replace('{"book_table', "book_table", 1)
+    text = TWO["apertus"].output.replace('{"book_table', "{book_tablet", 1)
     assert text != TWO["apertus"].output and names(read("apertus", text)) == [PLAY]
+
+
+SEARCH = {
+    "name": "play",
+    "parameters": {"type": "object", "properties": {"song": {"type": "string"}}, "required": ["song"]},
+}
+MEANT = [("play", {"song": "Ode"})]
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("hermes", '<tool_call>\n{"name": "play", "arguments": ({"song": "Ode"})}\n</tool_call>'),
+        ("hermes", '<tool_call>\n{"name": "play", "arguments": ```json\n{"song": "Ode"}\n```}\n</tool_call>'),
+        ("hermes", '<tool_call>\n{"Name": "play", "Arguments": {"song": "Ode"}}\n</tool_call>'),
+        ("json", '[{"name": "play", "arguments": "{\\"song\\": \\"Ode\\"}"}]'),
+        ("mistral_v11", '[TOOL_CALLS]play[ARGS]({"song": "Ode"})'),
+        ("gemma4", '<|tool_call>call:play(song:<|"|>Ode<|"|>)<tool_call|>'),
+        ("gemma4", '<|tool_call>play{song:<|"|>Ode<|"|>}<tool_call|>'),
+        ("internlm", '<|action_start|>{"name": "play", "parameters": {"song": "Ode"}}<|action_end|>'),
+        ("internlm", '<|plugin|>\n{"name": "play", "parameters": {"song": "Ode"}}<|action_end|>'),
+        (
+            "minimax",
+            '<minimax:tool_call>\nplay">\n<parameter name="song">Ode</parameter>\n</invoke>\n'
+            "</minimax:tool_call>",
+        ),
+        (
+            "command_a",
+            '<cofl:tool_calls>play"><cofl:value name="song" type="raw">Ode</cofl:value></cofl:tool_call>'
+            "</cofl:tool_calls>",
+        ),
+        (
+            "kimi_k2",
+            "<|tool_calls_section_begin|>functions.play:0<|tool_call_argument_begin|>"
+            '{"song": "Ode"}<|tool_call_end|><|tool_calls_section_end|>',
+        ),
+        (
+            "seed_oss",
+            "<function=play>\n<parameter=song>\nOde\n</parameter>\n</function>\n</seed:tool_call>",
+        ),
+    ],
+)
+def test_one_reading_is_taken(name: str, text: str) -> None:
+    for said in ("", "I play it. ") if not find_format(name).at_start else ("",):
+        found = parse_tool_calls(said + text, [SEARCH], format=name, reasoning="none")
+        assert [(call.name, call.arguments) for call in found] == MEANT
+        assert (found.content or "") == said
+        stream = ToolCallStream([SEARCH], format=name, reasoning="none")
+        for character in said + text:
+            stream.feed(character)
+        stream.close()
+        assert list(stream.result) == list(found) and stream.result.content == found.content
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        (
+            "hermes",
+            '<tool_call>\n{"name": "play", "Name": "stop", "arguments": {"song": "Ode"}}\n</tool_call>',
+        ),
+        ("hermes", '<tool_call>\n{"name": "play", "arguments": ({"song": "Ode"}}\n</tool_call>'),
+        ("minimax", '<minimax:tool_call>\nplayer">\n</invoke>\n</minimax:tool_call>'),
+        ("seed_oss", "<function=player>\n</function>\n</seed:tool_call>"),
+    ],
+)
+def test_what_has_no_one_reading_is_an_error(name: str, text: str) -> None:
+    with pytest.raises(ToolError) as error:
+        parse_tool_calls(text, [SEARCH], format=name, reasoning="none")
+    assert not error.value.calls

@@ -61,7 +61,7 @@ def test_a_mark_that_is_missing_is_an_error() -> None:
 
 
 def test_a_name_does_not_run_into_the_next_call() -> None:
-    text = '<|tool_call>call:search(query:<|"|>y<|"|>)<tool_call|>\n' + MARKED
+    text = '<|tool_call>call:search<query:<|"|>y<|"|>><tool_call|>\n' + MARKED
     with pytest.raises(ToolError, match="name") as caught:
         read(text, "gemma4")
     assert pairs(caught.value.calls) == [SEARCH]

@@ -137,7 +137,7 @@ def deepseek_v3() -> list[Layout]:
         at("in_thought", "must", "<think>Hm." + DEEP.format(b), BOOK, reasoning="Hm."),
         at("no_end", "refuse", DEEP.format(b)[:-22], readable=True),
         at("no_fence", "refuse", DEEP.format(b.replace("```json\n", ""))),
-        at("no_type", "refuse", DEEP.format(b.replace("function<", "<"))),
+        at("no_type", "read", DEEP.format(b.replace("function<", "<")), BOOK),
         at("v31", "refuse", DEEP.format(V31.format("ping", "{}"))),
         at("unknown", "refuse", DEEP.format(V3.format("stop", "{}"))),
         at("no_call", "refuse", DEEP.format("")),
@@ -171,7 +171,7 @@ def deepseek_v31() -> list[Layout]:
         at("fenced", "refuse", DEEP.format(V3.format("ping", "{}"))),
         at("no_end", "refuse", DEEP.format(b)[:-22], readable=True),
         at("no_section", "refuse", b, readable=True),
-        at("no_begin", "refuse", DEEP.format(b[19:])),
+        at("no_begin", "read", DEEP.format(b[19:]), BOOK),
         at("array", "refuse", DEEP.format(V31.format("ping", "[]"))),
     ]
 

@@ -164,6 +164,6 @@ def command_a() -> list[Layout]:
         at("older", "read", block(call("book_table", older)), BOOK),
         at("end_token", "read", block(call("ping", "")) + "<|END_OF_TURN_TOKEN|>", PING),
         at("text_number", "read", block(call("play", arg("song", "42", True))), ("play", {"song": "42"})),
-        at("no_id", "refuse", block(call("ping", "").replace(' id="0"', ""))),
+        at("no_id", "read", block(call("ping", "").replace(' id="0"', "")), PING),
         at("other_kind", "refuse", block(call("play", arg("song", "x", True).replace("raw", "text")))),
     ]

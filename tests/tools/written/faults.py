@@ -237,7 +237,6 @@ def stringified(turn: Turn, rng: random.Random) -> bool:
     if place is None or turn.writer.family != "json":
         return False
     turn.put(place, spelled(turn.call[place].text))
-    turn.expect = EITHER if turn.writer.guess else READ
     return True
 
 
@@ -296,7 +295,8 @@ def parenthesis(turn: Turn, rng: random.Random) -> bool:
         turn.put(place, f"({turn.call[place].text})")
     else:
         return False
-    turn.expect = ERROR if turn.writer.family == "python" and not turn.writer.guess else EITHER
+    python = turn.writer.family == "python" and not turn.writer.guess
+    turn.expect = ERROR if python else READ if turn.writer.family == "json" else EITHER
     return True
 
 
@@ -342,7 +342,7 @@ def wrong_case_of_the_frame(turn: Turn, rng: random.Random) -> bool:
     words = re.findall(
         r"(?<![\w.])(?:name|arguments|parameters?|tool_name|arg_key|arg_value)\b", turn.call[place].text
     )
-    turn.expect = EITHER
+    turn.expect = READ if turn.writer.family == "json" else EITHER  # a text may hold an element's marker
     return bool(words) and turn.change(place, words[-1], words[-1].title())
 
 
@@ -414,7 +414,7 @@ def fenced(turn: Turn, rng: random.Random) -> bool:
     if place is None or turn.format == "deepseek_v3":
         return False
     turn.put(place, f"```json\n{turn.call[place].text}\n```")
-    turn.expect = EITHER
+    turn.expect = READ if turn.writer.family == "json" else EITHER
     return True
 
 

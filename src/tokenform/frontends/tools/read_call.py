@@ -68,6 +68,8 @@ class CallReader:
         self._wrong: ToolError | None = None
         self._guess = False
         self._begun = False
+        # Whether a part of what opens the call was there; whether its name comes although another is not.
+        self._opened = self._named = False
         # Whether the arguments were read, and their end; whether what comes next shows that the call is over.
         self._read = self._whole = self._over = False
         self._more = ""  # what a further argument begins with
@@ -84,7 +86,7 @@ class CallReader:
         """
         self._tool, self._id, self._begun = None, "", False
         self._wrong, self._guess = None, wire.guess
-        self._read = self._whole = self._over = False
+        self._read = self._whole = self._over = self._opened = self._named = False
         try:
             yield from self._parts(wire.call, wire)
         except ToolError as error:
@@ -138,14 +140,20 @@ class CallReader:
             rest = parts[index + 1 :]
             if self._over:
                 return
-            if isinstance(part, str):
+            before = not self._begun and self._tool is None and self._wrong is None
+            if before and isinstance(part, str):
+                yield from self._opening(part, rest, wire)
+            elif before and self._named and isinstance(part, Id):
+                pass  # it went with what is missing
+            elif isinstance(part, str):
                 yield from self.literal(part, wire)
             elif isinstance(part, Either):
                 for text in part.texts[1:]:
                     if (yield from self.try_literal(text)):
                         break
                 else:
-                    yield from self.literal(part.texts[0], wire)
+                    take = self._opening(part.texts[0], rest, wire) if before else None
+                    yield from take or self.literal(part.texts[0], wire)
             elif isinstance(part, Name):
                 yield from self._name(rest, wire)
             elif isinstance(part, Id):
@@ -227,6 +235,50 @@ class CallReader:
                 raise fail(self.source, f"{token!r} is needed here" + (f", not {here!r}" if here else ""))
         finally:
             self.source.release(start)
+
+    def _opening(self, text: str, rest: Sequence[Part], wire: Wire) -> Reading[None]:
+        """Take a literal before the call's name; parts of it may be missing where the name comes all the
+        same, in a section or behind another part."""
+        for token in self._words(text):
+            yield from self.source.blank()
+            if (yield from self.source.accept(token)):
+                self._opened = True
+            elif not self._named:
+                meant = not wire.guess and (self._opened or wire.section)
+                self._named = bool(meant) and (yield from self._name_comes(text, rest))
+                if not self._named:
+                    yield from self.literal(token, wire)
+
+    def _words(self, literal: str) -> list[str]:
+        """The literal cut at every special token, those within longer markers too."""
+        return [word for piece, _ in self.form.pieces(literal) for word in piece.split()]
+
+    def _name_comes(self, text: str, rest: Sequence[Part]) -> Reading[bool]:
+        """Whether, behind what is there of the literals, a tool's name comes with what follows it, or the
+        object of a call; nothing is taken."""
+        start = self.source.mark()
+        at = next((n for n, part in enumerate(rest) if isinstance(part, (Name, JsonCall))), None)
+        before = [text, *(part.parts[0] if isinstance(part, Maybe) else part for part in rest[:at])]
+        for token in (token for part in before if isinstance(part, str) for token in self._words(part)):
+            yield from self.source.blank()
+            yield from self.source.accept(token)
+        yield from self.source.blank()
+        found = False
+        if at is not None and isinstance(rest[at], JsonCall):
+            found = yield from self.source.matches("{")
+        elif at is not None:
+            stops = [tokens[0] for tokens in map(self.tokens, stops_after(rest[at + 1 :])) if tokens]
+            name = self.source.mark()
+            for one in self.tools:
+                if not found and (yield from self.source.accept(one)):
+                    yield from self.source.blank()
+                    for stop in stops:
+                        found = found or (yield from self.source.matches(stop))
+                    self.source.back(name)
+            self.source.release(name)
+        self.source.back(start)
+        self.source.release(start)
+        return found
 
     def _behind(self, wire: Wire) -> Reading[bool]:
         """Whether the end of the section or the next call comes here; nothing is taken."""
@@ -310,6 +362,8 @@ class CallReader:
 
     def _name(self, following: Sequence[Part], wire: Wire) -> Reading[None]:
         stops = [tokens[0] for tokens in map(self.tokens, stops_after(following)) if tokens]
+        if any(isinstance(part, MarkedArguments) for part in following):
+            stops.append("(")  # models write calls as Python does
         taken: list[str] = []
         # a name that runs into another marker is none, and what follows may be the next call
         others = [
@@ -383,6 +437,8 @@ class CallReader:
         while True:
             yield from self.source.blank()
             key = yield from whole_json_string(self.source)
+            if key.lower() in (layout.name, layout.arguments, *_NAMES, *_ARGUMENTS):
+                key = key.lower()
             yield from self.literal(":")
             yield from self.source.blank()
             kind = "name" if key in (layout.name, *_NAMES) else key
@@ -427,6 +483,7 @@ class CallReader:
     def _json_arguments(self, known: bool, keep: Callable[[str], None]) -> Reading[None]:
         """The arguments, told on if the call's name is known, else kept for later."""
         yield from self.source.blank()
+        closers = yield from self._wrapped()
         if (yield from self.source.peek()) == '"':
             # an object as JSON text, which some servers write back into conversations
             taken: list[str] = []
@@ -440,14 +497,23 @@ class CallReader:
                 self.fragment(inside)
             else:
                 keep(inside)
-            return
-        if (yield from self.source.peek()) not in ("{", ""):
+        elif (yield from self.source.peek()) not in ("{", ""):
             self._refuse("the arguments must be a JSON object")
             yield from json_value(self.source, keep)
-            return
-        if known and not self._begun:
-            self._begin()
-        yield from self.object(self.fragment if known else keep)
+        else:
+            if known and not self._begun:
+                self._begin()
+            yield from self.object(self.fragment if known else keep)
+        for closer in closers:
+            yield from self.literal(closer)
+
+    def _wrapped(self) -> Reading[list[str]]:
+        """Take a code block's or a parenthesis' beginning; gives what closes it."""
+        for opener, closer in (("```json", "```"), ("```", "```"), ("(", ")")):
+            if (yield from self.try_literal(opener)):
+                yield from self.source.blank()
+                return [closer]
+        return []
 
     def _python(self) -> Reading[None]:
         seen: set[str] = set()

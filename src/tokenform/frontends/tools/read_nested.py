@@ -47,14 +47,15 @@ def marked_object(
     place: NestedPlace,
     depth: int = 0,
 ) -> Reading[None]:
-    """`{key:value,…}`, handed on as JSON."""
+    """`{key:value,…}`, handed on as JSON; the arguments may stand in parentheses."""
     yield from source.blank()
-    if not (yield from source.accept("{")):
+    closer = ")" if not depth and (yield from source.accept("(")) else "}"
+    if closer == "}" and not (yield from source.accept("{")):
         raise fail(source, "the arguments must be an object in braces")
     seen: set[str] = set()
     emit("{")
     yield from source.blank()
-    while not (yield from source.accept("}")):
+    while not (yield from source.accept(closer)):
         key = yield from _marked_key(source, layout)
         # Further inside, where members may be of any name, the last holds, as in Python.
         if not key or (key in seen and not depth):
@@ -63,7 +64,7 @@ def marked_object(
         seen.add(key)
         yield from source.blank()
         yield from _marked_value(source, layout, emit, place.member(key), depth + 1)
-        yield from comma(source, "}")
+        yield from comma(source, closer)
     emit("}")
 
 

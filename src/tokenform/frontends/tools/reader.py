@@ -254,8 +254,13 @@ class Reader:
         same: by a marker of their own, or by one behind them."""
         first, last = wire.call[0], wire.call[-1]
         if wire.section is None:
-            objects = len(wire.call) == 3 and isinstance(wire.call[1], JsonCall) and isinstance(last, str)
-            return [replace(wire, call=wire.call[1:], guess=True)] if objects and not wire.guess else []
+            if wire.guess or not isinstance(first, str) or not isinstance(last, str):
+                return []
+            objects = len(wire.call) == 3 and isinstance(wire.call[1], JsonCall)
+            rest = "".join(self.form.tokens(first)[1:])
+            marked = rest[:1] == "<" and rest not in known
+            made = [(rest, *wire.call[1:])] * marked + [wire.call[1:]] * objects
+            return [replace(wire, call=call, guess=True) for call in made]
         bare = replace(wire, section=None)
         if isinstance(first, str) and len(self.form.opener(bare)) > 3:
             return [bare] if self.form.opener(bare) not in known else []
