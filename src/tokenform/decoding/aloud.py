@@ -4,6 +4,10 @@ Purpose: `Reason` says how; `Readiness` measures, where a sentence of the though
 model's probability the constraint would leave if the text began there (its feasible mass).
 Law: the thought is drawn as free text, and the text from the constrained law given prompt, thought and
 bridge.  Where the thought ends depends on what stands there alone, so seeds keep their texts.
+Complexity: a measured place costs no pass: the pass of the next token is made wider by the bridge and by what
+the constraint forces after it.
+Rejected: one grammar of both, `until(bridge, then=text)`: a model that ends its turn without the bridge would
+be held in its thought to the end of the budget.
 """
 
 from __future__ import annotations

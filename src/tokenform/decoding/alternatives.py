@@ -5,6 +5,11 @@ Distribution: the probability of each value under the model's own distribution, 
 field and given that one of the values follows; all ways to cut a value into tokens count, written without
 escapes that it does not need.
 Invariant: values that begin alike are weighed as wholes, never by their first tokens.
+Complexity: values are found by their bytes, each beginning once; one forward pass scores all ways of cutting
+them (at most `PATHS`), a beginning that two ways share once.  Where there are more ways, each value counts
+with the one that the model's tokenizer writes.
+Rejected: the masked distribution (tokens that no value has would give their probability to whatever value
+is left, however unlikely it is as a whole).
 """
 
 from __future__ import annotations

@@ -6,6 +6,8 @@ worked are measured.  Where a device works, a pass is launched and not waited fo
 nothing of it: events are put into the device's stream before and after.
 Invariant: nothing waits for a device.  What has not happened yet is not known yet: whoever asks is told None,
 and asks again a step later.  A device without events is never known.
+Rejected: least times of several passes (sizes hardly ever repeat); a wall clock read where the draws of a
+pass are waited for anyway (it counts what the host did meanwhile as the pass's).
 """
 
 from __future__ import annotations

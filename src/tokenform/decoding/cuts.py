@@ -4,6 +4,9 @@ Purpose: `Result.cut_at` and `Result.cut`.
 Invariant: without the budget the text begins alike up to the cut, and goes on with the token that was
 refused there.  So a value that is complete by then, and what the constraint alone makes of that beginning, is
 what the model wrote; all else is listed.
+Complexity: one pass over the text.
+Rejected: going back to the last whole value and closing from there.  A stream has told the rest already, a
+field that is required has to be written anyway, and who reads the text can leave out what is listed.
 """
 
 from __future__ import annotations

@@ -5,6 +5,7 @@ Distribution: a text is the sampler's draw for the longer prompt, under the same
 model given that validators accept, leave feedback out (`redraw.py`).
 Invariant: a turn is shown the call's own prompt, the last text and its error; earlier ones are left out, so
 that prompts don't grow.
+Complexity: each turn writes whole texts, those of a prompt as one batch.
 """
 
 from __future__ import annotations

@@ -2,6 +2,9 @@
 
 Purpose: a model that is refused what it wants to write derails; told what is wanted, it mostly wants that.
 Invariant: the words say nothing that the constraint does not, and nothing where nothing short can be said.
+Complexity: linear in the words; a schema is looked at down to `DEPTH`.
+Decided by what a small chat model writes (`docs/decisions.md`; `benchmarks/prompts.py` measures it).
+Rejected: the schema, or an outline of the document (a small model copies it); the words after the text.
 """
 
 from __future__ import annotations

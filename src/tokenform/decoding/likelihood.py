@@ -6,6 +6,7 @@ allows
 the token, as `Local(values="token")` does: log p(token) - log Z, where Z is the mass of all allowed tokens
 there. Budgets, truncation and transforms are no part of either.
 Invariant: gradients flow through every number; the model is run as it is, its mode and weights untouched.
+Complexity: one forward pass over all texts, padded to the longest; a mask a token.
 Memory: the logits of all texts, as in training; masks of one text at a time.
 """
 

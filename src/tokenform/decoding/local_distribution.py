@@ -1,4 +1,7 @@
-"""What `Local` draws from, as the samplers of whole texts ask a model."""
+"""What `Local` draws from, as the samplers of whole texts ask a model.
+
+Complexity: a mask a prefix, and a step of the automaton for each token that was not met before.
+"""
 
 from __future__ import annotations
 

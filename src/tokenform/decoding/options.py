@@ -4,6 +4,8 @@ async.
 Purpose: the typed dictionaries complete and check the keywords where a program is written; `Call` reads them
 where it runs.
 Invariant: a keyword means the same wherever it is taken, and has one default, that of `Call`.
+Rejected: the keywords in each signature (each of eight had its own, and they differed); values that are
+passed on unread (a misspelt name was an error of an inner method).
 """
 
 from __future__ import annotations

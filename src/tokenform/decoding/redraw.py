@@ -9,6 +9,11 @@ being the masked distribution's at temperature 1 without what was refused; for a
 is the greedy text.
 Invariant: draws depend on the row's seed and on the rows of its prompt before it, nothing else; a time limit
 changes no text, but whether there is one.
+Complexity: a pass of the model for each prefix that was not met before; a walk through known ones asks
+nothing.
+Rejected: drawing the refused field alone again: texts then come too often whose beginnings rarely lead to a
+valid field. Closing the way of a refused value token by token, as a mask would: a beginning that can hardly
+be completed keeps all its mass.
 """
 
 from __future__ import annotations

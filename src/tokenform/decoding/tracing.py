@@ -5,6 +5,7 @@ and a generation of a `Program`.
 Invariant: a span says which model, which kind of constraint, which limits, how many tokens and passes, and
 how it ended.  Prompts and texts are in it only where the variable `CONTENT` is "true".
 Source: OpenTelemetry's semantic conventions for generative AI; what is this library's own is `tokenform.*`.
+Rejected: an extra of its own (who wants spans has the package, and sets its exporter up).
 """
 
 from __future__ import annotations

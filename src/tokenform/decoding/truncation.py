@@ -8,7 +8,10 @@ function of the scores, whatever the ids.
   top-k  a token stays if fewer than k tokens are likelier,
   top-p  if the tokens likelier than it have less than top_p of the mass that top-k left,
   min-p  if it has at least min_p times the probability of the likeliest.
+Complexity: `threshold` sorts where top-p is on; `row_threshold` looks for it in a histogram and by
+halving there, O(V) on the average.
 Source: Fan et al. 2018 (top-k), Holtzman et al. 2020 (top-p), Nguyen et al. 2024 (min-p).
+Rejected: ties kept by the smaller id (in bfloat16 they are common, and ids say nothing).
 """
 
 from __future__ import annotations

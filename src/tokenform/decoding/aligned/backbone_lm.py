@@ -12,6 +12,9 @@ Invariant: a distribution depends on the prefix alone, up to the rounding of the
 Memory: `cache_bytes` for keys, values and the last logits of known prefixes; least recently used first.
 Every token of a tree's pass attends to every slot of the row, so beyond `SLOTS` what the call did not touch
 is forgotten.
+Complexity: one forward pass a call, of rows of similar lengths; bookkeeping O(length) a new prefix.
+Rejected: rows for each prefix where trees are possible: a step of 16 particles after a prompt of 1,000 tokens
+then moves 16,000 keys and values.
 """
 
 from __future__ import annotations

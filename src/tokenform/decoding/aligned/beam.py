@@ -17,6 +17,8 @@ log-probability.  A potential adds log Φ: of an unfinished text its `prefix` sc
 at the end (Khalifa et al. 2023, steps that a discriminator scores).
 Invariants: every result is accepted by the constraint and its logprob is the model's own; ties go to the
 prefix that was found first; deterministic, no seed.
+Complexity: one row a live prefix a step.  Rejected: pruning by a fixed threshold of score, which depends on
+the model's temperature and returns nothing at all when it is wrong.
 """
 
 from __future__ import annotations

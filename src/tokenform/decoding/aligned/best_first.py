@@ -2,6 +2,7 @@
 
 Invariant: entries come off by falling bound; a prefix's children are made one by one, each when the one
 before it has come off, for they fall in f.
+Complexity: O(log n) an entry.
 """
 
 from __future__ import annotations

@@ -5,7 +5,8 @@ only if no finished text is better, so the result is the arg max over all spans 
 scoring few of them. With `length_penalty` the bound is the one a text of `max_tokens` could still reach, and
 the result is exact as well.
 
-Invariant: exact.
+Invariant: exact.  Complexity: the prefixes whose probability is above the answer's, in batches.
+Rejected: scoring all n²/2 spans; greedy extension from the best start, which misses late decisions.
 """
 
 from __future__ import annotations

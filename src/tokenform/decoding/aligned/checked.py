@@ -5,6 +5,9 @@ only where every accepted continuation of it would be (`frontends.value_shapes`)
 What is known beyond the text is judged too: bytes that the automaton forces are read ahead, so that a value
 which can only end is judged before the model is asked about its end; and where few tokens may follow, all of
 them are judged at once.
+Complexity: a reader for each prefix that was met, copied from that of the prefix before it; a validator runs
+once for each new text of its field (per cache).
+Rejected: `Predicate` over whole texts (each verdict would read the text from its start).
 """
 
 from __future__ import annotations

@@ -6,6 +6,8 @@ that the certificate and the bounds improve at the price of rows of a batch, not
 
 Invariant: exploring happens between walks and only lowers θ, so ASAp's certificate and CARS's exactness are
 untouched; it depends on the trie alone, so draws stay the same for any batch size.
+Complexity: a best-first search that opens at most `OPENED` visited nodes, O(|C(u)|) each.
+Rejected: siblings of the walk's own path: after a few walks the largest terms lie elsewhere.
 """
 
 from __future__ import annotations

@@ -12,7 +12,8 @@ distributions that are known already (those of forced bytes come early) the expe
 take each token is known too.
 
 Invariant: nothing but the cache is touched, so draws are the same for every k.
-Cost: wrong guesses are forwards of rows that may not be used.
+Cost: wrong guesses are forwards of rows that may not be used.  Rejected: walking k times on a frozen trie and
+merging: the draws would depend on k.
 """
 
 from __future__ import annotations

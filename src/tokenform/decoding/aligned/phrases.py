@@ -6,6 +6,7 @@ whole length once it has been seen.  One byte moves every phrase by its failure 
 
 Invariant: `met` counts exactly the phrases that occur in the text.  Overlapping phrases are followed side by
 side.
+Rejected: token-level phrases (a phrase would be missed when it is spelled with other tokens).
 """
 
 from __future__ import annotations

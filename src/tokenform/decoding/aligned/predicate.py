@@ -6,6 +6,10 @@ same text is asked about once (per cache).  A state is the text itself, so token
 verdicts.
 
 The prefix predicate must not refuse a prefix of an accepted text: it may accept too much, never too little.
+
+Complexity: one predicate call for each new (state, token) that a sampler checks; `batch=True` hands all of
+them over in one list.  Rejected: asking the complete predicate about each prefix, which is wrong for most
+languages.
 """
 
 from __future__ import annotations

@@ -11,6 +11,9 @@ String-level targets (one, canonical tokenisation a text) are the same with `Can
 Invariants: a distribution depends on (prefix tokens) alone, never on batch, chunk or order; the ids that the
 distance bound removes are ones that no accepted text of at most T tokens can go through, so the target is
 untouched.
+
+Rejected: letting forced tokens skip the model.  They must still multiply f, or weights are wrong;
+fast-forward only asks for their distributions in the call that computes the distribution before them.
 """
 
 from __future__ import annotations

@@ -3,6 +3,7 @@
 Invariants: accepted = accepted by all.  Exact factors give the candidates, so that a predicate is asked only
 about tokens that every mask lets through; `exact` holds if it holds for all factors - but even then a product
 of live automata may have dead ends, and `distance` (the largest of the factors') is only a lower bound.
+Rejected: asking factors in parallel; the cheap ones first saves nearly all calls of the dear ones.
 """
 
 from __future__ import annotations

@@ -13,6 +13,7 @@ that copies of a particle part at once and nothing is spent on particles that ar
 Particles of a run that stand at one prefix draw by evenly spaced numbers, each uniform by itself.
 
 Invariant: for each token a, E[weight·1(token = a)]·θ(u)/θ(ua) = f(a|u)·1[a allowed].
+Complexity: masks O(|mask|) a distinct prefix; rejection O(V) for the race and a few tests.
 """
 
 from __future__ import annotations

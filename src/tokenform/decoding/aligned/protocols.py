@@ -6,6 +6,9 @@ Python predicate behind `Constraint`.
 
 Invariants: every call is a pure function of its arguments (caches and counters aside), and a batched call
 equals the single calls.  States are hashable values; `advance` returns a new one.
+
+Rejected: one "potential" type that scores tokens for everything (model, mask and critic alike).  Masks and
+distributions then lose what makes them fast: a mask is a short list of ids, a model wants whole batches.
 """
 
 from __future__ import annotations

@@ -23,7 +23,8 @@ remaining mass is summed over what remains, never computed as 1 - rejected: a va
 rejects of mass 1 would drown in the rounding of the difference.
 
 Expected tests of the first loop: 1 + Σ_{invalid r} w_r/(w_r + Z). Each estimator is a coroutine that yields
-the index to test and is sent the verdict, so that many particles test in one batch.
+the index to test and is sent the verdict, so that many particles test in one batch.  Rejected: testing a
+fixed number of tokens at a time for a single particle; most steps need two tests.
 """
 
 from __future__ import annotations

@@ -3,6 +3,9 @@ certificate.
 
 Invariant: the draws are properly weighted.  With w = exp(log_weight), E[w·g(x)] = c·E_target[g(x)] for one
 constant c; where the sampler says that its draws are exact, every log_weight is 0.
+
+Rejected: one result class for each sampler; the caller should be able to swap samplers without touching his
+code.
 """
 
 from __future__ import annotations

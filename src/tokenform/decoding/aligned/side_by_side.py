@@ -6,6 +6,8 @@ then the questions are one call of the model.
 Invariant: one thread runs at a time, so neither samplers nor what they call (predicates, potentials) need a
 lock; the prefixes of a call stand in the order of the prompts.  A pass that fails is made again for each
 prompt alone, and is the error of those for which it fails again.
+Complexity: as many passes as the longest loop makes, where each prompt alone would have its own.
+Rejected: samplers as coroutines (every call between the loop and the model would have to be one).
 """
 
 from __future__ import annotations

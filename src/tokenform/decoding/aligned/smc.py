@@ -21,6 +21,7 @@ Distribution of a draw: the target as N → ∞; with N particles it is biased b
 with weights.
 τ: by rejection the token is drawn before its weight is known, and a weight is an estimate; resampling often
 then takes the worst toy from 0.14 to 0.09.  With mask weights it gains nothing: 0.09 and 0.13.
+Rejected: resampling every step (τ = 1 gives it): it throws away particles for no gain while weights are even.
 """
 
 from __future__ import annotations

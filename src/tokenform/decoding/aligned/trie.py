@@ -12,6 +12,11 @@ Invariants: (1) consistency: a visited node's θ equals the sum of its table, bi
 evicting a leaf forgets what it learned - its θ goes back to the sum that a fresh visit would compute, so U
 may rise, and (1) holds without having kept the table; (3) all in float64 logs: masses below 1e-308 stay
 distinct.
+
+Complexity: an update is O(|C(u)|) for each ancestor, vectorised; memory 16 bytes a kept token.
+Rejected: θ kept for an evicted node at its learned value: a re-visit then starts from another sum, the θ no
+longer telescope, and rejection is not exact any more.  One trie for several problems: f would be mixed;
+`fingerprint` refuses it.
 """
 
 from __future__ import annotations

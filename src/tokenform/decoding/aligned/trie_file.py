@@ -3,6 +3,7 @@
 Invariant: load(save(t)) samples exactly as t does, and saves to the same bytes.  Every float is stored as it
 is, every child with its place; nodes are written parents first, so that one pass rebuilds the tree.  States
 of the constraint are not stored: they are numbers of a process and are found again by walking.
+Complexity: linear in the trie.  Rejected: JSON (floats by text) and pickle (runs code of the file).
 """
 
 from __future__ import annotations

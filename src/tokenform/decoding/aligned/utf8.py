@@ -2,6 +2,7 @@
 
 Invariant: `split_characters(b)` gives (text, rest) with text.encode() + rest == b and rest a proper beginning
 of one character, or (None, b"") if no continuation of b is UTF-8.
+Complexity: O(len), by the decoder of the standard library, which reports where an incomplete sequence starts.
 """
 
 from __future__ import annotations

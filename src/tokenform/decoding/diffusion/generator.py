@@ -7,6 +7,8 @@ Invariant: what is committed is part of one accepted filling, so the canvas can 
 text is valid, at every temperature and under every policy.
 Law of a pass: the product of the positions' distributions given that the filling is accepted, exactly
 (`tf.Canvas.sample`).  Texts are not draws from one distribution of the model, which has none for whole texts.
+Complexity: a pass of the model and a draw over the canvas for each step.
+Rejected: masks for each position by itself (each of two tokens may be possible and both not).
 """
 
 from __future__ import annotations

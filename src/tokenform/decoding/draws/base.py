@@ -8,6 +8,8 @@ distribution over those that leave one.
 Invariant: the race of a node has one set of numbers, so the conditional distribution is drawn by the next
 best token that fits, and tokens that fit are drawn as if there were no budget.  Where one does not fit, the
 draw says so (`Drawn.refused`): that is what it means that a budget cut in.
+Complexity: O(V) a node; one mask, one `distance`, and a second mask where the draw does not fit.
+Rejected: the budget's mask at every node (as many states as the mask has bits).
 """
 
 from __future__ import annotations

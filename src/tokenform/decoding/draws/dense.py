@@ -4,6 +4,7 @@ home.
 Purpose: what stays on the device stays there.  Up go row numbers of masks and keys of races, some bytes a
 node; down comes one table float64 of token, log-probability and largest score, with what was wished for.
 Invariant: one transfer a call, and one more where a draw would leave the budget (see `base.py`).
+Complexity: a copy of the rows, one pass of the mask, and a race over them; a sort where top-p is on.
 """
 
 from __future__ import annotations

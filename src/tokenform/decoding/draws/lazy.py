@@ -5,6 +5,9 @@ is a
 list: nothing else is read.  Under any other mask, greedy decoding takes the best of the whole row if it is
 allowed; a race asks the blocks of tokens in the order of what they can reach, and stops when no other can.
 Invariant: the draws are those of `dense.py`.
+Complexity: one pass over the row for its largest values and one for its normaliser; truncation some passes
+more. A race looks at `_BLOCKS` blocks of `BLOCK` tokens at first, then at all that can still win (seldom
+any).
 """
 
 from __future__ import annotations

@@ -2,6 +2,7 @@
 
 Invariant: a text that fails, is cancelled or whose listener raises costs its own job alone.
 Threads: one, which lives while there is something to write; what others read is changed under the lock.
+Rejected: a thread for as long as the scheduler lives (one that nobody closes would hold its model for ever).
 """
 
 from __future__ import annotations

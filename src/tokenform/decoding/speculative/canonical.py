@@ -8,7 +8,10 @@ Distribution: the tokens of a forced text are those that the tokenizer writes, b
 may be longer together with what follows and is drawn.  No text becomes unreachable.
 Invariant: what is forced at a place is a function of the tokens before it, so drafts and batches change
 nothing.
+Complexity: a forced text is spelled once; what is left of it is carried along.
 Source: fast-forward tokens of llguidance.  What it is worth with a real model: `docs/decisions.md`.
+Rejected: spelling what is left anew after each token (the rest of a word is cut in another way than the
+word).
 """
 
 from __future__ import annotations

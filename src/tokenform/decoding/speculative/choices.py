@@ -7,6 +7,7 @@ begin (with a space before it or without); other ways to cut it count nothing, a
 counts: the closing quote, or whatever may follow a value that has none, alone or at the head of a longer
 token.
 Invariant: a path is one that the automaton allows; a value that it allows is never left out.
+Complexity: one spelling a value and way to begin, once a state; states and ends where they are asked for.
 """
 
 from __future__ import annotations

@@ -8,8 +8,13 @@ min-p
 apply to these probabilities as they do to those of tokens; a temperature of 0 takes the likeliest value.
 Then its path is drawn by the same rule, and the token that completes it among those that do.
 Invariant: what is decided is what all paths scored at once would decide.
+Complexity: one pass scores `WIDTH` nodes.  Beyond, best first: a value has at most the probability of what is
+known of its path, so most are never scored.  A draw with a temperature adds each value's own number of a
+race, which is known beforehand.  Truncation needs all values' probabilities.
 Source: A* sampling over a prefix tree with fixed perturbations (Maddison, Tarlow, Minka 2014; Kool et al.
 2019).
+Rejected: the probability of the tempered tokens (in the limit of temperature 0 that is not the likeliest
+value).
 """
 
 from __future__ import annotations

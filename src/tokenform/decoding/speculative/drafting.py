@@ -6,7 +6,11 @@ therefore a coroutine: it asks for a pass over its own sequence, and for draws a
 Invariant: a draft is what it would be alone, for a pass over several sequences gives each its own
 logits.  A pass that fails is raised in the drafts that asked for it, and in no other.  Logits stay where the
 model put them: what comes home are draws, in one transfer a pass.
+Complexity: as many passes of a model as the longest draft asks for, whatever the batch; a failing
+pass costs two more for each halving, until the sequence that fails is alone.
 Source: continuous batching, applied to the second model; design, "the shared speculative backbone".
+Rejected: drafters that take the whole batch (each would need its own bookkeeping of who has ended,
+and two of them in one tree would not share passes).
 """
 
 from __future__ import annotations

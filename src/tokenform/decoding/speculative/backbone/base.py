@@ -4,6 +4,9 @@ Purpose: one object runs the model for everybody.  `score` runs the tokens that 
 keys and values yet, and a draft tree, for each sequence; `commit` moves a sequence on.
 Invariant: the logits that `score` returns depend on the committed tokens and the node's
 path alone, however the sequence was forked, drafted, committed or truncated before.
+Complexity: `fork` O(length) bookkeeping, no forward pass beyond the prompt's; `commit`,
+`truncate`, `drop` O(tokens concerned).
+Rejected: handing out the cache (every sampler would have to keep it consistent).
 """
 
 from __future__ import annotations

@@ -3,7 +3,9 @@
 Purpose: what `rows.py` does with such a cache: gather rows of any batches into a new one, keep some alone.
 Invariant: a cache with a key and a value for every column (`apart`) only grows, so columns that a place lists
 stay what they were, whoever goes on in the batch; nothing here writes into one.
+Complexity: gathering copies its rows once, layer by layer; a row alone that is cut back is a view.
 Memory: a batch lives as long as a place in it; what its other rows had goes with it.
+Rejected: the library's own `crop` (it means different things in different versions).
 """
 
 from __future__ import annotations

@@ -10,6 +10,9 @@ A model that does anything after its head is given all tokens.
 Memory: some dictionaries of modules; no parameters.  On the host large logits are written where those of an
 earlier pass were that nobody holds any more: the C library maps so large a block anew at each allocation, and
 the kernel's zeroing of its pages costs a quarter of the product itself.  One block is kept, the largest.
+Rejected: `logits_to_keep` as a tensor (the same columns of every line); a product for each position's own
+tokens (most of a batch's positions have few tokens in all: one product for their union takes less time than
+the calls).
 """
 
 from __future__ import annotations

@@ -6,7 +6,11 @@ Layout: a radix tree.  An edge holds some tokens of a prompt and, for each layer
 [heads, n, size]; what prompts have in common is there once.
 Invariant: everything kept belongs to the model as it is now: what changes the model (`model_mark`) empties
 the cache.  At most `limit` bytes are kept; the least recently used ends of prompts go first.
+Complexity: O(tokens) comparisons a prompt; O(edges) to make room, once a prompt that is kept.  Keys and
+values are copied when they are kept and when they are used, outside of the lock.
 Source: radix tree over prefixes (Zheng et al. 2024, SGLang).
+Rejected: sharing one call's slots with the next (calls of several threads would write into one tensor);
+blocks of fixed size (a long prompt would be hundreds of small copies a layer).
 """
 
 from __future__ import annotations

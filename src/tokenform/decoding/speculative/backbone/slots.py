@@ -6,7 +6,11 @@ sees which slot, so forking copies nothing, a rejected draft is freed at once an
 do no harm.
 Invariant: slot 0 of a row is never anybody's: padding is written there.  A slot is free
 exactly when its count is 0.
+Complexity: taking n slots O(row length); writing O(tokens x layers).
 Source: paged key-value caches (Kwon et al. 2023) with pages of one slot.
+Rejected: one row for all sequences (attention would be quadratic in the batch); a row per
+sequence (a fork would copy its prompt's keys and values).
+
 The model calls `update` once a layer, as it would call its own cache.
 """
 

@@ -9,6 +9,11 @@ demands.
 Invariant: a shape's first pass is run as it is, too, and a model whose answers differ is compiled no more;
 what a model can't do is found there, said once, and costs no text.  What is given back is a copy, for the
 next replay overwrites a graph's own.
+Complexity: a compilation a shape, of which a generator has `_MOST` at most; a capture a shape and cache.
+Rejected: the library's own static cache (it has no slots to free, so no drafts, forks or rows that come and
+go); `mode="reduce-overhead"` (its graphs belong to the thread that made them, and are given up where buffers
+change); shapes that are symbols (a graph has one size anyway); prompts (their passes are long, so launching
+them is not what takes time).
 """
 
 from __future__ import annotations

@@ -3,7 +3,12 @@
 Purpose: `score` packs, for every row of the cache, the tokens that its sequences have not
 run yet and their draft trees into one line of the batch.
 Invariant: see `base.py`; a sequence's `slots[i]` holds position i of its text.
+Complexity: one forward pass over (rows x longest line) tokens, attending to the highest
+slot in use; rows are compacted when less than half of that is in use.  Prompts that would pad the others
+are run before, in passes of similar lengths and bounded chunks.
 Source: tree attention (Miao et al. 2024; Cai et al. 2024); ragged lines (Ni et al. 2024, EMS-SD).
+Rejected: cropping the cache after each pass (its meaning changes between versions, and
+a static cache has none).
 """
 
 from __future__ import annotations

@@ -4,8 +4,11 @@ Purpose: the second model writes with the *same sampler* as the first: same mask
 temperature, same counter-based numbers.  So where the two models agree on the distribution their draws agree
 too, and are accepted often although nothing about its distribution is kept.
 Invariant: the second model's sequence is cut to what it shares with the text before it drafts.
+Complexity: at most one pass of the small model a drafted token (see `matched.py`), shared by all sequences of
+a step.
 Source: Leviathan et al. 2023; coupling by shared randomness: Daliri et al. 2024 (Drafter-invariant
 speculative decoding).
+Rejected: independent draws (they accept sum p q, not nearly 1 - TV), and rules of acceptance for them.
 """
 
 from __future__ import annotations

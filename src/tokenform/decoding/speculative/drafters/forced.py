@@ -7,6 +7,8 @@ Invariant: every drafted token is allowed; all its bytes are forced or belong to
 but for the learnt longer tokens.
 Source: jump-forward decoding (Zheng et al. 2024, SGLang) made lossless as a draft; healing of the
 span's end as in token healing (Lundberg 2023).
+Rejected: appending forced tokens without a forward pass (it changes the distribution: the model may prefer
+another tokenisation).
 """
 
 from __future__ import annotations

@@ -5,6 +5,8 @@ that a copied span follows a forced one and the other way round), until the budg
 Every answer is pruned by the grammar at once, so what the grammar refuses costs no budget.
 Invariant: every node of the tree is allowed; a source that raises or proposes nonsense is
 not asked again for this sequence; one that does not pay rests.
+Complexity: at most `rounds` proposals a source and step.  The passes that sources ask for are passed on.
+Rejected: fixed shares of the budget (a source with nothing to say would waste its own).
 """
 
 from __future__ import annotations

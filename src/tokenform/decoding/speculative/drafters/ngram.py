@@ -1,7 +1,9 @@
 """Prompt lookup: what followed the last n tokens when they stood there before.
 
 Invariant: the index holds every n-gram of the committed text, latest places first.
+Complexity: O(longest) dictionary entries a token; a proposal O(longest + draft).
 Source: Saxena 2023 (prompt lookup decoding); Yang et al. 2023 (LLMA).
+Rejected: searching the text at each step (linear in the prompt).
 """
 
 from __future__ import annotations

@@ -3,8 +3,10 @@
 Purpose: `shared`: its distribution is restricted to the tokens that both have and renormalised (TLI);
 `retokenise`: its text is written in the target's tokens (SLEM), for exact match alone.
 Invariant: a token is shared if both vocabularies spell it with the same, non-empty bytes.
+Complexity: O(1) a token to translate a shared one; longest match for the others.
 Source: Timor et al. 2025 (Lossless speculative decoding for heterogeneous vocabularies),
 algorithms 2 (SLEM) and 4 (TLI).
+Rejected: token-level alignment tables learnt from text (they need data and go stale).
 """
 
 from __future__ import annotations

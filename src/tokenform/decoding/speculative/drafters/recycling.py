@@ -3,7 +3,9 @@
 Purpose: a matrix of each token's latest best successors, taken from *every* scored row, also of
 rejected nodes; a fixed tree of ranks is filled from it, breadth first.
 Invariant: row t holds the best tokens of the latest scored position whose last token was t.
+Complexity: O(nodes) a proposal; one top-k of the scored rows a step; memory V x width.
 Source: Luo et al. 2024 (Token recycling), section 3; matrix of 8 columns, trees of about 80 nodes.
+Rejected: counts of successors (the latest context predicts better, and counts need decay).
 """
 
 from __future__ import annotations

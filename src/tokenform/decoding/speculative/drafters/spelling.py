@@ -3,6 +3,7 @@
 Purpose: `spelling_of(context)` gives a drafter the tokens of the constraint's vocabulary, and the way in
 which the model's own tokenizer writes text, where the generator has one; else longest match.
 Invariant: special tokens spell nothing.
+Complexity: O(V) once a vocabulary; it is kept as long as the vocabulary lives.
 """
 
 from __future__ import annotations

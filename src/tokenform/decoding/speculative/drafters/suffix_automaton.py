@@ -4,7 +4,9 @@ Purpose: the longest suffix of the text that occurred before, and where, in amor
 Invariant: state 0 is the empty string; `length[s]` is the longest string of state s, `link[s]`
 the state of its longest suffix in another state; `end[s]` is the index after an occurrence,
 the latest one that is known, never the text's own end.
+Complexity: `extend` amortised O(1) plus at most `_REFRESH` links; memory at most 2n states.
 Source: Blumer et al. 1985; Hu et al. 2024 (SAM decoding).
+Rejected: the first occurrence alone (recent text predicts better); refreshing every link (O(n) a token).
 """
 
 from __future__ import annotations

@@ -4,6 +4,7 @@ Purpose: turns a drafter's own confidence into a measured one, and says when a s
 does not pay.
 Invariant: a node is a trial only if its parent was on the committed path, so the measured
 rate is the conditional acceptance that tree shaping needs.
+Complexity: O(children of visited nodes) a step.
 Source: calibration by bins.  A sequence's own counts come on top of those of all sequences of the drafter,
 and these on top of the drafter's confidence, each with weight `_PRIOR`: texts are short.
 """

@@ -9,6 +9,8 @@ if no guess comes true.  The allowance is `RATE` of what plain decoding takes; a
 constraint all but forces the next token, else what guesses that were not scored would have saved, up to
 `LATER` of plain decoding.  So a text alone takes at most (1 + `RATE`) times what plain decoding takes, and
 `FIRST` passes, whatever is drafted; the texts of a batch together keep to the sum.
+Rejected: a stop after so many wrong guesses (wide passes and narrow ones would count alike); `FIRST` passes
+for any guess, or any likely one (a free text of 21 tokens took 1.08 and 1.04 times as long).
 """
 
 from __future__ import annotations
