@@ -79,7 +79,7 @@ impl Finder {
         }
     }
 
-    /// Bytes that it holds, as far as its nodes tell.
+    /// Where the code points lead that a node, or what it fails to, has of its own.
     fn ways(&mut self, node: u32) -> Ways {
         let mut open = Vec::new();
         let mut at = node;
@@ -132,6 +132,7 @@ impl Automaton for Finder {
         State::new(false, arrows).runs
     }
 
+    /// As far as its nodes tell.
     fn bytes(&self) -> usize {
         self.children.len() * 96
     }

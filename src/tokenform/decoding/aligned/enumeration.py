@@ -80,8 +80,11 @@ def trie_distribution(problem: Problem, trie: Trie | None) -> dict[Tokens, float
     while stack:
         prefix, above = stack.pop()
         node = None if trie is None else trie.find(prefix.tokens)
-        step = problem.distributions([prefix])[0] if node is None else None
-        ids, weights = (step.ids, step.logf) if step is not None else (node.ids, node.log_weights())  # type: ignore[union-attr]
+        if node is None:
+            step = problem.distributions([prefix])[0]
+            ids, weights = step.ids, step.logf
+        else:
+            ids, weights = node.ids, node.log_weights()
         if len(ids) == 0 or weights.max() == -math.inf:
             continue
         chances = weights - np.logaddexp.reduce(weights)
