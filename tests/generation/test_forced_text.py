@@ -5,6 +5,7 @@ Judge: the tokenizer itself.  A random model cuts text in any way, so what agree
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -13,6 +14,10 @@ from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
 import tokenform as tf
+from tokenform.decoding.speculative.canonical import forced_tokens
+from tokenform.decoding.speculative.drafters.spelling import Spelling
+from tokenform.integrations.demonstration import PROMPT, demonstrate
+from tokenform.integrations.demonstration import SCHEMA as ORDER
 
 NAMES = ["customer", "sentiment", "number_of_guests"]
 SCHEMA = {
@@ -114,3 +119,40 @@ def test_a_budget_is_kept() -> None:
 def test_an_unknown_way_is_refused() -> None:
     with pytest.raises(tf.errors.OptionError, match="canonical"):
         tf.Local(forced="sometimes")  # type: ignore[arg-type]
+
+
+def test_a_token_that_goes_on_beyond_a_forced_text_is_drawn() -> None:
+    """`", "` is one token: where `",` is left of a forced text, `"` alone would be another cut."""
+    generator = tf.Generator(drafter=None)
+    fields = {"day": {"type": "string", "format": "date"}, "paid": {"type": "boolean"}}
+    schema = {"properties": fields, "required": ["day", "paid"], "additionalProperties": False}
+    automaton = tf.json_schema(schema).compile(generator.vocabulary)
+    spelling = Spelling(list(generator.vocabulary.tokens))
+    state = automaton.step_bytes(automaton.start, b'{"day": "2024-03-17')
+    assert automaton.forced_bytes(state) == b'",' and len(forced_tokens(automaton, state, spelling)) <= 1
+    assert automaton.allows(state, spelling.ids[b'", "'])
+    result = generator.sample("It was paid on 2024-03-17.", tf.json_schema(schema))[0]
+    assert result.text == json.dumps(result.value) and result.logprob is not None and result.logprob > -10
+
+
+def test_no_forced_token_stands_where_a_longer_one_may() -> None:
+    generator = tf.Generator(drafter=None)
+    texts, spelling = generator.vocabulary.tokens, Spelling(list(generator.vocabulary.tokens))
+    automaton = tf.json_schema(ORDER).compile(generator.vocabulary)
+    document, state, seen = generator.sample(PROMPT, tf.json_schema(ORDER))[0].text.encode(), automaton.start, 0
+    for place in range(len(document)):
+        forced, at = bytes(automaton.forced_bytes(state)), state
+        plan = forced_tokens(automaton, state, spelling)
+        for number, token in enumerate(plan[:-1]):
+            left = len(forced) - sum(len(texts[one]) for one in plan[:number])
+            longer = [one for one in automaton.allowed_tokens(at).tolist() if len(texts[one]) > left]
+            assert not longer, (document[:place], texts[token], [texts[one] for one in longer])
+            at, seen = automaton.advance(at, token), seen + 1
+        state = automaton.step_bytes(state, document[place : place + 1])
+    assert seen > 10
+
+
+def test_the_demonstration_is_written_as_its_model_writes() -> None:
+    result, fault = demonstrate()
+    assert fault is None and result.text == json.dumps(result.value)
+    assert result.logprob is not None and result.logprob > -10

@@ -4,11 +4,13 @@ Purpose: where the constraint leaves one way to go on for several bytes, any cut
 the same text.  A model that is asked token by token may take one that it was never trained on (`s`, `enti`,
 `ment` for `sentiment`), and what it writes next is the worse for it.  So the tokens of such a text are the
 tokenizer's own.
-Distribution: the tokens of a forced text are those that the tokenizer writes, but for the last of them, which
-may be longer together with what follows and is drawn.  No text becomes unreachable.
+Distribution: the tokens of a forced text are those that the tokenizer writes, up to the first place where some
+allowed token holds all that is left of it and more (`", "` where `",` is left): the next token is drawn there,
+for the tokenizer would write that one if such a text followed.  No text becomes unreachable.
 Invariant: what is forced at a place is a function of the tokens before it, so drafts and batches change
 nothing.
-Complexity: a forced text is spelled once; what is left of it is carried along.
+Complexity: a forced text is spelled once; what is left of it is carried along.  The masks of its last places
+are looked at, `REACH` bytes at most.
 Source: fast-forward tokens of llguidance.  What it is worth with a real model: `docs/decisions.md`.
 Rejected: spelling what is left anew after each token (the rest of a word is cut in another way than the
 word).
@@ -24,6 +26,8 @@ from tokenform.errors import TokenformError
 from .drafters.spelling import Spelling
 from .tree import ROOT, DraftTree
 
+REACH = 16
+"""Bytes of a forced text that a token which goes on beyond it is thought to hold at most."""
 Plan = tuple[int, ...]
 """The tokens of a forced text that are left; where it is one or none, the next token is drawn."""
 
@@ -39,9 +43,23 @@ def forced_tokens(automaton: Any, state: Any, spelling: Spelling) -> Plan:
             return ()
         if any(spelling.tokens[token] not in spelling.ids for token in tokens):
             return ()  # text that names a special token is spelled, never taken for it
-        return tokens if automaton.allows(state, tokens[0]) else ()
+        return _before_longer(automaton, state, spelling, tokens, len(text))
     except TokenformError:  # a limit: the draw at this place says so
         return ()
+
+
+def _before_longer(automaton: Any, state: Any, spelling: Spelling, tokens: Plan, left: int) -> Plan:
+    """The tokens up to the place where one that holds all that is left, and more, may come instead."""
+    for place, token in enumerate(tokens[:-1]):
+        drawn = not automaton.allows(state, token)
+        if left <= REACH and not drawn:
+            allowed = automaton.allowed_tokens(state).tolist()
+            drawn = any(len(spelling.tokens[one]) > left for one in allowed)
+        if drawn:
+            return tokens[: place + 1]
+        state = automaton.advance(state, token)
+        left -= len(spelling.tokens[token])
+    return tokens
 
 
 class ForcedText:

@@ -96,13 +96,9 @@ impl Reader {
             }
         }
         if let Some(column) = reader.set_operator.filter(|_| dialect == Dialect::Auto && reader.rust_alone) {
-            let way_out = "escape it, or name the dialect (\"rust\" reads an operation on sets)";
-            return Err(differ(
-                dialect,
-                column,
-                "a class with `&&`, `--`, `~~` or `[` beside what only Rust reads",
-                way_out,
-            ));
+            let message = "ECMA-262 reads characters here, and Rust's `regex`, which alone reads the rest of the pattern, an \
+                           operation on sets; escape it, or name the dialect \"rust\"";
+            return Err(RegexError::invalid(column, message));
         }
         Ok((node, reader.notes))
     }
