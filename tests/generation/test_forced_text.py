@@ -139,7 +139,8 @@ def test_no_forced_token_stands_where_a_longer_one_may() -> None:
     generator = tf.Generator(drafter=None)
     texts, spelling = generator.vocabulary.tokens, Spelling(list(generator.vocabulary.tokens))
     automaton = tf.json_schema(ORDER).compile(generator.vocabulary)
-    document, state, seen = generator.sample(PROMPT, tf.json_schema(ORDER))[0].text.encode(), automaton.start, 0
+    document = generator.sample(PROMPT, tf.json_schema(ORDER))[0].text.encode()
+    state, seen = automaton.start, 0
     for place in range(len(document)):
         forced, at = bytes(automaton.forced_bytes(state)), state
         plan = forced_tokens(automaton, state, spelling)
