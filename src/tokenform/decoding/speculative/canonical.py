@@ -4,9 +4,9 @@ Purpose: where the constraint leaves one way to go on for several bytes, any cut
 the same text.  A model that is asked token by token may take one that it was never trained on (`s`, `enti`,
 `ment` for `sentiment`), and what it writes next is the worse for it.  So the tokens of such a text are the
 tokenizer's own.
-Distribution: the tokens of a forced text are those that the tokenizer writes, up to the first place where some
-allowed token holds all that is left of it and more (`", "` where `",` is left): the next token is drawn there,
-for the tokenizer would write that one if such a text followed.  No text becomes unreachable.
+Distribution: the tokens of a forced text are those that the tokenizer writes, up to the first place where
+some allowed token holds all that is left of it and more (`", "` where `",` is left).  The token there is
+drawn: the tokenizer would write the longer one if such a text followed.  No text becomes unreachable.
 Invariant: what is forced at a place is a function of the tokens before it, so drafts and batches change
 nothing.
 Complexity: a forced text is spelled once; what is left of it is carried along.  The masks of its last places
