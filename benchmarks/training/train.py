@@ -112,12 +112,12 @@ def loss_of(model: Any, batch: Batch, device: str, teacher: Any = None, distill:
     return (loss * chosen).sum() / chosen.sum()
 
 
-def optimiser(model: Any, options: Options) -> torch.optim.Optimizer:
+def optimiser(model: Any, rate: float) -> torch.optim.Optimizer:
     """AdamW; matrices decay, gains do not."""
     matrices = [p for p in model.parameters() if p.ndim > 1]
     gains = [p for p in model.parameters() if p.ndim <= 1]
     groups = [{"params": matrices, "weight_decay": 0.05}, {"params": gains, "weight_decay": 0.0}]
-    return torch.optim.AdamW(groups, lr=options.rate, betas=(0.9, 0.98), eps=1e-9)
+    return torch.optim.AdamW(groups, lr=rate, betas=(0.9, 0.98), eps=1e-9)
 
 
 def resume(model: Any, optim: torch.optim.Optimizer, checkpoint: Path) -> int:
@@ -145,7 +145,7 @@ def train(options: Options, tokenizer: Any, folder: Path, teacher: Any = None) -
     folder.mkdir(parents=True, exist_ok=True)
     model = build(options, tokenizer)
     torch.nn.Module.to(model, options.device)
-    optim = optimiser(model, options)
+    optim = optimiser(model, options.rate)
     checkpoint = folder / "checkpoint.pt"
     start = resume(model, optim, checkpoint) if checkpoint.exists() else 0
     stream = batches(
@@ -198,12 +198,12 @@ def export(model: Any, tokenizer: Any, folder: Path) -> None:
     )
     config.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
-    _amend(folder / "config.json", rope_theta=model.config.rope_parameters["rope_theta"])
-    _amend(folder / "tokenizer_config.json", tokenizer_class="PreTrainedTokenizerFast")
+    amend(folder / "config.json", rope_theta=model.config.rope_parameters["rope_theta"])
+    amend(folder / "tokenizer_config.json", tokenizer_class="PreTrainedTokenizerFast")
     (folder / "model.safetensors").chmod(0o644)
 
 
-def _amend(path: Path, **entries: Any) -> None:
+def amend(path: Path, **entries: Any) -> None:
     """Adds entries that releases 4 of `transformers` look for; takes out traces of how the file was made."""
     kept = {
         k: v for k, v in json.loads(path.read_text()).items() if k not in ("is_local", "local_files_only")
