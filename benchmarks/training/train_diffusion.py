@@ -4,7 +4,7 @@ Purpose: a bidirectional network (ModernBERT of `transformers`) that predicts th
 an answer, given its prompt; with the tokenizer and the data of the built-in model, from a fixed seed.
 Law: masked diffusion (Sahoo et al. 2024, MDLM; Nie et al. 2025, LLaDA): the share of masked positions is
 uniform, and the loss is the cross-entropy at masked positions.  Behind an answer the canvas holds end-of-text
-tokens, so that its length tells nothing; they weigh little.  Beside positions drawn at random, all of a canvas
+tokens, so that its length tells nothing; they weigh little.  Beside positions drawn at random, whole canvases
 and all behind a position are masked, as decoders do.
 Complexity: 6 * parameters operations a token.  The packaged weights: one H100, see docs/figures.md.
 """
