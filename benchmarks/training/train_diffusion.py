@@ -41,6 +41,8 @@ class Options:
     heads: int = 4
     feed: int = 384
     steps: int = 9000
+    minutes: float = 0.0
+    """Where above 0, the run ends by these or by its steps, whichever comes first, and the rate with it."""
     batch_tokens: int = 4096
     rate: float = 2e-3
     warmup: int = 200
@@ -171,10 +173,9 @@ def loss_of(model: Any, batch: tuple[Any, Any, Any], mask: int) -> torch.Tensor:
     return (loss * chosen).sum() / chosen.sum()
 
 
-def rate_at(step: int, options: Options) -> float:
-    """Warm-up, a plateau, a linear way down over the last 40 % of the steps."""
-    up, down = (step + 1) / options.warmup, (options.steps - step) / (0.4 * options.steps)
-    return options.rate * max(0.002, min(1.0, up, down))
+def rate_at(step: int, done: float, options: Options) -> float:
+    """Warm-up, a plateau, a linear way down over the last 40 % of the run."""
+    return options.rate * max(0.002, min(1.0, (step + 1) / options.warmup, (1 - done) / 0.4))
 
 
 def train(options: Options, tokenizer: Any) -> Any:
@@ -186,21 +187,21 @@ def train(options: Options, tokenizer: Any) -> Any:
     optim: Any = optimiser(model, options.rate)
     random_ = torch.Generator(options.device).manual_seed(options.seed)
     half = torch.autocast("cuda", torch.bfloat16) if options.device == "cuda" else nullcontext()
-    began, average, seen = time.time(), 0.0, 0
-    for step in range(options.steps):
+    began, average, seen, step, done = time.time(), 0.0, 0, 0, 0.0
+    while done < 1:
         batch = masked(next(batches) if step else first, options, random_)
         for group in optim.param_groups:
-            group["lr"] = rate_at(step, options)
+            group["lr"] = rate_at(step, done, options)
         with half:
             loss = loss_of(model, batch, model.config.mask_token_id)
         loss.backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optim.step()
         optim.zero_grad(set_to_none=True)
-        seen += batch[0].numel()
-        if step % 100 == 0 or step + 1 == options.steps:
-            average = loss.item() if step == 0 else 0.5 * average + 0.5 * loss.item()
-            spent = time.time() - began
+        step, seen, spent = step + 1, seen + batch[0].numel(), time.time() - began
+        done = max(step / options.steps, spent / 60 / options.minutes if options.minutes else 0.0)
+        if step % 100 == 1 or done >= 1:
+            average = loss.item() if step == 1 else 0.5 * average + 0.5 * loss.item()
             print(
                 f"step {step}: loss {average:.3f}, {seen / spent:.0f} tokens a second, {spent:.0f} s",
                 flush=True,
