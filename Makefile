@@ -11,7 +11,7 @@ export OMP_NUM_THREADS ?= 2
 # each takes up to 2 GiB
 export TEST_PROCESSES ?= 2
 
-.PHONY: demo test slow real check docs wheel sdist reproducible npm capi install-capi header semver wasm regression bench hosts hosts-engine fuzz clean
+.PHONY: demo test slow real check docs wheel operate sdist reproducible npm capi install-capi header semver wasm regression bench hosts hosts-engine fuzz clean
 
 demo: $(VENV)/.ready
 	@echo "== a document for a schema, by the built-in model =="
@@ -45,6 +45,10 @@ check: $(VENV)/.tools
 # a release wheel, installed without torch in a fresh environment outside the checkout, and tested there
 wheel:
 	PYTHON=$(PYTHON) .ci/wheel
+
+# what the page for operators promises, in a fresh Debian with the wheel: TLS, keys, kills, no disk, no memory
+operate:
+	.ci/operate $(WHEEL)
 
 # the library for C and C++, rust/target/release/libtokenform.so; its tests are in tests/native
 capi:

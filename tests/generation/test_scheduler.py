@@ -169,6 +169,37 @@ def test_a_broken_turn_fails_what_runs_and_nothing_later(generator, monkeypatch,
     scheduler.close()
 
 
+@pytest.mark.parametrize("sampler", [None, tf.CARS()])
+def test_a_thread_that_can_not_start_is_said_and_the_next_call_runs(generator, monkeypatch, sampler):
+    def refuse(_):
+        raise RuntimeError("can't start new thread")
+
+    with Scheduler(generator) as scheduler:
+        with monkeypatch.context() as without:
+            without.setattr(threading.Thread, "start", refuse)
+            with pytest.raises(RuntimeError, match="new thread"):
+                scheduler.submit("a", tf.regex("[ab]{3}"), sampler=sampler)
+        load = scheduler.load
+        assert (load.running, load.waiting, load.jobs) == (0, 0, 0)
+        assert len(scheduler.submit("a", tf.regex("[ab]{3}"), sampler=sampler).result(60)[0].text) == 3
+
+
+def test_a_turn_that_fails_without_memory_for_another_is_made_up_for(generator, monkeypatch):
+    """No new cache either: the next text has one, or its error."""
+
+    def fail(*_, **__):
+        raise MemoryError
+
+    with Scheduler(generator) as scheduler:
+        with monkeypatch.context() as without:
+            without.setattr(scheduler._batch.decoder, "steps", fail)
+            without.setattr(scheduler._batch, "_new_decoder", fail)
+            for _ in range(2):
+                with pytest.raises(tf.TokenformError):
+                    scheduler.submit("a", tf.regex("[ab]{3}")).result(60)
+        assert len(scheduler.submit("a", tf.regex("[ab]{3}")).result(60)[0].text) == 3
+
+
 def test_cancelled_texts_leave_and_the_others_go_on(generator):
     with Scheduler(generator, batch_size=3) as scheduler:
         begun = threading.Event()

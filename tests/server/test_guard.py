@@ -12,9 +12,11 @@ import time
 
 import httpx
 import pytest
+import torch
 from running import running
 
 import tokenform as tf
+from tokenform.decoding.speculative.passes import Passes
 from tokenform.server import Engine, Key, create_app
 
 LONG = {"messages": [{"role": "user", "content": "a"}], "guided_regex": "[a-z ]{900}", "temperature": 1.0}
@@ -96,6 +98,25 @@ def test_a_full_queue_is_said_with_a_time(engine):
         assert all(
             len(one.json()["choices"][0]["message"]["content"]) == 900 for one in got if one.is_success
         )
+
+
+@pytest.mark.parametrize(
+    "error",
+    [MemoryError(), torch.OutOfMemoryError("CUDA out of memory"), RuntimeError("can't allocate memory: 9")],
+)
+def test_memory_that_runs_out_is_said_and_the_server_goes_on(engine, monkeypatch, error):
+    def fail(*_, **__):
+        raise error
+
+    with running(create_app(engine)) as url:
+        with monkeypatch.context() as without:
+            without.setattr(Passes, "_logits", fail)
+            for stream in (False, True):
+                answer = httpx.post(url + CHAT, json={**SHORT, "stream": stream}, timeout=60)
+                assert answer.status_code == 503 and answer.headers["Retry-After"]
+                assert answer.json()["error"]["code"] == "out_of_memory"
+        assert httpx.post(url + CHAT, json=SHORT, timeout=60).status_code == 200
+    assert quiet(engine)
 
 
 def test_bodies_have_a_size_and_are_json(engine):

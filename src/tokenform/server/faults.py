@@ -14,6 +14,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from tokenform import errors
+from tokenform.decoding.speculative.backbone.failures import out_of_memory
 from tokenform.errors import TokenformError
 
 
@@ -72,6 +73,9 @@ def refused(error: Exception, param: str | None = None) -> Refused:
         return _of_fields(error)
     if isinstance(error, errors.Busy):
         return Refused(f"the server is busy: {error}", status=429, code="busy", headers={"Retry-After": "1"})
+    if out_of_memory(error):
+        told: dict[str, Any] = {"status": 503, "code": "out_of_memory", "headers": {"Retry-After": "1"}}
+        return Refused("memory ran out for this request; ask again later, or for less.", **told)
     if not isinstance(error, TokenformError):
         return Refused("the server failed; its log says how.", status=500, code="failed")
     status = 500 if isinstance(error, _OF_THE_SERVER) else 400

@@ -8,6 +8,7 @@ Rejected: a thread for as long as the scheduler lives (one that nobody closes wo
 from __future__ import annotations
 
 import atexit
+import contextlib
 import threading
 from collections.abc import Hashable, Sequence
 from weakref import WeakSet
@@ -36,7 +37,7 @@ class RunningBatch:
         self._default = generator.sampler if isinstance(generator.sampler, Local) else Local(temperature=0.0)
         self._waiting, self._running = Turns(), dict[int, JobText]()
         self._joining: list[JobText] = []  # neither waiting nor running: their prompts are read
-        self._done = Load()
+        self._done, self._spoilt = Load(), False
         self.thread: threading.Thread | None = None
         self.decoder = self._new_decoder()
 
@@ -62,27 +63,37 @@ class RunningBatch:
 
     def enter(self, owner: Hashable, texts: Sequence[JobText]) -> None:
         """Puts texts into the queue, and wakes the thread."""
-        self._waiting.add(owner, texts)
         if self.thread is None:
-            self.thread = threading.Thread(target=_run, args=(self,), name="tokenform-batch", daemon=True)
-            _threads.add(self.thread)
-            self.thread.start()
+            thread = threading.Thread(target=_run, args=(self,), name="tokenform-batch", daemon=True)
+            thread.start()  # before anything is kept: without memory it raises
+            self.thread = thread
+            _threads.add(thread)
+        self._waiting.add(owner, texts)
         self._changed.notify_all()
 
     # -- in the batch's thread
 
+    def ended(self) -> None:
+        """This thread runs no more, whatever ended it: the next texts start another."""
+        with self._changed:
+            if self.thread is threading.current_thread():
+                self.thread = None
+
     def turn(self) -> bool:
         """One step; False where there is nothing to do any more."""
-        with self._changed:
-            if self.idle and not self._changed.wait_for(lambda: len(self._waiting) > 0, _LINGER):
-                self.thread = None
-                return False
-            joining = self._joining
-            while len(self._running) + len(joining) < self.size and (text := self._waiting.next()):
-                joining.append(text)
-            gone = [text for text in self._running.values() if text.job.ended]
-            held = [*self._running.values(), *joining]
+        held: Sequence[JobText] | None = None
         try:
+            with self._changed:
+                if self.idle and not self._changed.wait_for(lambda: len(self._waiting) > 0, _LINGER):
+                    self.thread = None
+                    return False
+                joining = self._joining
+                while len(self._running) + len(joining) < self.size and (text := self._waiting.next()):
+                    joining.append(text)
+                gone = [text for text in self._running.values() if text.job.ended]
+                held = [*self._running.values(), *joining]
+            if self._spoilt:
+                self._renew()
             for text in gone:
                 assert text.number is not None
                 self.decoder.cancel(text.number)
@@ -98,6 +109,13 @@ class RunningBatch:
         with self._changed:
             self._changed.notify_all()
         return True
+
+    def _renew(self) -> None:
+        """A new decoder and its cache; where there is no memory for them in a turn, its texts are told."""
+        decoder = self._new_decoder()
+        with self._changed:
+            _count(self._done, self.decoder)
+            self.decoder, self._spoilt = decoder, False
 
     def _join(self, text: JobText) -> None:
         try:
@@ -157,15 +175,17 @@ class RunningBatch:
             del self._running[text.number]
             self._changed.notify_all()
 
-    def _start_again(self, error: Exception, held: Sequence[JobText]) -> None:
-        """Fails every text of this turn, and goes on with a new cache."""
+    def _start_again(self, error: Exception, held: Sequence[JobText] | None) -> None:
+        """Fails every text of this turn, or all where it had not begun; the next has a new cache."""
         with self._changed:
+            told = self.texts if held is None else held
             self._running.clear()
             self._joining.clear()
-            _count(self._done, self.decoder)
-            self.decoder = self._new_decoder()
-        for text in held:
+            self._spoilt = True
+        for text in told:
             text.job.fail(own_error(error, FAILED))
+        with contextlib.suppress(Exception):  # then the next turn with texts tries again
+            self._renew()
 
     def _new_decoder(self) -> Decoder:
         return self._generator.decoder(self._default, self.size, joining=True)
@@ -190,5 +210,8 @@ def _leave() -> None:
 
 
 def _run(batch: RunningBatch) -> None:
-    while not _leaving.is_set() and batch.turn():
-        pass
+    try:
+        while not _leaving.is_set() and batch.turn():
+            pass
+    finally:
+        batch.ended()

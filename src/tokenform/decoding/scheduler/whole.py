@@ -49,10 +49,11 @@ class Wholes:
 
     def enter(self, job: Job, work: Work) -> None:
         """Starts a call, or lets it wait; under the lock."""
-        self._waiting.append((job, work))
         if self._threads < self._most:
-            self._threads += 1
+            # before anything is kept: without memory it raises
             threading.Thread(target=self._run, name="tokenform-sampler", daemon=True).start()
+            self._threads += 1
+        self._waiting.append((job, work))
 
     def _run(self) -> None:
         """Runs calls, one after the other, until none waits."""

@@ -136,7 +136,9 @@ class Passes:
             if torch.cuda.is_available():
                 torch.cuda.empty_cache()
             return self.score(batch, drafting, again=True)
-        return [(batch[0], ModelError("out of memory for one sequence without drafts; shorten the prompt"))]
+        failure = ModelError("out of memory for one sequence without drafts; shorten the prompt")
+        failure.__cause__ = MemoryError()  # the pass's own error holds what the pass has allocated
+        return [(batch[0], failure)]
 
     def _columns(self, batch: Sequence[Live]) -> dict[int, Columns]:
         """The tokens whose logits are wanted of some sequences; of the others, all of them."""
