@@ -11,7 +11,7 @@ export OMP_NUM_THREADS ?= 2
 # each takes up to 2 GiB
 export TEST_PROCESSES ?= 2
 
-.PHONY: demo test slow real check docs wheel operate sdist reproducible npm capi install-capi header semver wasm regression bench hosts hosts-engine fuzz clean
+.PHONY: demo test slow real check docs wheel operate sdist reproducible npm capi install-capi header semver wasm regression bench hosts hosts-engine fuzz corpus loom address thread miri clean
 
 demo: $(VENV)/.ready
 	@echo "== a document for a schema, by the built-in model =="
@@ -123,7 +123,7 @@ bench: $(VENV)/.tools
 
 # an hour of fuzzing for each target (FUZZ_SECONDS, FUZZ_TARGETS); needs the nightly compiler. These flags are those of cargo-fuzz, without it
 FUZZ_SECONDS ?= 3600
-FUZZ_TARGETS ?= schema lived limits regex grammar compose saved
+FUZZ_TARGETS ?= schema lived limits threads regex grammar compose saved
 FUZZ_FLAGS := -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
 	-Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table \
 	-Cllvm-args=-sanitizer-coverage-trace-compares --cfg fuzzing -Ccodegen-units=16
@@ -138,6 +138,32 @@ fuzz: $(VENV)/.ready
 		(cd rust/fuzz && target/$(HOST)/release/$$target corpus/$$target corpus/seeds/$$target -dict=schema.dict -max_len=4096 \
 			-timeout=300 -rss_limit_mb=1024 -max_total_time=$(FUZZ_SECONDS) -artifact_prefix=artifacts/) || exit 1; \
 	done
+
+# what fuzzing found is worth keeping: the inputs of each target that reach what no other does, in place
+corpus:
+	for target in $(FUZZ_TARGETS); do \
+		cd rust/fuzz && rm -rf corpus/least && mkdir -p corpus/least corpus/$$target && \
+		target/$(HOST)/release/$$target -merge=1 -max_len=4096 corpus/least corpus/$$target corpus/seeds/$$target && \
+		rm -rf corpus/$$target && mv corpus/least corpus/$$target && cd ../.. || exit 1; \
+	done
+
+# the lock under every order of two and three threads: a second
+loom:
+	cd rust/loom && CARGO_TARGET_DIR=../target/loom cargo test --release -q
+
+# the engine's tests under sanitizers; these need the nightly compiler, `thread` its rust-src, `miri` its miri
+address:
+	cd rust && RUSTFLAGS="-Zsanitizer=address" cargo +nightly test --target $(HOST) --target-dir target/address --profile quick \
+		-p tokenform-core -p tokenform-capi
+
+thread:
+	cd rust && RUSTFLAGS="-Zsanitizer=thread" cargo +nightly test -Zbuild-std --target $(HOST) --target-dir target/thread \
+		--profile quick -p tokenform-core --lib -- races
+
+# what has `unsafe` in the core; a test that works for as long as it may is left out, for Miri is slow
+miri:
+	cd rust && MIRIFLAGS=-Zmiri-disable-isolation cargo +nightly miri test --target-dir target/miri -p tokenform-core --lib -- \
+		work:: --skip work_is_counted
 
 clean:
 	rm -rf $(VENV) rust/target src/tokenform/*.so

@@ -15,6 +15,7 @@ from tokenform_bench.tables import text_table
 
 from . import (
     cases,
+    certificates,
     differential,
     exports,
     fuzz_corpus,
@@ -158,6 +159,18 @@ def run_exports(arguments: argparse.Namespace) -> int:
     return 1 if violations else 0
 
 
+def run_certificates(arguments: argparse.Namespace) -> int:
+    counts, wrong = certificates.run(arguments.true, arguments.mutated, arguments.seed)
+    print(text_table(["certificates", "of these"], [[kind, str(n)] for kind, n in sorted(counts.items())]))
+    refused = sum(n for kind, n in counts.items() if kind.startswith("-"))
+    print(
+        f"{counts['true, accepted']} true ones accepted, {refused} mutated ones refused, {len(wrong)} wrong"
+    )
+    for line in wrong:
+        print(line[: arguments.width])
+    return 1 if wrong else 0
+
+
 def run_corpus(arguments: argparse.Namespace) -> int:
     print(f"{fuzz_corpus.make(arguments.folder)} seeds in {arguments.folder}")
     return 0
@@ -219,6 +232,12 @@ def parser() -> argparse.ArgumentParser:
     sub.add_argument("--count", type=int, default=200, help="schemas")
     sub.add_argument("--seed", type=int, default=0)
     sub.add_argument("--libraries", default=",".join(exports.LIBRARIES))
+    sub = command(
+        "certificates", run_certificates, "certificates of masks, true and mutated, by their checker"
+    )
+    sub.add_argument("--true", type=int, default=1000, help="at least so many true ones")
+    sub.add_argument("--mutated", type=int, default=1000, help="at least so many that are not true")
+    sub.add_argument("--seed", type=int, default=0)
     sub = command("corpus", run_corpus, "seeds for the fuzz targets")
     sub.add_argument("folder", type=Path)
     return top

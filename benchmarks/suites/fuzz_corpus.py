@@ -21,6 +21,7 @@ from tokenform_bench.documents import write
 from .hostile_inputs.texts import grammar_texts, patterns
 
 LARGEST = 3000
+VOCABULARY = Path(__file__).resolve().parents[2] / "rust" / "fuzz" / "vocabulary.bin"
 GRAMMARS = Path(__file__).resolve().parents[2] / "grammars"
 _MARK = len(b"tokenform grammar\n") + 4  # with the version
 _SUM = 8
@@ -36,6 +37,9 @@ def seeds(schemas: int, seed: int = 0) -> dict[str, list[bytes]]:
         "schema": [_schema(schema, [document], rng) for schema, document in documents],
         "lived": [_schema(schema, [document, document, {"a": 1}], rng) for schema, document in documents],
         "limits": [
+            bytes([rng.randrange(256)]) + _schema(schema, [document], rng) for schema, document in documents
+        ],
+        "threads": [
             bytes([rng.randrange(256)]) + _schema(schema, [document], rng) for schema, document in documents
         ],
         "regex": [_joined(rng, pattern, rng.choice(_TEXTS)) for pattern in _patterns(documents)],
@@ -137,8 +141,19 @@ def _parts(data: bytes) -> tuple[str, bytes]:
     return texts[0].decode(), texts[1]
 
 
+def vocabulary() -> bytes:
+    """The built-in model's tokens as `fuzz_targets/vocabulary.rs` reads them; special ones are empty."""
+    import tokenform as tf
+
+    known = tf.Generator().vocabulary
+    special = {*known.special, *known.eos}
+    tokens = [b"" if number in special else token for number, token in enumerate(known.tokens)]
+    return b"".join(bytes([len(token)]) + token for token in tokens)
+
+
 def make(folder: Path, schemas: int = 400) -> int:
-    """Writes the seeds, a folder for each target; how many."""
+    """Writes the seeds, a folder for each target, and the vocabulary; how many seeds."""
+    VOCABULARY.write_bytes(vocabulary())
     found = seeds(schemas)
     for target, inputs in found.items():
         (folder / target).mkdir(parents=True, exist_ok=True)

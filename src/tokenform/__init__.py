@@ -19,6 +19,7 @@ from tokenform.frontends import choice, from_type, json_schema, predicate, regex
 from tokenform.version import __version__
 
 if TYPE_CHECKING:  # `as`: also for programs that are checked strictly
+    from tokenform import certificates as certificates
     from tokenform import combinators as combinators
     from tokenform import engine, samplers
     from tokenform import tool_formats as tool_formats
@@ -63,6 +64,7 @@ _NAMES = {
 _LATER = {name: module for module, names in _NAMES.items() for name in names}
 
 _MODULES = {
+    "certificates": "tokenform.certificates",
     "combinators": "tokenform.combinators",
     "drafters": "tokenform.decoding.speculative.drafters",
     "grammars": "tokenform.frontends.grammars",

@@ -15,6 +15,7 @@ LAYERS = ("errors", "frontends", "engine", "masking", "decoding", "integrations"
 """From the lowest to the highest; a module imports its own layer and lower ones."""
 BESIDE = {
     "_core": -1,
+    "certificates": LAYERS.index("errors"),
     "disk_cache": LAYERS.index("errors"),
     "version": LAYERS.index("errors"),
     "batch": LAYERS.index("integrations"),

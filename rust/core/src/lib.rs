@@ -76,6 +76,7 @@ pub mod json;
 pub mod lexical;
 pub mod limits;
 mod lists;
+mod lock;
 pub mod mask;
 pub mod process;
 #[doc(hidden)]
@@ -84,6 +85,7 @@ mod saved;
 #[doc(hidden)]
 pub mod schema;
 mod source;
+mod sync;
 pub mod vocab;
 #[doc(hidden)]
 pub mod work;

@@ -7,10 +7,11 @@
 use std::ops::Deref;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::{channel, Sender};
-use std::sync::{Arc, Condvar, LazyLock, Mutex, OnceLock, PoisonError};
-use std::time::Duration;
+use std::sync::{Arc, LazyLock, Mutex, OnceLock, PoisonError};
 
 use arc_swap::ArcSwap;
+
+use crate::lock::ParkingLot;
 
 /// Places where threads wait for each other; several things may share one.
 const PARKING_LOTS: usize = 64;
@@ -69,8 +70,7 @@ pub(crate) struct Process {
 impl Default for Process {
     fn default() -> Self {
         Process {
-            parking_lots: [const { ParkingLot { lock: Mutex::new(()), woken: Condvar::new() } };
-                PARKING_LOTS],
+            parking_lots: std::array::from_fn(|_| ParkingLot::default()),
             garbage: Mutex::default(),
             pool: OnceLock::new(),
         }
@@ -112,29 +112,5 @@ impl Process {
         if let Some(send) = &*garbage {
             let _ = send.send(thing);
         }
-    }
-}
-
-/// A place to wait.
-pub(crate) struct ParkingLot {
-    lock: Mutex<()>,
-    woken: Condvar,
-}
-
-impl ParkingLot {
-    /// Waits until somebody rings, while `busy`; false where that took longer than `most`.
-    pub fn wait(&self, most: Duration, busy: impl Fn() -> bool) -> bool {
-        let lock = self.lock.lock().unwrap_or_else(PoisonError::into_inner);
-        if !busy() {
-            return true;
-        }
-        let (_door, time) = self.woken.wait_timeout(lock, most).unwrap_or_else(PoisonError::into_inner);
-        !time.timed_out()
-    }
-
-    /// Wakes all who wait.
-    pub fn wake(&self) {
-        drop(self.lock.lock());
-        self.woken.notify_all();
     }
 }

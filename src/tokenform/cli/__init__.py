@@ -12,11 +12,19 @@ from typing import Annotated
 import typer
 
 from tokenform import __version__
-from tokenform.cli import check, demo, explain, generate, measuring, serve, tools
+from tokenform.cli import check, demo, explain, generate, measuring, serve, tools, verify
 from tokenform.errors import SchemaWarning
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, help="Structured generation, exactly.")
-for command in (generate.generate, check.check, tools.tools, explain.explain, serve.serve, demo.demo):
+for command in (
+    generate.generate,
+    check.check,
+    tools.tools,
+    explain.explain,
+    verify.verify,
+    serve.serve,
+    demo.demo,
+):
     app.command()(command)
 for name, summary in measuring.COMMANDS.items():
     measuring.add(app, name, summary)

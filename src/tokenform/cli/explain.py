@@ -44,6 +44,10 @@ def explain(
         Path | None,
         typer.Option(help="Write a page with drawings of the automaton and its masks to this file."),
     ] = None,
+    certificate: Annotated[
+        Path | None,
+        typer.Option(help="Write a certificate of the masks to this file, for `tokenform verify`."),
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Show the grammar, the states along a text, and the size of each state's mask."""
@@ -58,6 +62,10 @@ def explain(
             from tokenform.engine.drawing import explained_html
 
             write_file(html, explained_html(grammar, automaton, states, steps))
+        if certificate is not None:
+            from tokenform.engine import certify
+
+            write_file(certificate, json.dumps(certify(grammar, vocabulary, tokens), separators=(",", ":")))
     stopped = len(steps) <= len(tokens)
     if as_json:
         typer.echo(

@@ -19,6 +19,7 @@ from tokenform._core import (
 )
 from tokenform.disk_cache import cache_dir
 from tokenform.engine.canvas import Canvas, Filling, Marginals
+from tokenform.engine.certify import certify
 from tokenform.engine.vocabulary import Vocabulary
 from tokenform.frontends.grammar import Grammar
 
@@ -35,6 +36,7 @@ __all__ = [
     "accept_tokens",
     "advance",
     "cache_dir",
+    "certify",
     "clear_cache",
     "fill_draft_masks",
     "fill_masks",

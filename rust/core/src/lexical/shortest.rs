@@ -97,19 +97,20 @@ pub fn shortest_lexeme(lexicon: &mut Lexicon, from: LexId, most: usize) -> Optio
     None
 }
 
-/// The rest of a number that arithmetic tells, and the state after it.
+/// The rest of a number that arithmetic tells, as far as its first end, and the state there: what a way passes that is
+/// an end already would be remembered as farther from one than it is.
 fn told_end(lexicon: &mut Lexicon, at: LexId, term: Option<TermId>) -> Option<(String, LexId)> {
-    let tail = lexicon.terms.number_tail(term?)?;
-    let end = follow(lexicon, at, tail.as_bytes())?;
+    let mut tail = lexicon.terms.number_tail(term?)?;
+    let mut end = at;
+    for (read, byte) in tail.bytes().enumerate() {
+        let Step::Stay(next) = lexicon.step(end, byte) else { return None };
+        end = next;
+        if lexicon.outcome(end) != Lexicon::NONE {
+            tail.truncate(read + 1);
+            break;
+        }
+    }
     Some((tail, end))
-}
-
-/// The state after bytes that stay in the lexeme.
-fn follow(lexicon: &mut Lexicon, from: LexId, bytes: &[u8]) -> Option<LexId> {
-    bytes.iter().try_fold(from, |at, &byte| match lexicon.step(at, byte) {
-        Step::Stay(next) => Some(next),
-        _ => None,
-    })
 }
 
 /// A character as UTF-8, escaped where a JSON string demands it.

@@ -1,9 +1,7 @@
 //! Threads that read, build and let go of one automaton at once.
 //!
-//! Run under ThreadSanitizer too, which sees whether what one thread publishes is read in order. The standard
-//! library is built with it (component `rust-src`): without, each lock of its own is reported as a race.
-//! `RUSTFLAGS=-Zsanitizer=thread cargo +nightly test -Zbuild-std --target x86_64-unknown-linux-gnu -p
-//! tokenform-core --lib races`
+//! Run under ThreadSanitizer too (`make thread`), which sees whether what one thread publishes is read in order. The
+//! standard library is built with it (component `rust-src`): without, each lock of its own is reported as a race.
 
 use std::sync::Arc;
 
