@@ -105,16 +105,11 @@ def test_an_end_is_found_where_lexemes_begin_alike(text: str) -> None:
 
 @pytest.mark.parametrize("begun", ["5.", "-0.", "5421241237.", "1e", "[3.", '{"a": 7.'])
 def test_a_way_to_the_end_of_a_number_passes_no_other_end(begun: str) -> None:
-    """Arithmetic told the rest of a number as "0e0", whose positions were remembered as farther from an end than they
-    are: what a budget allowed hung on what had been asked before."""
+    """Arithmetic told the rest of a number as "0e0", whose positions were remembered as farther from an end
+    than they are: what a budget allowed hung on what had been asked before."""
     vocabulary = tf.Vocabulary([bytes([byte]) for byte in range(256)] + [b"12", b""], eos=[257])
-    asked, fresh = (
-        tf.json_schema(True).compile(vocabulary, limits=limits) for limits in (None, tf.engine.Limits())
-    )
-    state = asked.step_bytes(asked.start, begun.encode())
-    closing = {"[": 1, "{": 1}.get(begun[0], 0)
-    assert asked.distance(state) == 1 + closing
-    state_again = fresh.step_bytes(fresh.start, begun.encode())
+    asked, fresh = (tf.json_schema(True).core.compile(vocabulary, None, False) for _ in range(2))
+    state, other = (automaton.step_bytes(automaton.start, begun.encode()) for automaton in (asked, fresh))
+    assert asked.distance(state) == 1 + (begun[0] in "[{")
     for budget in (1, 2, 3, 4):
-        within = fresh.mask_within(state_again, budget)
-        assert (asked.mask_within(state, budget) == within).all()
+        assert (asked.mask_within(state, budget) == fresh.mask_within(other, budget)).all()
