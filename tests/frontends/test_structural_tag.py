@@ -179,7 +179,7 @@ def test_control_tokens_stand_where_their_texts_do():
     [
         ({"type": "nothing"}, InvalidGrammar, "/format"),
         ({"type": "any_text", "max_tokens": 3}, InvalidGrammar, "/format"),
-        ({"type": "exclude_token", "exclude_tokens": [1]}, InvalidGrammar, "/format"),
+        ({"type": "exclude_token", "exclude_tokens": [True]}, InvalidGrammar, "/format/exclude_tokens"),
         (
             tag("<a>", "</a>", {"type": "json_schema", "json_schema": {"type": "strin"}}),
             InvalidSchema,
@@ -314,11 +314,12 @@ def test_excluded_texts_occur_in_no_string():
     "more",
     [
         {"style": "yaml"},
-        {"style": "glm_xml", "excludes": ["<x>"]},
+        {"style": "glm_xml", "excludes": ["12"]},
         {"excludes": ["1"]},
         {"excludes": ["tru"]},
         {"excludes": ['":']},
-        {"max_whitespace_cnt": 2},
+        {"max_whitespace_cnt": -2},
+        {"max_whitespace_cnt": "2"},
     ],
 )
 def test_what_a_document_part_can_not_keep_is_refused(more):
@@ -326,6 +327,67 @@ def test_what_a_document_part_can_not_keep_is_refused(more):
     with pytest.raises(InvalidGrammar) as caught:
         tf.tool_formats.structural_tag({"format": part})
     assert caught.value.pointer == "/format"
+
+
+@pytest.mark.parametrize("style", ["json", *STYLED])
+def test_one_part_in_any_order(style):
+    part = {"type": "json_schema", "json_schema": ARGUMENTS, "style": style, "any_order": True}
+    city, days = STYLED.get(style, ('"city": "Rome"', ', "days": {}'))
+    written = [f"{{{city}{days.format(3)}}}", '{"days": 3, "city": "Rome"}', '{"days": 3}']
+    if style != "json":
+        written = [city + days.format(3), days.format(3) + city, days.format(3)]
+    declared = tag("<g>", "</g>", {"type": "json_schema", "json_schema": ARGUMENTS})
+    both = {"type": "sequence", "elements": [tag("<f>", "</f>", part), declared]}
+    after = '<g>{"city": "Rome", "days": 3}</g>'
+    # XGrammar counts the keys alone: it lets one stand twice, and another be absent
+    assert [ours(both, f"<f>{one}</f>{after}") for one in written] == [True, True, False]
+    assert not ours(both, f"<f>{written[0]}</f>" + '<g>{"days": 3, "city": "Rome"}</g>')
+
+
+@pytest.mark.parametrize("style", STYLED)
+def test_texts_of_a_style_hold_no_excluded_one(style):
+    schema = ARGUMENTS | {"properties": {"city": {"enum": ["Rome", "Paris"]}, "days": {"type": "integer"}}}
+    city, _ = STYLED[style]
+    for said in (ARGUMENTS, schema):
+        part = {"type": "json_schema", "json_schema": said, "style": style, "excludes": ["Rom", "</think>"]}
+        assert ours(tag("<f>", "</f>", part), f"<f>{city.replace('Rome', 'Paris')}</f>")
+        assert not ours(tag("<f>", "</f>", part), f"<f>{city}</f>")
+
+
+def test_one_token_but_some():
+    tokens = [bytes([b]) for b in range(256)] + [b"<call>", b"</call>", b"word", b"</s>"]
+    vocabulary = tf.Vocabulary(tokens, eos=[259], special=[256, 257])
+    end = {"type": "token", "token": "</call>"}
+    format = tag({"type": "token", "token": 256}, end, {"type": "exclude_token", "exclude_tokens": [97, "b"]})
+    made = tf.tool_formats.structural_tag(
+        {"format": format}, special=["<call>", "</call>"], token_text=lambda token: tokens[token].decode()
+    )
+    for written, right in [([99], True), ([258], True), ([*b"word"], True), ([97], False), ([98], False)]:
+        matcher = tf.engine.Matcher(made.compile(vocabulary))
+        taken = matcher.validate_tokens([256, *written, 257]) == len(written) + 2
+        assert taken == right, written
+    matcher.accept_tokens([256])
+    assert 257 not in matcher.allowed_tokens() and 256 in matcher.allowed_tokens()
+
+
+def test_whitespace_of_one_part():
+    part = {"type": "json_schema", "json_schema": ARGUMENTS}
+    compact, spaced = ({**part, "max_whitespace_cnt": most} for most in (0, 2))
+    assert ours(compact, '{"city":"Rome"}') and not ours(compact, '{"city": "Rome"}')
+    assert ours(spaced, '{"city": "Rome"}') and not ours(spaced, '{"city":   "Rome"}')
+    both = {"type": "sequence", "elements": [compact, part]}
+    assert ours(both, '{"city":"Rome"}{"city": "Rome"}')
+    styled_part = tag("<f>", "</f>", compact | {"style": "minimax_xml", "json_schema": LISTED})
+    assert ours(styled_part, '<f><parameter name="a">[1,2]</parameter></f>')
+    assert not ours(styled_part, '<f><parameter name="a">[1, 2]</parameter></f>')
+
+
+LISTED = {
+    "type": "object",
+    "properties": {"a": {"type": "array", "items": {"type": "integer"}}},
+    "required": ["a"],
+    "additionalProperties": False,
+}
 
 
 def test_whitespace_that_the_whole_tag_bounds():

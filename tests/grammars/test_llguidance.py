@@ -69,6 +69,14 @@ CASES = [
     ('start: %json {"type": "integer"} | A{2}\nA: "x".."z"', ["7", "xy"], ["x", "7x"]),
     ("%llguidance {}\nstart: /(?i:a)[[:digit:]]/ /b/i", ["A1B", "a2b"], ["A", "a٣b"]),
     ("%llguidance {}\n%import common.INT\n%import common (WS, WORD)\nstart: INT WS WORD", ["1 a"], ["a 1"]),
+    # a stop is not written, and no stop is within the text; what follows may begin as the text goes on
+    ('start: x "!"\nx[stop="e"]: /[a-z]*/', ["!", "foo!"], ["fooe!", "fo"]),
+    ('start: x "<end>"\nx[stop="<end>"]: /.*/', ["foo<end>", "<<end>"], ["foo", "foo<end>b<end>"]),
+    ('start: x "b"\nx[stop=STOP]: /.+/\nSTOP: "e" | /[x-z]/', ["foob", "bb"], ["b", "foeb", "fozb"]),
+    ('start: "a" x "b"\nx[max_tokens=0]: /.*/', ["ab"], ["axb"]),
+    ('start: x "c"\nx[stop=""]: /[ab]+/', ["abc"], ["c"]),
+    # a lazy text that may be empty is
+    ('start: x "ab"\nx[lazy]: /[a-c]*/', ["ab"], ["aab", "cab"]),
     ('%llguidance {}\nstart: x\n  | "b" -> other\nx: ("a"\n  | "c")', ["a", "b", "c"], ["d"]),
 ]
 
@@ -110,6 +118,11 @@ def test_tokens_by_their_numbers() -> None:
     assert allowed("start: <[256]> | <[257-258]>") == [256, 257, 258]
     assert allowed('start: "a" | <[256,258]>') == [256, 258]
     assert allowed("start: <[^257]>* <|call|>") == [256, 257, 258]
+    assert allowed("start: <[^256-257]>* <|call|>") == [257, 258]
+    assert allowed("start: <[^0-255,257]> <|call|>") == [256, 258]
+    assert allowed("start: <[*]>") == [256, 257, 258]
+    one = tf.lark("start: <[^97-98,256]> <[97-99]>").compile(vocabulary)
+    assert one.matches(b"cc") and one.matches(b"zb") and not one.matches(b"ac") and not one.matches(b"zzb")
 
 
 def test_other_grammars_by_name() -> None:
@@ -129,7 +142,7 @@ def test_what_changes_no_text_is_reported() -> None:
 
 REFUSED = [
     ("start: x\nx[max_tokens=3]: /a+/", 2, 1),
-    ('start: x\nx[stop="b"]: /a+/', 2, 1),
+    ('%llguidance {}\nstart: "a" & A\nA: "a"', 2, 8),
     ("start: x\nx[foo]: /a+/", 2, 3),
     ("start: foo{7,6}\nfoo: /a/", 1, 11),
     ("%llguidance {}\nstart: FOO", 2, 8),
@@ -139,8 +152,8 @@ REFUSED = [
     ('start: FOO\nFOO: %json {} "a"{2}', 2, 6),
     ("start: <[1-2-3]>", 1, 8),
     ("start: <[^*]>", 1, 8),
+    ("start: <[*,5]>", 1, 8),
     ("start: <[5-4]>", 1, 8),
-    ("start: <[^5]>", 1, 8),
     ('%llguidance {}\nstart: "d".."a"', 2, 8),
     ('%llguidance {}\nstart: "ab".."c"', 2, 8),
     ('%llguidance {}\nstart: "a\\q"', 2, 8),

@@ -10,7 +10,10 @@ of
   {"special": text, "spelled": how}        one special token; its text in a vocabulary that does not know it
                                            ("unknown"), there and before more text where it ends texts (true),
                                            or nowhere (false)
-  {"special": id}, {"other": text or id}   one token by its number; any other tokens
+  {"special": ids}, {"but": names}, {"other": names}
+                                           one of these tokens; one that is none of them; any number of such.
+                                           ids: a number, or a list of them and of pairs [first, last]; names:
+                                           the same, and texts of tokens
   {"sequence": [form, ...]}, {"choice": [form, ...]}
 and a language L one of
   {"literal": text}, {"words": [text, ...]}, {"regex": pattern, "dialect": name}, {"string": schema text},
@@ -232,6 +235,8 @@ def title(form: Form) -> str:
         return "JSON"
     if "grammar" in form or "gbnf" in form:
         return "a grammar"
+    if "language" not in form:
+        return f"tokens but {form.get('but', form.get('other'))}"
     return in_words(form["language"])
 
 

@@ -1,7 +1,8 @@
 """llguidance's dialect of Lark's language, read into a tree.
 
 Purpose: the text of a grammar as llguidance reads it: `&` and `~` between terminals, `{m,n}`, `<|token|>`,
-`<[ids]>`, `%json`, `%regex`, nested `%lark`, `@name`, attributes in brackets, names with `-`.
+`<[ids]>`, `%json`, `%regex`, nested `%lark`, `@name`, attributes in brackets, rules with a
+parameter, names with `-`.
 Invariant: a mistake is an `InvalidGrammar` with line and column; what is read keeps its place.
 Complexity: linear in the text.
 Source: docs/syntax.md of guidance-ai/llguidance.  Wider in one point: a line may break inside parentheses.
@@ -18,6 +19,7 @@ from typing import Any
 from tokenform.errors import InvalidGrammar, LimitExceeded
 from tokenform.frontends.json_text import raw_json
 from tokenform.frontends.lark_errors import SKIPPED, error_at
+from tokenform.frontends.llguidance_parameters import read_condition, read_parameter
 
 MOST_NESTED = 100  # groups and grammars within each other
 
@@ -29,14 +31,15 @@ _TOKENS = re.compile(
     |(?P<special><[^<>\s]+>)
     |(?P<keyword>%[a-z]+)
     |(?P<name>[!?_]*[A-Za-z][A-Za-z0-9_\-]*)
+    |(?P<self>_)
     |(?P<reference>@[A-Za-z0-9_\-]+)
-    |(?P<number>[+-]?\d+(?:\.(?!\.)\d*)?(?:[eE][+-]?\d+)?)
-    |(?P<mark>->|\.\.|[:,.()\[\]{}~|=&+*?])""",
+    |(?P<number>0[xX][0-9a-fA-F]+|[+-]?\d+(?:\.(?!\.)\d*)?(?:[eE][+-]?\d+)?)
+    |(?P<mark>->|::|\.\.|[:,.()\[\]{}~|=&+*?])""",
     re.VERBOSE,
 )
 _SIGN = re.compile(
     rf"""{SKIPPED}|\#[^\n]*
-    |(?P<sign>%(?:llguidance|regex|lark)\b|<[^<>\s]+>|@[A-Za-z0-9_\-]+|&
+    |(?P<sign>%(?:llguidance|regex|lark|if)\b|\w::|<[^<>\s]+>|@[A-Za-z0-9_\-]+|&
     |~[ \t]*[/"(A-Za-z~]|(?<=[\w")/\]])\{{[ ]*[\d,]
     |^[ \t]*[!?_]*[a-z][\w\-]*\[[^\]\n]*\][ \t]*:|^[ \t]*[!?_]*[A-Za-z]\w*-[\w\-]*[ \t]*:)""",
     re.VERBOSE | re.MULTILINE,
@@ -67,7 +70,8 @@ class RegexNode:
 
     kind: "or", "and", "seq" (values: nodes), "repeat" (node, least, most or None), "not" (node), "text" (str,
     flags), "regex" (pattern, flags), "range" (first, last), "name", "special", "reference", "json",
-    "structured" (JSON text), "lark" (a `Text`).
+    "structured" (JSON text), "lark" (a `RegexText`), "call" (name, `Parameter`), "if" (node, `Condition`),
+    "language" (a language).
     """
 
     kind: str
@@ -83,6 +87,7 @@ class Definition:
     body: RegexNode
     at: int
     attributes: dict[str, Any] = field(default_factory=dict)
+    parametric: bool = False
 
 
 @dataclass
@@ -96,7 +101,9 @@ class RegexText:
 
 
 @dataclass(frozen=True)
-class _Token:
+class Token:
+    """A word of a text, and where it stands."""
+
     kind: str
     text: str
     at: int
@@ -109,103 +116,118 @@ class LlguidanceReader:
         self.text = text
         self._at = 0
         self._depth = 0
-        self._next = _Token("end", "", 0)
-        self._advance()
+        self.next = Token("end", "", 0)
+        self.advance()
 
     def mistake(self, message: str, at: int) -> InvalidGrammar:
         """The error for a place in the text."""
         line = self.text.count("\n", 0, at) + 1
         return error_at(message, self.text, line, at - self.text.rfind("\n", 0, at))
 
-    def _advance(self) -> _Token:
-        token = self._next
+    def advance(self) -> Token:
+        """Takes the next token."""
+        token = self.next
         while True:
             at = self._at
             if at >= len(self.text):
-                self._next = _Token("end", "", at)
+                self.next = Token("end", "", at)
                 return token
             found = _TOKENS.match(self.text, at)
             if found is None:
                 raise self.mistake(f"{self.text[at]!r} begins nothing", at)
             self._at = found.end()
             if found.lastgroup != "skip":
-                self._next = _Token(str(found.lastgroup), found.group(), at)
+                self.next = Token(str(found.lastgroup), found.group(), at)
                 return token
 
-    def _has(self, text: str) -> bool:
-        return self._next.text == text and self._next.kind in ("mark", "keyword")
+    def has(self, text: str) -> bool:
+        """Whether that mark or keyword is next."""
+        return self.next.text == text and self.next.kind in ("mark", "keyword", "self")
 
-    def _take(self, text: str) -> bool:
-        found = self._has(text)
+    def take(self, text: str) -> bool:
+        """Takes it, where it is next."""
+        found = self.has(text)
         if found:
-            self._advance()
+            self.advance()
         return found
 
-    def _expect(self, what: str) -> _Token:
-        if self._next.kind == what or self._has(what):
-            return self._advance()
-        shown = self._next.text.strip() or "the end of the line"
-        raise self.mistake(f"expected {what}, found {shown}", self._next.at)
+    def expect(self, what: str) -> Token:
+        """Takes a token of that kind or text; raises where another is next."""
+        if self.next.kind == what or self.has(what):
+            return self.advance()
+        shown = self.next.text.strip() or "the end of the line"
+        raise self.mistake(f"expected {what}, found {shown}", self.next.at)
 
     def _skip_lines(self) -> None:
-        while self._next.kind == "newline":
-            self._advance()
+        while self.next.kind == "newline":
+            self.advance()
 
     def grammar(self, closed: bool = False) -> RegexText:
         """A grammar up to the end of the text, or up to `}`."""
-        self._enter()
+        self.enter()
         out = RegexText()
         self._skip_lines()
-        while self._next.kind != "end" and not (closed and self._has("}")):
-            if self._next.kind == "name":
+        while self.next.kind != "end" and not (closed and self.has("}")):
+            if self.next.kind == "name":
                 self._define(out)
             else:
                 self._statement(out)
-            if self._next.kind not in ("newline", "end") and not (closed and self._has("}")):
-                self._expect("newline")
+            if self.next.kind not in ("newline", "end") and not (closed and self.has("}")):
+                self.expect("newline")
             self._skip_lines()
-        self._depth -= 1
+        self.leave()
         return out
 
-    def _enter(self) -> None:
+    def enter(self) -> None:
+        """Into a group."""
         self._depth += 1
         if self._depth > MOST_NESTED:
             raise LimitExceeded(f"The grammar nests deeper than {MOST_NESTED}; name inner parts as rules.")
 
+    def leave(self) -> None:
+        """Out of a group."""
+        self._depth -= 1
+
     def _define(self, out: RegexText) -> None:
-        token = self._advance()
+        token = self.advance()
         name = token.text.lstrip("!?")
-        if self._take("{"):
-            raise self.mistake("parametric rules and templates are not read", token.at)
-        if self._take("."):
-            self._expect("number")
+        if self.take("{"):
+            raise self.mistake(
+                "templates are not read; write rules out, or with a parameter (name::_)", token.at
+            )
+        parametric = self.take("::")
+        if parametric:
+            self.expect("_")
+        if self.take("."):
+            self.expect("number")
             raise self.mistake("priorities are nothing in llguidance's dialect", token.at)
-        attributes = self._attributes() if self._has("[") else {}
-        self._expect(":")
+        attributes = self._attributes() if self.has("[") else {}
+        self.expect(":")
         if name in out.definitions:
             raise self.mistake(f"{name} is defined more than once", token.at)
-        out.definitions[name] = Definition(name, self._alternatives(), token.at, attributes)
+        body = self._alternatives()
+        out.definitions[name] = Definition(name, body, token.at, attributes, parametric)
 
     def _attributes(self) -> dict[str, Any]:
         out: dict[str, Any] = {}
-        self._expect("[")
-        while not self._has("]"):
-            key = self._expect("name")
-            if key.text in ("lazy", "capture") and not self._has("="):
+        self.expect("[")
+        while not self.has("]"):
+            key = self.expect("name")
+            if key.text in ("lazy", "capture") and not self.has("="):
                 out[key.text] = True
             elif key.text in ("stop", "suffix", "capture", "stop_capture", "max_tokens", "temperature"):
-                self._expect("=")
+                self.expect("=")
                 number = key.text in ("max_tokens", "temperature")
-                out[key.text] = float(self._expect("number").text) if number else self._value()
+                out[key.text] = float(self.expect("number").text) if number else self._value()
             else:
                 raise self.mistake(f"there is no attribute {key.text}", key.at)
-            if not self._take(","):
+            if not self.take(","):
                 break
-        self._expect("]")
+        self.expect("]")
         return out
 
     def _statement(self, out: RegexText) -> None:
-        token = self._expect("keyword")
+        token = self.expect("keyword")
         if token.text == "%ignore":
             out.ignored.append(self._alternatives())
         elif token.text == "%llguidance":
@@ -220,105 +242,106 @@ class LlguidanceReader:
             raise self.mistake(f"{token.text} is nothing in llguidance's dialect", token.at)
 
     def _import(self, out: RegexText) -> None:
-        path = [self._expect("name")]
-        while self._take("."):
-            if self._has("("):
+        path = [self.expect("name")]
+        while self.take("."):
+            if self.has("("):
                 break
-            path.append(self._expect("name"))
+            path.append(self.expect("name"))
         if path[0].text != "common":
             raise self.mistake("only `common` is imported from", path[0].at)
-        if self._take("("):
-            while not self._take(")"):
-                name = self._expect("name").text
+        if self.take("("):
+            while not self.take(")"):
+                name = self.expect("name").text
                 out.imports[name] = name
-                self._take(",")
+                self.take(",")
             return
         name = path[-1].text
-        out.imports[self._expect("name").text if self._take("->") else name] = name
+        out.imports[self.expect("name").text if self.take("->") else name] = name
 
     def _alternatives(self) -> RegexNode:
-        self._enter()
-        at = self._next.at
+        self.enter()
+        at = self.next.at
         parts = [self._conjunction()]
         while self._bar():
             parts.append(self._conjunction())
-        self._depth -= 1
+        self.leave()
         return parts[0] if len(parts) == 1 else RegexNode("or", tuple(parts), at)
 
     def _bar(self) -> bool:
         """Steps over `|`, also at the beginning of the next line."""
-        if self._next.kind == "newline":
-            at, token = self._at, self._next
+        if self.next.kind == "newline":
+            at, token = self._at, self.next
             self._skip_lines()
-            if not self._has("|"):
-                self._at, self._next = at, token
+            if not self.has("|"):
+                self._at, self.next = at, token
                 return False
-        return self._take("|")
+        return self.take("|")
 
     def _conjunction(self) -> RegexNode:
-        at = self._next.at
+        at = self.next.at
         parts = [self._sequence()]
-        while self._take("&"):
+        while self.take("&"):
             parts.append(self._sequence())
-        if self._take("->"):
-            self._expect("name")
-        return parts[0] if len(parts) == 1 else RegexNode("and", tuple(parts), at)
+        if self.take("->"):
+            self.expect("name")
+        node = parts[0] if len(parts) == 1 else RegexNode("and", tuple(parts), at)
+        return RegexNode("if", (node, read_condition(self)), at) if self.take("%if") else node
 
     def _sequence(self) -> RegexNode:
-        at, parts = self._next.at, []
-        while self._next.kind not in ("newline", "end") and not any(
-            map(self._has, ("|", "&", "->", ")", "]", "}"))
+        at, parts = self.next.at, []
+        while self.next.kind not in ("newline", "end") and not any(
+            map(self.has, ("|", "&", "->", "%if", ")", "]", "}"))
         ):
             parts.append(self._repeated())
         return parts[0] if len(parts) == 1 else RegexNode("seq", tuple(parts), at)
 
     def _repeated(self) -> RegexNode:
         node = self._atom()
-        while self._next.kind == "mark" and self._next.text in ("?", "*", "+", "~", "{"):
-            operator = self._next
+        while self.next.kind == "mark" and self.next.text in ("?", "*", "+", "~", "{"):
+            operator = self.next
             if operator.text == "~" and not re.match(r"\s*[+-]?\d", self.text[self._at :]):
                 break
-            self._advance()
+            self.advance()
             least, most = {"?": (0, 1), "*": (0, None), "+": (1, None)}.get(operator.text, (0, None))
             if operator.text == "~":
                 least = most = self._count()
-                if self._take(".."):
+                if self.take(".."):
                     most = self._count()
             elif operator.text == "{":
-                least = 0 if self._has(",") else self._count()
+                least = 0 if self.has(",") else self._count()
                 most = least
-                if self._take(","):
-                    most = None if self._has("}") else self._count()
-                self._expect("}")
+                if self.take(","):
+                    most = None if self.has("}") else self._count()
+                self.expect("}")
             if least < 0 or (most is not None and most < least):
                 raise self.mistake("the counts of the repetition are negative or run backwards", operator.at)
             node = RegexNode("repeat", (node, least, most), operator.at)
         return node
 
     def _count(self) -> int:
-        token = self._expect("number")
+        token = self.expect("number")
         if not re.fullmatch(r"[+-]?\d{1,9}", token.text):
             raise self.mistake("expected a whole number of at most 9 digits", token.at)
         return int(token.text)
 
     def _atom(self) -> RegexNode:
-        at = self._next.at
-        if self._take("~"):
-            self._enter()
+        at = self.next.at
+        if self.take("~"):
+            self.enter()
             node = RegexNode("not", (self._atom(),), at)
-            self._depth -= 1
+            self.leave()
             return node
         for opening, closing in (("(", ")"), ("[", "]")):
-            if self._take(opening):
+            if self.take(opening):
                 self._skip_lines()
                 inner = self._alternatives()
                 self._skip_lines()
-                self._expect(closing)
+                self.expect(closing)
                 return inner if opening == "(" else RegexNode("repeat", (inner, 0, 1), at)
         return self._value()
 
     def _value(self) -> RegexNode:
-        token = self._advance()
+        token = self.advance()
         at = token.at
         if token.kind == "string":
             return self._string(token)
@@ -328,36 +351,40 @@ class LlguidanceReader:
                 raise self.mistake("flags of a regex are i, m, s, u and x", at)
             return RegexNode("regex", (pattern.replace("\\/", "/"), flags), at)
         if token.kind in ("name", "special", "reference"):
-            if token.kind == "name" and self._has("{") and not re.match(r"\s*[\d,+-]", self.text[self._at :]):
-                raise self.mistake("parametric rules and templates are not read", at)
+            if token.kind == "name" and self.has("{") and not re.match(r"\s*[\d,+-]", self.text[self._at :]):
+                raise self.mistake(
+                    "templates are not read; write rules out, or with a parameter (name::_)", at
+                )
+            if token.kind == "name" and self.take("::"):
+                return RegexNode("call", (token.text, read_parameter(self)), at)
             return RegexNode(token.kind, (token.text,), at)
         if token.text in ("%json", "%regex"):
             return RegexNode("json" if token.text == "%json" else "structured", (self._json(token),), at)
         if token.text == "%lark":
-            self._expect("{")
+            self.expect("{")
             inner = self.grammar(closed=True)
-            self._expect("}")
+            self.expect("}")
             return RegexNode("lark", (inner,), at)
         raise self.mistake(f"expected a value, found {token.text.strip() or 'the end of the line'}", at)
 
-    def _string(self, token: _Token) -> RegexNode:
+    def _string(self, token: Token) -> RegexNode:
         flags = "i" if token.text.endswith("i") else ""
         value = self._text(token, token.text.removesuffix("i"))
-        if not self._take(".."):
+        if not self.take(".."):
             return RegexNode("text", (value, flags), token.at)
-        last = self._text(self._next, self._expect("string").text)
+        last = self._text(self.next, self.expect("string").text)
         if len(value) != 1 or len(last) != 1 or value > last or flags:
             raise self.mistake("a range needs two characters, the lesser first", token.at)
         return RegexNode("range", (value, last), token.at)
 
-    def _text(self, token: _Token, written: str) -> str:
+    def _text(self, token: Token, written: str) -> str:
         try:
             value: str = json.loads(written)
         except ValueError:
             raise self.mistake("the string has an escape that JSON has not", token.at) from None
         return value
 
-    def _json(self, keyword: _Token) -> str:
+    def _json(self, keyword: Token) -> str:
         """The JSON text behind a keyword."""
         start = keyword.at + len(keyword.text)
         try:
@@ -366,5 +393,5 @@ class LlguidanceReader:
             placed = self.mistake(f"{keyword.text} needs JSON: {error}".rstrip("."), keyword.at)
             raise type(error)(str(placed), line=placed.line, column=placed.column) from None
         self._at = end
-        self._advance()
+        self.advance()
         return self.text[start:end].strip()

@@ -4,7 +4,8 @@ Purpose: `structural_tag(spec)`: the tree of a tag as a grammar, by way of the t
 Invariant: free text ends at the first place where something that may follow it begins (a trigger, the end of
 the tag around it).  What can't be kept exactly is refused by its name and place, a JSON Pointer into the tag.
 Differences from XGrammar, whose format this is: free text holds no control tokens but those that the tag
-names; a count of tokens (`max_tokens`) and one token out of a set (`exclude_token`) are refused.
+names; a count of tokens (`max_tokens`) is refused; documents in any order have no key twice and all that are
+required, whitespace within `max_whitespace_cnt` is at most one space.
 Complexity: linear in the tag.
 Source: XGrammar 0.2.8, `structural_tag.py`; vLLM's older form, `{"structures": [...], "triggers": [...]}`.
 """
@@ -17,7 +18,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from tokenform import _core
-from tokenform.errors import InvalidGrammar, TokenformError, ToolError, UnsupportedSchema
+from tokenform.errors import InvalidGrammar, TokenformError
 from tokenform.frontends import forms
 from tokenform.frontends.garbage import collected_later
 from tokenform.frontends.gbnf import gbnf
@@ -25,15 +26,12 @@ from tokenform.frontends.grammar import Grammar
 from tokenform.frontends.json_text import read_json
 from tokenform.frontends.patterns import regex
 from tokenform.frontends.schemas import json_schema, warn_unknown
+from tokenform.frontends.structural_documents import document, wrong
 from tokenform.frontends.tools.compiled import shape_form
-from tokenform.frontends.tools.elements import Nested
-from tokenform.frontends.tools.formats import FORMATS
-from tokenform.frontends.tools.layout import Elements, Tagged
 from tokenform.frontends.tools.shape import (
     Choice,
     Free,
     Given,
-    Json,
     Node,
     Repeat,
     Seq,
@@ -44,22 +42,6 @@ from tokenform.frontends.tools.shape import (
     choice,
     sequence,
 )
-from tokenform.frontends.tools.tagged import tagged_arguments
-
-STYLES = {
-    "qwen_xml": "qwen3_coder",
-    "minimax_xml": "minimax",
-    "minimax_m3_xml": "minimax_m3",
-    "deepseek_xml": "deepseek_v32",
-    "deepseek_v4_1_xml": "deepseek_v41",
-    "glm_xml": "glm47",
-    "cohere_xml": "command_a",
-    "kimi_k3_xml": "kimi_k3",
-}
-"""Styles of `json_schema` parts, and the tool formats whose arguments are written so."""
-
-_IN_STRINGS = re.compile(r"\A(?![0-9eE+.-]+\Z|(?:t?r?u?e?|f?a?l?s?e?|n?u?l?l?)\Z)[^\"{}\[\],:\s\\]+\Z")
-"""Texts that occur in documents within strings only."""
 
 _DEEP = 64
 _NOT_EXACT = "can't be kept exactly"
@@ -143,11 +125,11 @@ class _TagReader:
 
     def root(self, spec: Any) -> Node:
         if not isinstance(spec, Mapping):
-            raise _wrong("a structural tag is a mapping", "")
+            raise wrong("a structural tag is a mapping", "")
         if "structures" in spec or "triggers" in spec:
             return self._older(spec)
         if "format" not in spec:
-            raise _wrong('a structural tag has a "format", or "structures" and "triggers"', "")
+            raise wrong('a structural tag has a "format", or "structures" and "triggers"', "")
         return self.format(spec["format"], "/format", (), 0)
 
     def blame(self) -> None:
@@ -169,7 +151,7 @@ class _TagReader:
         for number, one in enumerate(_list(spec, "structures", "")):
             place = f"/structures/{number}"
             if not isinstance(one, Mapping) or "schema" not in one:
-                raise _wrong('a structure has "begin", "schema" and "end"', place)
+                raise wrong('a structure has "begin", "schema" and "end"', place)
             content = {"type": "json_schema", "json_schema": one["schema"]}
             tags.append({"begin": one.get("begin"), "content": content, "end": one.get("end")})
         whole = {"type": "triggered_tags", "triggers": spec.get("triggers"), "tags": tags}
@@ -177,13 +159,13 @@ class _TagReader:
 
     def format(self, spec: Any, place: str, after: tuple[str, ...], depth: int) -> Node:
         if depth > _DEEP:
-            raise _wrong(f"formats nest deeper than {_DEEP}", place)
+            raise wrong(f"formats nest deeper than {_DEEP}", place)
         if not isinstance(spec, Mapping):
-            raise _wrong("a format is a mapping", place)
+            raise wrong("a format is a mapping", place)
         kind = spec.get("type", "tag" if "begin" in spec else None)
         reader = _FORMATS.get(kind) if isinstance(kind, str) else None
         if reader is None:
-            raise _wrong(f"a format of type {kind!r} is not known; there are {', '.join(_FORMATS)}", place)
+            raise wrong(f"a format of type {kind!r} is not known; there are {', '.join(_FORMATS)}", place)
         return reader(self, spec, place, after, depth)
 
     # ---- what has no parts
@@ -193,56 +175,11 @@ class _TagReader:
 
     def json(self, spec: Any, place: str, after: tuple[str, ...], depth: int) -> Node:
         if "json_schema" not in spec:
-            raise _wrong('a "json_schema" is missing', place)
-        schema, style = spec["json_schema"], spec.get("style", "json")
-        if spec.get("any_order"):
-            raise _wrong("any_order is an option of the whole tag: json_options={'order': 'any'}", place)
-        self._check_whitespace(spec.get("max_whitespace_cnt"), place)
-        without = _strings(spec, "excludes", place)
+            raise wrong('a "json_schema" is missing', place)
+        schema = spec["json_schema"]
         self._parts.append((f"{place}/json_schema", lambda: json_schema(schema)))
-        if style != "json":
-            return self.styled(style, schema, without, place)
-        for text in without:
-            if not _IN_STRINGS.search(text):
-                raise _wrong(f"{text!r} can't be excluded: it may stand outside of strings, too", place)
-        return Json(schema, without)
-
-    def styled(self, style: Any, schema: Any, without: tuple[str, ...], place: str) -> Node:
-        """Arguments as the tool format of a style writes them."""
-        if style not in STYLES:
-            raise _wrong(f"the style {style!r} is not known; there are json, {', '.join(STYLES)}", place)
-        if without:
-            raise _wrong(f"excludes of the style {style!r} are not read; its markers are excluded", place)
-        schema = {"type": "object"} if schema is True else schema
-        owner, order = f"{place}/json_schema", self._options.get("order", "declared")
-        layout = next(
-            part for part in FORMATS[STYLES[style]].wire.call if isinstance(part, Tagged | Elements)
-        )
-        try:
-            notes: list[str] = []
-            if isinstance(layout, Elements):
-                nested = Nested(self.rules, order, layout, self.literal)
-                made, notes = nested.arguments(schema, owner, False), nested.loosened
-            else:
-                made = tagged_arguments(
-                    layout, schema, owner, self.literal, order=order, strict=False, loosen=notes.append
-                )
-            if notes:  # nobody reads what is written, so nothing is left to a reader
-                raise UnsupportedSchema(
-                    f"{owner}: {notes[0]!r} can't be kept in the style {style!r}; choose json",
-                    keyword=notes[0],
-                )
-            return made
-        except ToolError as error:
-            raise _wrong(str(error), place) from None
-
-    def _check_whitespace(self, most: Any, place: str) -> None:
-        widest = {"compact": 0, "spaced": 1}.get(self._options.get("whitespace", ""))
-        if most is not None and (widest is None or not isinstance(most, int) or most < widest):
-            raise _wrong(
-                "max_whitespace_cnt is an option of the whole tag: json_options={'whitespace': 'compact'}",
-                place,
-            )
+        without = _strings(spec, "excludes", place)
+        return document(spec, place, without, self._options, self.rules, self.literal)
 
     def regex(self, spec: Any, place: str, after: tuple[str, ...], depth: int) -> Node:
         pattern = _str(spec, "pattern", place)
@@ -257,14 +194,14 @@ class _TagReader:
 
     def any_text(self, spec: Any, place: str, after: tuple[str, ...], depth: int) -> Node:
         if spec.get("max_tokens") is not None:
-            raise _wrong(
+            raise wrong(
                 f"max_tokens of a part {_NOT_EXACT}; use max_chars, or the request's max_tokens", place
             )
         excluded = _strings(spec, "excludes", place)
         if (most := spec.get("max_chars")) is None:
             return _free(excluded, after)
         if not isinstance(most, int) or isinstance(most, bool) or most < 0:
-            raise _wrong("max_chars is a number of characters", place)
+            raise wrong("max_chars is a number of characters", place)
         short: forms.Language = {"regex": rf"(?s).{{0,{most}}}", "dialect": "python"}
         if excluded or after:
             never = [{"not": forms.containing(forms.literal(text))} for text in (*excluded, *after)]
@@ -276,11 +213,13 @@ class _TagReader:
 
     def any_tokens(self, spec: Any, place: str, after: tuple[str, ...], depth: int) -> Node:
         if spec.get("max_tokens") is not None:
-            raise _wrong(f"max_tokens of a part {_NOT_EXACT}; use the request's max_tokens", place)
+            raise wrong(f"max_tokens of a part {_NOT_EXACT}; use the request's max_tokens", place)
         return _free(self._tokens(spec, "exclude_tokens", place), after)
 
     def exclude_token(self, spec: Any, place: str, after: tuple[str, ...], depth: int) -> Node:
-        raise _wrong(f"one token of a set {_NOT_EXACT}: texts have many tokenisations", place)
+        listed = spec.get("exclude_tokens") or []
+        self._tokens(spec, "exclude_tokens", place)
+        return Given({"but": [*listed, *after]})
 
     # ---- what has parts
 
@@ -297,7 +236,7 @@ class _TagReader:
     def either(self, spec: Any, place: str, after: tuple[str, ...], depth: int) -> Node:
         elements = _list(spec, "elements", place)
         if not elements:
-            raise _wrong("or has no elements", place)
+            raise wrong("or has no elements", place)
         return choice(
             [self.format(one, f"{place}/elements/{at}", after, depth + 1) for at, one in enumerate(elements)]
         )
@@ -306,9 +245,9 @@ class _TagReader:
         least, most = _TIMES.get(spec["type"], (spec.get("min"), spec.get("max")))
         most = None if most == -1 else most
         if not isinstance(least, int) or not (most is None or isinstance(most, int)) or least < 0:
-            raise _wrong('repeat has "min" and "max" (-1: without bound)', place)
+            raise wrong('repeat has "min" and "max" (-1: without bound)', place)
         if most is not None and most < least:
-            raise _wrong(f"between {least} and {most} times is never", place)
+            raise wrong(f"between {least} and {most} times is never", place)
         content = spec.get("content")
         again = self._begins(content) if isinstance(content, Mapping) else None
         follow = (*after, *(again or ())) if most != 1 else after
@@ -320,7 +259,7 @@ class _TagReader:
         listed = given if isinstance(given, list) else [given]
         ends = [self._text(one, f"{place}/end") for one in listed]
         if not ends:
-            raise _wrong("a tag has an end", place)
+            raise wrong("a tag has an end", place)
         follow = after if "" in ends else tuple(ends)
         content = self.format(spec.get("content"), f"{place}/content", follow, depth + 1)
         return sequence(self.literal(begin), content, choice([self.literal(end) for end in ends]))
@@ -337,7 +276,7 @@ class _TagReader:
             where = f"{place}/tags/{number}"
             begin = self._text(one.get("begin") if isinstance(one, Mapping) else None, f"{where}/begin")
             if sum(begin.startswith(trigger) for trigger in triggers) != 1:
-                raise _wrong(f"{begin!r} begins with exactly one trigger of {list(triggers)}", where)
+                raise wrong(f"{begin!r} begins with exactly one trigger of {list(triggers)}", where)
             tags.append(self.tag(one, where, (*triggers, *after), depth + 1))
         return self._mixed(tags, triggers, excluded, spec, place, after)
 
@@ -348,10 +287,10 @@ class _TagReader:
         for number, rule in enumerate(rules):
             where = f"{place}/rules/{number}"
             if not isinstance(rule, Sequence) or isinstance(rule, str) or len(rule) != 2:
-                raise _wrong("a rule is a pattern and a format", where)
+                raise wrong("a rule is a pattern and a format", where)
             triggers.append(self._named(rule[0], where) if by_token else rule[0])
             if not isinstance(triggers[-1], str) or not triggers[-1]:
-                raise _wrong("the pattern of a rule is a text", where)
+                raise wrong("the pattern of a rule is a text", where)
         for number, rule in enumerate(rules):
             content = self.format(rule[1], f"{place}/rules/{number}/1", (*triggers, *after), depth + 1)
             tags.append(sequence(self.literal(triggers[number]), content))
@@ -371,7 +310,7 @@ class _TagReader:
     ) -> Node:
         """Free text with tags where triggers are; one that must be there begins the text."""
         if not tags or not triggers:
-            raise _wrong("there are neither tags nor triggers", place)
+            raise wrong("there are neither tags nor triggers", place)
         text = _free((*triggers, *excluded), after)
         one = choice(tags)
         again = Repeat(Seq((text, one)), 0, None)
@@ -391,7 +330,7 @@ class _TagReader:
             for number, one in enumerate(_list(spec, "tags", place))
         ]
         if not tags:
-            raise _wrong("there are no tags", place)
+            raise wrong("there are no tags", place)
         least = 1 if spec.get("at_least_one") else 0
         most = 1 if spec.get("stop_after_first") else None
         return Repeat(choice(tags), least, most, self.literal(separator) if separator else None)
@@ -414,7 +353,7 @@ class _TagReader:
         if isinstance(value, Mapping) and value.get("type") == "token":
             return self._named(value.get("token"), place)
         if not isinstance(value, str):
-            raise _wrong("a text is missing", place)
+            raise wrong("a text is missing", place)
         return value
 
     def _named(self, token: Any, place: str) -> str:
@@ -425,12 +364,12 @@ class _TagReader:
             text = self._token_text(token)
             if text:
                 return text
-        raise _wrong(f"the token {token!r} has no text that is known here", place)
+        raise wrong(f"the token {token!r} has no text that is known here", place)
 
     def _tokens(self, spec: Any, name: str, place: str) -> tuple[str, ...]:
         listed = spec.get(name) or []
         if not isinstance(listed, list):
-            raise _wrong(f"{name} is a list of tokens", place)
+            raise wrong(f"{name} is a list of tokens", place)
         return tuple(self._named(one, f"{place}/{name}") for one in listed)
 
     def _begins(self, spec: Any) -> tuple[str, ...] | None:
@@ -485,26 +424,22 @@ def _free(excluded: tuple[str, ...], after: tuple[str, ...]) -> Node:
     return Free(until=tuple(Trigger(text) for text in texts))
 
 
-def _wrong(message: str, place: str) -> InvalidGrammar:
-    return InvalidGrammar(f"{message} (in the structural tag at {place!r}).", pointer=place)
-
-
 def _str(spec: Mapping[str, Any], name: str, place: str) -> str:
     value = spec.get(name)
     if not isinstance(value, str):
-        raise _wrong(f"{name!r} is a text", place)
+        raise wrong(f"{name!r} is a text", place)
     return value
 
 
 def _list(spec: Mapping[str, Any], name: str, place: str) -> list[Any]:
     value = spec.get(name)
     if not isinstance(value, list):
-        raise _wrong(f"{name!r} is a list", place)
+        raise wrong(f"{name!r} is a list", place)
     return value
 
 
 def _strings(spec: Mapping[str, Any], name: str, place: str) -> tuple[str, ...]:
     listed = spec.get(name) or []
     if not isinstance(listed, list) or not all(isinstance(one, str) and one for one in listed):
-        raise _wrong(f"{name!r} is a list of texts", place)
+        raise wrong(f"{name!r} is a list of texts", place)
     return tuple(listed)

@@ -113,12 +113,9 @@ impl CompositeAutomaton {
 
     fn find_word(&mut self, part: u32) -> Option<Vec<Piece>> {
         match &self.parts[part as usize] {
-            Part::Numbered { tokens, .. } if !tokens.is_empty() => Some(vec![Piece::Token(tokens[0])]),
+            Part::Tokens { tokens, .. } if !tokens.is_empty() => Some(vec![Piece::Token(tokens[0])]),
             Part::Instead { absent: true, .. } => None,
-            Part::Language(term, _)
-            | Part::Numbered { term, .. }
-            | Part::Other { term, .. }
-            | Part::Instead { term, .. } => {
+            Part::Language(term, _) | Part::Tokens { term, .. } | Part::Instead { term, .. } => {
                 let lex = self.lexicon.at(Spelling::Raw, *term);
                 Some(vec![Piece::Bytes(self.shortest_word(lex, LONGEST)?)])
             }

@@ -2,7 +2,7 @@
 //!
 //! `{"language": L}`, `{"language": {"until": [L, L]}, "ends": [text, ..]}` (each of these texts ends it as the
 //! special token of that text, too), `{"schema": text, "options": {..}, "holes": [form, ..]}`, `{"grammar": structure}`,
-//! `{"gbnf": text, "start": name}`, `{"special": text, "spelled": how}`, `{"special": id}`, `{"other": text or id}`.  A structure is the neutral form of a grammar; its `parts` bind declared
+//! `{"gbnf": text, "start": name}`, `{"special": text, "spelled": how}`, `{"special": ids}`, `{"but": names}`, `{"other": names}` ([`tokens`]).  A structure is the neutral form of a grammar; its `parts` bind declared
 //! terminals to forms.  Its lexer is "contextual" (a lexer cuts what lies between the parts), "longest" (the
 //! same, and all terminals of the longest match count) or "dynamic" (every segmentation counts).  A terminal with a
 //! "language" is that.
@@ -182,10 +182,7 @@ impl CompositeAutomaton {
                 None => hole,
             };
             holes.push(self.part(hole, "the grammar of a string")?);
-            if self.parts[before..]
-                .iter()
-                .any(|p| matches!(p, Part::Special { .. } | Part::Numbered { .. } | Part::Other { .. }))
-            {
+            if self.parts[before..].iter().any(|p| matches!(p, Part::Special { .. } | Part::Tokens { .. })) {
                 return Err(invalid(
                     "a JSON string can't hold special tokens; use a grammar without them there",
                 ));
@@ -245,7 +242,7 @@ impl CompositeAutomaton {
     /// A grammar with parts.
     fn host(&mut self, structure: &Value) -> Result<u32> {
         let mut known = Parts::default();
-        let mut empty: Vec<&str> = Vec::new();
+        let (mut empty, mut at_once): (Vec<&str>, Vec<&str>) = Default::default();
         for (name, form) in structure["parts"].as_object().into_iter().flatten() {
             let part = self
                 .part(form, name)
@@ -263,14 +260,19 @@ impl CompositeAutomaton {
             let (Some(language), Some(name)) = (value.get("language"), value["name"].as_str()) else {
                 continue;
             };
-            let (term, _) = language::read(&mut self.lexicon, language)
+            let (mut term, _) = language::read(&mut self.lexicon, language)
                 .map_err(|e| Error { message: format!("The terminal {name}: {}", e.message), ..e })?;
             if self.lexicon.terms.nullable(term) {
-                empty.push(name);
+                term = self.some_text(term);
+                match value["lazy"] == true || term == Terms::EMPTY {
+                    true => at_once.push(name), // its first end is where it begins
+                    false => empty.push(name),
+                }
             }
             entry.term = Some(term);
         }
-        with_optional(&mut structure, &empty);
+        structure.terminals.retain(|entry| !at_once.contains(&entry.name.as_str()));
+        with_optional(&mut structure, &empty, &at_once);
         self.host_of(structure, &known)
     }
 
@@ -292,12 +294,17 @@ impl CompositeAutomaton {
         Ok(self.add(Part::OuterGrammar(host)))
     }
 
+    /// A language without the empty text.
+    fn some_text(&mut self, term: TermId) -> TermId {
+        let terms = &mut self.lexicon.terms;
+        let some = terms.not(Terms::EPS);
+        terms.and(&[term, some])
+    }
+
     /// The empty text is read by a rule instead, so that no part ends where it begins.
     fn without_empty(&mut self, part: u32) {
         if let Part::Language(term, closed) = self.parts[part as usize] {
-            let terms = &mut self.lexicon.terms;
-            let some = terms.not(Terms::EPS);
-            let term = terms.and(&[term, some]);
+            let term = self.some_text(term);
             self.parts[part as usize] = Part::Language(term, closed);
         }
     }
@@ -322,19 +329,21 @@ fn ended(language: &Value, ends: &Value) -> Value {
     })
 }
 
-/// Puts a rule `part | nothing` around each of these parts.
-fn with_optional(structure: &mut GrammarSpec, empty: &[&str]) {
-    if empty.is_empty() {
+/// Puts a rule `part | nothing` around each of the parts `empty`, and one of nothing in the place of those `at_once`.
+fn with_optional(structure: &mut GrammarSpec, empty: &[&str], at_once: &[&str]) {
+    if empty.is_empty() && at_once.is_empty() {
         return;
     }
     let maybe = |name: &str| format!("{name}?");
     for symbol in structure.rules.iter_mut().flat_map(|rule| &mut rule.1) {
-        if empty.contains(&symbol.as_str()) {
+        if empty.contains(&symbol.as_str()) || at_once.contains(&symbol.as_str()) {
             *symbol = maybe(symbol);
         }
     }
     for name in empty {
         structure.rules.push((maybe(name), vec![name.to_string()]));
+    }
+    for name in empty.iter().chain(at_once) {
         structure.rules.push((maybe(name), Vec::new()));
     }
 }

@@ -25,10 +25,11 @@ impl CompositeAutomaton {
                     );
                     return Some(Error::new(Kind::VocabularyError, message));
                 }
-                &Part::Numbered { id, ends: true, .. } if followed => {
+                Part::Tokens { names, ends: true, .. } if followed => {
                     let message = format!(
-                        "the token <[{id}]> ends texts in this vocabulary, and the grammar goes on after it; give a \
-                         vocabulary in which it is no end (eos=...)"
+                        "the token {} ends texts in this vocabulary, and the grammar goes on after it; give a \
+                         vocabulary in which it is no end (eos=...)",
+                        names[0]
                     );
                     return Some(Error::new(Kind::VocabularyError, message));
                 }

@@ -40,13 +40,6 @@ use crate::lexical::{LexId, Lexicon, TermId};
 use crate::schema::holes::Says;
 use crate::vocab::TokenId;
 
-/// How a token is named.
-#[derive(Clone, PartialEq)]
-enum Named {
-    Id(u32),
-    Text(Box<str>),
-}
-
 /// The number of an interned [`ReturnAddress`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct BackId(u32);
@@ -106,18 +99,13 @@ enum Part {
     },
     Json(u32),
     OuterGrammar(u32),
-    /// One token by its number; its text, where it is none that is special.
-    Numbered {
-        id: u32,
+    /// Tokens that are named, or all others: the texts of those that are not special, and the special ones.
+    Tokens {
+        names: Box<[tokens::Named]>,
+        which: tokens::Which,
         term: TermId,
         tokens: Vec<TokenId>,
         ends: bool,
-    },
-    /// Any tokens but one: a text, or another special token.
-    Other {
-        name: Named,
-        term: TermId,
-        tokens: Vec<TokenId>,
     },
     /// The text of a special token.
     Special {

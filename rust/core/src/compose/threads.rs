@@ -132,7 +132,7 @@ impl CompositeAutomaton {
                     self.begin_language(*term, back, out);
                 }
             }
-            Part::Numbered { term, tokens, .. } | Part::Other { term, tokens, .. } => {
+            Part::Tokens { term, tokens, .. } => {
                 let term = *term;
                 out.extend(tokens.iter().map(|&t| Thread { back, run: Run::Special(t) }));
                 self.begin_language(term, back, out);

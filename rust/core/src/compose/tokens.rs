@@ -6,37 +6,87 @@
 //! Invariant: what a vocabulary gives no such meaning is refused when the vocabulary is known.
 //! Complexity: one pass over the vocabulary for each name.
 
+use rustc_hash::FxHashSet;
 use serde_json::Value;
 
-use super::{CompositeAutomaton, Named, Part};
+use super::{CompositeAutomaton, Part};
 use crate::error::{Error, Kind, Result};
-use crate::lexical::Terms;
+use crate::lexical::{TermId, Terms};
 use crate::vocab::{TokenId, Vocabulary};
 
-/// The part of a form that names a token by its number, or any other token.
-pub(super) fn read(form: &Value) -> Option<Part> {
-    let (term, tokens) = (Terms::EMPTY, Vec::new());
-    if let Some(id) = form["special"].as_u64() {
-        return Some(Part::Numbered { id: id as u32, term, tokens, ends: false });
+/// Tokens that a part names.
+#[derive(Clone, PartialEq)]
+pub(super) enum Named {
+    Ids(u32, u32),
+    Text(Box<str>),
+}
+
+impl std::fmt::Display for Named {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Named::Ids(first, last) if first == last => write!(f, "<[{first}]>"),
+            Named::Ids(first, last) => write!(f, "<[{first}-{last}]>"),
+            Named::Text(text) => f.write_str(text),
+        }
     }
-    let name = match &form["other"] {
-        Value::String(text) => Named::Text(text.as_str().into()),
-        other => Named::Id(other.as_u64()? as u32),
+}
+
+/// Which texts a part of named tokens stands for.
+#[derive(Clone, Copy, PartialEq)]
+pub(super) enum Which {
+    /// That of one of the tokens.
+    One,
+    /// That of one token, which is none of them.
+    But,
+    /// What any number of tokens but them spell.
+    Others,
+}
+
+/// The part of a form that names tokens: `{"special": ids}`, `{"but": names}` or `{"other": names}`.
+pub(super) fn read(form: &Value) -> Option<Part> {
+    let known = [("special", Which::One), ("but", Which::But), ("other", Which::Others)];
+    let (value, which) = known.iter().find_map(|&(key, which)| Some((form.get(key)?, which)))?;
+    let names = match value {
+        Value::Array(list) => list.iter().map(named).collect::<Option<_>>()?,
+        one => Box::from([named(one)?]),
     };
-    Some(Part::Other { name, term, tokens })
+    Some(Part::Tokens { names, which, term: Terms::EMPTY, tokens: Vec::new(), ends: false })
+}
+
+/// A number, a pair of them (the first and the last), or a text.
+fn named(value: &Value) -> Option<Named> {
+    let id = |value: &Value| value.as_u64().and_then(|id| u32::try_from(id).ok());
+    match value {
+        Value::String(text) => Some(Named::Text(text.as_str().into())),
+        Value::Array(pair) => Some(Named::Ids(id(pair.first()?)?, id(pair.get(1)?)?)),
+        one => id(one).map(|id| Named::Ids(id, id)),
+    }
 }
 
 fn refused(message: String) -> Error {
     Error::new(Kind::VocabularyError, message)
 }
 
-fn token_of(vocab: &Vocabulary, id: u32) -> Result<TokenId> {
-    if id as usize >= vocab.size() {
-        let message =
-            format!("the grammar names the token <[{id}]>, and the vocabulary has {}", vocab.size());
-        return Err(refused(message));
+/// A language, and special tokens beside it; whether all of these end texts.
+type Bound = (TermId, Vec<TokenId>, bool);
+
+/// The tokens of a name: those of a text are the special ones, where there are such.
+fn tokens_of(vocab: &Vocabulary, name: &Named) -> Result<Vec<TokenId>> {
+    let size = vocab.size() as u32;
+    match name {
+        &Named::Ids(first, last) => {
+            if last >= size {
+                let message =
+                    format!("the grammar names the token <[{last}]>, and the vocabulary has {size}");
+                return Err(refused(message));
+            }
+            Ok((first..=last).map(TokenId).collect())
+        }
+        Named::Text(text) => Ok(match vocab.special_tokens(text.as_bytes()) {
+            special if !special.is_empty() => special,
+            _ => (0..size).map(TokenId).filter(|&t| text_of(vocab, t) == text.as_bytes()).collect(),
+        }),
     }
-    Ok(TokenId(id))
 }
 
 fn text_of(vocab: &Vocabulary, token: TokenId) -> &[u8] {
@@ -52,53 +102,55 @@ impl CompositeAutomaton {
     /// Gives the named tokens of the parts their meaning in a vocabulary.
     pub(super) fn bind_tokens(&mut self, vocab: &Vocabulary) -> Result<()> {
         for i in 0..self.parts.len() {
-            let bound = match &self.parts[i] {
-                &Part::Numbered { id, .. } => self.numbered(vocab, id)?,
-                Part::Other { name, .. } => {
-                    let name = name.clone();
-                    self.other(vocab, name)?
+            let Part::Tokens { names, which, .. } = &self.parts[i] else { continue };
+            let (names, which) = (names.clone(), *which);
+            let mut chosen = FxHashSet::default();
+            for name in &*names {
+                chosen.extend(tokens_of(vocab, name)?);
+            }
+            let (term, tokens, ends) = match which {
+                Which::Others => self.others(vocab, &chosen)?,
+                Which::One if chosen.len() == 1 => {
+                    self.one(vocab, *chosen.iter().next().expect("it is one"))?
                 }
-                _ => continue,
+                _ => self.one_of(vocab, |token| chosen.contains(&token) == (which == Which::One))?,
             };
-            self.parts[i] = bound;
+            self.parts[i] = Part::Tokens { names, which, term, tokens, ends };
         }
         Ok(())
     }
 
-    fn numbered(&mut self, vocab: &Vocabulary, id: u32) -> Result<Part> {
-        let token = token_of(vocab, id)?;
+    fn one(&mut self, vocab: &Vocabulary, token: TokenId) -> Result<Bound> {
         if vocab.is_special(token) {
-            return Ok(Part::Numbered {
-                id,
-                term: Terms::EMPTY,
-                tokens: vec![token],
-                ends: is_end(vocab, token),
-            });
+            return Ok((Terms::EMPTY, vec![token], is_end(vocab, token)));
         }
         let text = std::str::from_utf8(text_of(vocab, token)).ok().filter(|text| !text.is_empty());
         let text = text.ok_or_else(|| {
             refused(format!(
-                "the token <[{id}]> is a part of a character: name the character as a \"literal\""
+                "the token <[{}]> is a part of a character: name the character as a \"literal\"",
+                token.0
             ))
         })?;
-        let term = self.lexicon.terms.literal(text);
-        Ok(Part::Numbered { id, term, tokens: Vec::new(), ends: false })
+        Ok((self.lexicon.terms.literal(text), Vec::new(), false))
     }
 
-    fn other(&mut self, vocab: &Vocabulary, name: Named) -> Result<Part> {
-        let tokens_named = match &name {
-            Named::Id(id) => vec![token_of(vocab, *id)?],
-            Named::Text(text) => match vocab.special_tokens(text.as_bytes()) {
-                special if !special.is_empty() => special,
-                _ => (0..vocab.size() as u32)
-                    .map(TokenId)
-                    .filter(|&t| text_of(vocab, t) == text.as_bytes())
-                    .collect(),
-            },
-        };
+    /// One of several tokens; those that are parts of characters, and those that end texts, are none.
+    fn one_of(&mut self, vocab: &Vocabulary, chosen: impl Fn(TokenId) -> bool) -> Result<Bound> {
+        let all =
+            (0..vocab.size() as u32).map(TokenId).filter(|&token| chosen(token) && !is_end(vocab, token));
+        let (special, plain): (Vec<TokenId>, Vec<TokenId>) = all.partition(|&token| vocab.is_special(token));
+        let texts = plain.iter().filter_map(|&token| std::str::from_utf8(text_of(vocab, token)).ok());
+        let term = self.lexicon.terms.words(texts.filter(|text| !text.is_empty()).map(Into::into).collect());
+        if term == Terms::EMPTY && special.is_empty() {
+            return Err(refused("the grammar names a set of tokens none of which may come".into()));
+        }
+        Ok((term, special, false))
+    }
+
+    fn others(&mut self, vocab: &Vocabulary, named: &FxHashSet<TokenId>) -> Result<Bound> {
         let mut chars = vec![(0, 0xD7FF), (0xE000, 0x10_FFFF)];
-        for &token in tokens_named.iter().filter(|&&t| !vocab.is_special(t)) {
-            if let Some(c) = only_here(vocab, token, &tokens_named)? {
+        for &token in named.iter().filter(|&&t| !vocab.is_special(t)) {
+            if let Some(c) = only_here(vocab, token, named)? {
                 chars = chars
                     .into_iter()
                     .flat_map(|(lo, hi)| [(lo, hi.min(c.wrapping_sub(1))), (lo.max(c + 1), hi)])
@@ -112,14 +164,14 @@ impl CompositeAutomaton {
         let all = (0..vocab.size() as u32).map(TokenId);
         let tokens = all
             .filter(|&t| vocab.is_special(t) && !text_of(vocab, t).is_empty())
-            .filter(|t| !is_end(vocab, *t) && !tokens_named.contains(t))
+            .filter(|t| !is_end(vocab, *t) && !named.contains(t))
             .collect();
-        Ok(Part::Other { name, term, tokens })
+        Ok((term, tokens, false))
     }
 }
 
 /// The character that no other token holds, where the token is that; none where others spell the token's text.
-fn only_here(vocab: &Vocabulary, token: TokenId, named: &[TokenId]) -> Result<Option<u32>> {
+fn only_here(vocab: &Vocabulary, token: TokenId, named: &FxHashSet<TokenId>) -> Result<Option<u32>> {
     let bytes = text_of(vocab, token);
     let others = || {
         let all = (0..vocab.size() as u32).map(TokenId);

@@ -257,7 +257,9 @@ class _Compiler:
             made: Form = {"schema": forms.written(node.schema)}
             if node.strings_in:
                 made["schema"], made["holes"] = with_marks(made["schema"], dict(node.strings_in))
-            return [{**made, "options": {**self.options, "without": list(node.without)}}]
+            return [
+                {**made, "options": {**self.options, **dict(node.options), "without": list(node.without)}}
+            ]
         if isinstance(node, Given):
             return [dict(node.form)]
         if isinstance(node, Rule):

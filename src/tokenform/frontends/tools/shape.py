@@ -40,11 +40,13 @@ class Json:
     without: texts that may not occur in it as it is written, because common readers would end it there (the
     reader of this library would not).
     strings_in: grammars of strings in it, each with its JSON Pointer, as `json_schema` takes them.
+    options: options of `json_schema` that it has in place of those of the whole tree.
     """
 
     schema: Any
     without: tuple[str, ...] = ()
     strings_in: tuple[tuple[str, Grammar], ...] = ()
+    options: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -247,7 +249,8 @@ def sequence(*parts: Node) -> Node:
 
 
 def choice(options: Sequence[Node]) -> Node:
-    """One of the options, without a wrapper where there is one only."""
+    """One of the options, without a wrapper where there is one only; those of no text at all are left out."""
+    options = [option for option in options if not (isinstance(option, Choice) and not option.options)]
     return options[0] if len(options) == 1 else Choice(tuple(options))
 
 

@@ -1,0 +1,144 @@
+"""Documents in structural tags: JSON, or arguments as a tool format writes them.
+
+Purpose: parts of the type `json_schema`, with what each says of its order, whitespace and texts.
+Invariant: the texts are those of the schema; what a style can't keep is refused by its keyword and place.
+Complexity: linear in the schema.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from tokenform.errors import InvalidGrammar, ToolError, UnsupportedSchema
+from tokenform.frontends.tools.elements import Nested
+from tokenform.frontends.tools.formats import FORMATS
+from tokenform.frontends.tools.layout import Elements, Tagged
+from tokenform.frontends.tools.shape import (
+    AnyOrder,
+    Choice,
+    Json,
+    Node,
+    Repeat,
+    Seq,
+)
+from tokenform.frontends.tools.tagged import tagged_arguments
+
+STYLES = {
+    "qwen_xml": "qwen3_coder",
+    "minimax_xml": "minimax",
+    "minimax_m3_xml": "minimax_m3",
+    "deepseek_xml": "deepseek_v32",
+    "deepseek_v4_1_xml": "deepseek_v41",
+    "glm_xml": "glm47",
+    "cohere_xml": "command_a",
+    "kimi_k3_xml": "kimi_k3",
+}
+"""Styles of `json_schema` parts, and the tool formats whose arguments are written so."""
+
+_IN_STRINGS = re.compile(r"\A(?![0-9eE+.-]+\Z|(?:t?r?u?e?|f?a?l?s?e?|n?u?l?l?)\Z)[^\"{}\[\],:\s\\]+\Z")
+"""Texts that occur in documents within strings only."""
+
+
+def wrong(message: str, place: str) -> InvalidGrammar:
+    """The error for a place in a tag."""
+    return InvalidGrammar(f"{message} (in the structural tag at {place!r}).", pointer=place)
+
+
+def document(
+    spec: Mapping[str, Any],
+    place: str,
+    without: tuple[str, ...],
+    options: Mapping[str, str],
+    rules: dict[str, Node],
+    literal: Callable[[str], Node],
+) -> Node:
+    """The node of a part.
+
+    without: texts that may not occur in it.  options: those of the whole tag; `rules` takes what is named.
+    """
+    own = _own_options(spec, options, place)
+    style, schema = spec.get("style", "json"), spec["json_schema"]
+    for text in without:
+        if not _IN_STRINGS.search(text):
+            raise wrong(f"{text!r} can't be excluded: it may stand outside of strings, too", place)
+    if style == "json":
+        return Json(schema, without, options=tuple(own.items()))
+    if style not in STYLES:
+        raise wrong(f"the style {style!r} is not known; there are json, {', '.join(STYLES)}", place)
+    named = dict.fromkeys(rules)
+    order = own.get("order", options.get("order", "declared"))
+    node = _styled(style, schema, order, without, place, rules, literal)
+    if "whitespace" in own:
+        told = (("whitespace", own["whitespace"]),)
+        for name in [name for name in rules if name not in named]:
+            rules[name] = _with_options(rules[name], told)
+        node = _with_options(node, told)
+    return node
+
+
+def _own_options(spec: Mapping[str, Any], options: Mapping[str, str], place: str) -> dict[str, str]:
+    """What the part says itself of its order and whitespace."""
+    own = {"order": "any"} if spec.get("any_order") else {}
+    most = spec.get("max_whitespace_cnt")
+    if most is None:
+        return own
+    if not isinstance(most, int) or isinstance(most, bool) or most < 0:
+        raise wrong("max_whitespace_cnt is a number of characters", place)
+    if most == 0 or options.get("whitespace") == "compact":
+        return {**own, "whitespace": "compact"}
+    return {**own, "whitespace": "spaced"}
+
+
+def _styled(
+    style: str,
+    schema: Any,
+    order: str,
+    without: tuple[str, ...],
+    place: str,
+    rules: dict[str, Node],
+    literal: Callable[[str], Node],
+) -> Node:
+    """Arguments as the tool format of a style writes them."""
+    schema = {"type": "object"} if schema is True else schema
+    owner = f"{place}/json_schema"
+    layout = next(part for part in FORMATS[STYLES[style]].wire.call if isinstance(part, Tagged | Elements))
+    notes: list[str] = []
+    try:
+        if isinstance(layout, Elements):
+            layout = replace(layout, outer=(*layout.outer, *without))
+            nested = Nested(rules, order, layout, literal)
+            made, notes = nested.arguments(schema, owner, False), nested.loosened
+        else:
+            layout = replace(layout, markers=(*layout.markers, *without))
+            made = tagged_arguments(
+                layout, schema, owner, literal, order=order, strict=False, loosen=notes.append
+            )
+    except ToolError as error:
+        raise wrong(str(error), place) from None
+    if notes:  # nobody reads what is written, so nothing is left to a reader
+        raise UnsupportedSchema(
+            f"{owner}: {notes[0]!r} can't be kept in the style {style!r}; choose json",
+            keyword=notes[0],
+            pointer=owner,
+        )
+    return made
+
+
+def _with_options(node: Node, told: tuple[tuple[str, str], ...]) -> Node:
+    """The node, whose documents have these options."""
+    again = lambda part: _with_options(part, told)  # noqa: E731
+    if isinstance(node, Json):
+        return replace(node, options=told)
+    if isinstance(node, Seq):
+        return Seq(tuple(map(again, node.parts)))
+    if isinstance(node, Choice):
+        return Choice(tuple(map(again, node.options)))
+    if isinstance(node, Repeat):
+        return Repeat(again(node.item), node.least, node.most, node.separator)
+    if isinstance(node, AnyOrder):
+        members = tuple((again(member), required) for member, required in node.members)
+        return replace(node, members=members, others=node.others and again(node.others))
+    return node
