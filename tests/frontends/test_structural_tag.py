@@ -27,6 +27,7 @@ FORMATS = {
     "const": text("abc"),
     "regex": {"type": "regex", "pattern": "[ab]+c"},
     "grammar": {"type": "grammar", "grammar": 'root ::= "(" root ")" | "x"'},
+    "macros": {"type": "grammar", "grammar": 'root ::= Regex("[ab]+c") | x\nx[lazy] ::= "n"+'},
     "sequence": {"type": "sequence", "elements": [text("n="), INTEGER, text(";")]},
     "or": {"type": "or", "elements": [text("yes"), INTEGER]},
     "optional": {"type": "sequence", "elements": [{"type": "optional", "content": text("a")}, text("b")]},
@@ -186,6 +187,11 @@ def test_control_tokens_stand_where_their_texts_do():
             "/format/content/json_schema/type",
         ),
         (TRIGGERED | {"tags": [A, tag("<c>", "")]}, InvalidGrammar, "/format/tags/1"),
+        (
+            {"type": "or", "elements": [A, {"type": "grammar", "grammar": "root ::= Regex(a)"}]},
+            InvalidGrammar,
+            "/format/elements/1/grammar",
+        ),
         (
             {"type": "or", "elements": [A, {"type": "regex", "pattern": r"(a)\1"}]},
             UnsupportedRegex,

@@ -20,6 +20,7 @@ from typing import Any
 from tokenform import _core
 from tokenform.errors import InvalidGrammar, TokenformError
 from tokenform.frontends import forms
+from tokenform.frontends.ebnf_reader import is_ebnf
 from tokenform.frontends.garbage import collected_later
 from tokenform.frontends.gbnf import gbnf
 from tokenform.frontends.grammar import Grammar
@@ -190,7 +191,13 @@ class _TagReader:
     def grammar(self, spec: Any, place: str, after: tuple[str, ...], depth: int) -> Node:
         text = _str(spec, "grammar", place)
         self._parts.append((f"{place}/grammar", lambda: gbnf(text)))
-        return Given({"gbnf": text, "start": "root"})
+        if not is_ebnf(text):
+            return Given({"gbnf": text, "start": "root"})
+        try:
+            return Given(gbnf(text).form)
+        except TokenformError:
+            self.blame()
+            raise
 
     def any_text(self, spec: Any, place: str, after: tuple[str, ...], depth: int) -> Node:
         if spec.get("max_tokens") is not None:
