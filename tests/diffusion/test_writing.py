@@ -15,10 +15,12 @@ import tokenform as tf
 from tokenform.decoding.diffusion import (
     Blocks,
     Confidence,
+    Credit,
     EarlyAnswer,
     EntropyBound,
+    FillStep,
     LeftToRight,
-    Step,
+    LocalDeterminism,
     Threshold,
 )
 
@@ -46,6 +48,8 @@ POLICIES = [
     Blocks(5),
     LeftToRight(),
     EarlyAnswer(first=0.3, last=0.1),
+    Credit(0.6),
+    LocalDeterminism(0.5, 0.2),
 ]
 
 
@@ -133,10 +137,14 @@ def test_what_does_not_fit_is_said() -> None:
 
 
 def test_policies_choose_by_their_laws() -> None:
-    step = Step(
-        [1, 4, 5, 9], np.array([0.9, 0.2, 0.95, 0.5]), np.array([0.1, 2.0, 0.05, 0.7]), np.array([0.8, 0,
-        0.9, 0.3]), 12
-    )  # fmt: skip
+    step = FillStep(
+        [1, 4, 5, 9],
+        np.array([7, 8, 9, 7], np.int32),
+        np.array([0.9, 0.2, 0.95, 0.5]),
+        np.array([0.1, 2.0, 0.05, 0.7]),
+        np.array([0.8, 0, 0.9, 0.3]),
+        12,
+    )
     assert sorted(Confidence(2).choose(step)) == [1, 5]
     assert Threshold(0.9).choose(step) == [1, 5] and Threshold(1.0).choose(step) == []
     assert sorted(EntropyBound(0.2).choose(step)) == [1, 5, 9]  # 0, 0.05, 0.15, 0.85
@@ -144,3 +152,9 @@ def test_policies_choose_by_their_laws() -> None:
     assert Blocks(5, Threshold(0.9)).choose(step) == [1] and Blocks(5, Confidence(9)).choose(step) == [1, 4]
     assert EarlyAnswer(first=0.4, last=0.4).choose(step) == [1, 4, 5, 9]
     assert EarlyAnswer(first=0.99, last=0.99).choose(step) == [5]
+    assert LocalDeterminism(0.9, 0.2, radius=1).choose(step) == [1, 4, 5]
+    credit = Credit(0.7)
+    assert credit.choose(step) == [1, 5]  # 0.5 counts 0.5 * 1.5 / (0.5 * 1.5 + 0.5) = 0.6 at the second pass
+    assert credit.choose(step) == [1, 5] and credit.choose(step) == [1, 5]
+    credit = Credit(0.6)
+    assert credit.choose(step) == [1, 5] and credit.choose(step) == [1, 5, 9]

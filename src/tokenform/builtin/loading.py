@@ -1,4 +1,4 @@
-"""Reads the finished weights: `load()` and `load_draft()`.
+"""Reads the finished weights: `load()`, `load_draft()` and `load_diffusion()`.
 
 Purpose: the built-in model and its tokenizer, from the package's own folder.
 Invariant: no network; each is read once for each process and shared.  The weights are stored in
@@ -25,7 +25,15 @@ def read_tokenizer(folder: Path) -> Any:
 
 
 def read(folder: Path) -> tuple[Any, Any]:
-    """The model and the tokenizer that lie in a folder."""
+    """The causal model and the tokenizer that lie in a folder."""
+    with extras():
+        from transformers import LlamaForCausalLM
+
+    return read_model(folder, LlamaForCausalLM), read_tokenizer(folder)
+
+
+def read_model(folder: Path, kind: Any) -> Any:
+    """The model of a class of transformers that lies in a folder, in float32."""
     if not (folder / "model.safetensors").exists():
         raise ModelError(
             f"the built-in model has no weights in {folder}: reinstall the package, "
@@ -33,18 +41,17 @@ def read(folder: Path) -> tuple[Any, Any]:
         )
     with extras():
         import torch
-        from transformers import LlamaForCausalLM
         from transformers.utils import logging
 
     quiet = not logging.is_progress_bar_enabled()
     logging.disable_progress_bar()
     try:
-        model = LlamaForCausalLM.from_pretrained(folder, local_files_only=True)
+        model = kind.from_pretrained(folder, local_files_only=True)
     finally:
         if not quiet:
             logging.enable_progress_bar()
     torch.nn.Module.to(model, torch.float32)
-    return model.eval(), read_tokenizer(folder)
+    return model.eval()
 
 
 @opened_once(1)
@@ -68,3 +75,20 @@ def load_draft() -> tuple[Any, Any]:
         ModelError: the package holds no weights.
     """
     return read(WEIGHTS / "draft")
+
+
+@opened_once(1)
+def load_diffusion() -> tuple[Any, Any]:
+    """The masked-diffusion model, with the same tokenizer as `load()`.
+
+    Returns:
+        A `ModernBertForMaskedLM` on the CPU in float32, in evaluation mode, whose `config.mask_token_id`
+        stands at open positions, and the tokenizer.
+
+    Raises:
+        ModelError: the package holds no weights.
+    """
+    with extras():
+        from transformers import ModernBertForMaskedLM
+
+    return read_model(WEIGHTS / "diffusion", ModernBertForMaskedLM), read_tokenizer(WEIGHTS / "model")

@@ -1,7 +1,7 @@
-"""`tf.DiffusionGenerator` for models of transformers: what predicts tokens in DiffusionGemma's own way.
+"""`tf.DiffusionGenerator` for the built-in model and for DiffusionGemma of transformers.
 
-Its decoder has no mask token: at open positions stand tokens drawn at random, and each pass is told the
-logits of the one before.
+DiffusionGemma's decoder has no mask token: at open positions stand tokens drawn at random, and each pass is
+told the logits of the one before.
 Rejected: keeping the prompt's keys and values between passes (the prompt is short beside the canvas; its own
 `generate` shows how).
 """
@@ -11,19 +11,26 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tokenform.errors import extras
+from tokenform.builtin import load_diffusion
+from tokenform.errors import ModelError, extras
 
 with extras():
     import torch
 
     from tokenform.decoding.diffusion import generator
     from tokenform.decoding.diffusion.denoisers import Known
+    from tokenform.integrations.models import builtin_prompt
 
 
 class DiffusionGenerator(generator.DiffusionGenerator):
     __doc__ = generator.DiffusionGenerator.__doc__
 
-    def __init__(self, model: Any, tokenizer: Any, **options: Any) -> None:
+    def __init__(self, model: Any = None, tokenizer: Any = None, **options: Any) -> None:
+        if model is None and tokenizer is None:
+            model, tokenizer = load_diffusion()
+            options = {"format_prompt": builtin_prompt, "length": 96, **options}
+        elif tokenizer is None:
+            raise ModelError("a model object needs its tokenizer; pass tokenizer=, or a Vocabulary.")
         config: Any = getattr(model, "config", None)
         if getattr(config, "model_type", None) == "diffusion_gemma":
             options.setdefault("length", config.canvas_length)

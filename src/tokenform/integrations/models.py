@@ -103,7 +103,8 @@ def with_template(opened: OpenModel, template: str) -> OpenModel:
     return OpenModel(opened.model, tokenizer)
 
 
-def _builtin_prompt(prompt: Any, grammar: Grammar | Condition) -> str:
+def builtin_prompt(prompt: Any, grammar: Grammar | Condition) -> str:
+    """The text that the built-in models read."""
     from tokenform.builtin import format_prompt
 
     return format_prompt(
@@ -139,7 +140,7 @@ def _builtin() -> OpenModel:
     from tokenform.builtin import load
 
     model, tokenizer = load()
-    return OpenModel(model, tokenizer, _builtin_prompt)
+    return OpenModel(model, tokenizer, builtin_prompt)
 
 
 @opened_once(4)

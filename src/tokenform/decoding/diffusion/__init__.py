@@ -9,11 +9,13 @@ from tokenform.decoding.diffusion.generator import DiffusionGenerator
 from tokenform.decoding.diffusion.policies import (
     Blocks,
     Confidence,
+    Credit,
     EarlyAnswer,
     EntropyBound,
     FillPolicy,
     FillStep,
     LeftToRight,
+    LocalDeterminism,
     Threshold,
 )
 from tokenform.errors import warn_outside
@@ -21,6 +23,7 @@ from tokenform.errors import warn_outside
 __all__ = [
     "Blocks",
     "Confidence",
+    "Credit",
     "Denoiser",
     "DiffusionGenerator",
     "EarlyAnswer",
@@ -28,6 +31,7 @@ __all__ = [
     "FillPolicy",
     "FillStep",
     "LeftToRight",
+    "LocalDeterminism",
     "MaskedDenoiser",
     "Threshold",
 ]

@@ -13,8 +13,10 @@ Rejected: masks for each position by itself (each of two tokens may be possible 
 
 from __future__ import annotations
 
+import copy
 import math
 import time
+import weakref
 from collections.abc import Sequence
 from typing import Any
 
@@ -24,12 +26,12 @@ from numpy.typing import NDArray
 
 from tokenform.decoding.diffusion.denoisers import Denoiser, MaskedDenoiser
 from tokenform.decoding.diffusion.policies import FillPolicy, FillStep, Threshold
-from tokenform.decoding.prompts import PromptOptions, PromptReader
+from tokenform.decoding.prompts import PromptFormat, PromptOptions, PromptReader
 from tokenform.decoding.results import Result, Stats, read_value
 from tokenform.engine import Canvas, Filling, Grammar, Vocabulary
 from tokenform.engine.packed import mask_bits
-from tokenform.errors import BudgetTooSmall, InvalidType, ModelError, OptionError
-from tokenform.frontends import to_constraint
+from tokenform.errors import BudgetTooSmall, InvalidType, ModelError, OptionError, TokenformError
+from tokenform.frontends import forms, to_constraint
 
 
 class DiffusionGenerator:
@@ -41,10 +43,14 @@ class DiffusionGenerator:
         tokenizer: its tokenizer, or a `Vocabulary` where prompts are token ids.
         mask: the id of the mask token; None: the model's or tokenizer's own.
         policy: which positions are committed after a pass; one of `tokenform.decoding.diffusion`: `Threshold`
-            (the default), `Confidence`, `EntropyBound`, `Blocks`, `LeftToRight`, `EarlyAnswer`.
+            (the default), `Confidence`, `EntropyBound`, `Blocks`, `LeftToRight`, `EarlyAnswer`, `Credit`,
+            `LocalDeterminism`.
         temperature: of the draws; 0 takes the likeliest accepted filling of each pass.
         length: positions of a canvas where a call says nothing.
         raw, system, show_schema: how prompts are shown, as for `Generator`.
+        format_prompt: the text that the model reads, of a prompt and a grammar, where it has its own format.
+    Without a model and a tokenizer it is the built-in one.  Numbers are written as `json.dumps` writes them:
+    how many digits of other spellings stand in an open run would be part of the canvas's states.
     Raises:
         ModelError, VocabularyError: the model or its tokenizer can't be used.
 
@@ -68,6 +74,7 @@ class DiffusionGenerator:
         raw: bool = False,
         system: str | None = None,
         show_schema: Any = "auto",
+        format_prompt: PromptFormat | None = None,
     ) -> None:
         if isinstance(tokenizer, Vocabulary):
             self.tokenizer, self.vocabulary = None, tokenizer
@@ -81,8 +88,13 @@ class DiffusionGenerator:
         self.policy = Threshold() if policy is None else policy
         self.temperature, self.length = temperature, length
         self._prompts = PromptReader(
-            self.tokenizer, self.vocabulary, None, options=PromptOptions(raw, system, show_schema)
+            self.tokenizer,
+            self.vocabulary,
+            None,
+            format_prompt,
+            options=PromptOptions(raw, system, show_schema),
         )
+        self._written: weakref.WeakKeyDictionary[Grammar, Grammar] = weakref.WeakKeyDictionary()
 
     def _mask(self, model: Any, given: int | None) -> int:
         for where in (getattr(model, "config", None), self.tokenizer):
@@ -128,7 +140,7 @@ class DiffusionGenerator:
         if not isinstance(grammar, Grammar):
             raise OptionError("conditions that look at whole texts are not for canvases; give a grammar.")
         width = self.length if length is None else length
-        empty = Canvas(grammar.for_writing.compile(self.vocabulary), width)
+        empty = Canvas(self._writing(grammar).compile(self.vocabulary), width)
         if not empty.feasible():
             raise BudgetTooSmall(f"no text of the constraint fits into {width} tokens; raise length=.")
         ids = self._prompts.read(prompt, grammar)
@@ -137,6 +149,22 @@ class DiffusionGenerator:
         texts = run.write(ids, [empty.fork() for _ in range(n)])
         results = [self._result(grammar, text, ids) for text in texts]
         return results if n > 1 else results[0]
+
+    def _writing(self, grammar: Grammar) -> Grammar:
+        """What is written of a grammar."""
+        written = self._written.get(grammar)
+        if written is None:
+            written = grammar.for_writing
+            try:
+                form = forms.narrowed(written.form, {"numbers": "canonical"})
+                if form is not None:
+                    narrower = Grammar(forms.compiled(form, "what is written"), form=form)
+                    narrower.compile(self.vocabulary)
+                    written = narrower
+            except TokenformError:  # no number is spelled so
+                pass
+            self._written[grammar] = written
+        return written
 
     def _result(self, grammar: Grammar, text: _Text, prompt: Sequence[int]) -> Result:
         ends = set(self.vocabulary.eos)
@@ -161,17 +189,17 @@ class DiffusionGenerator:
 class _Text:
     """A canvas that is being filled."""
 
-    def __init__(self, canvas: Canvas, seed: Any) -> None:
-        self.canvas, self.random = canvas, np.random.default_rng(seed)
+    def __init__(self, canvas: Canvas, seed: Any, policy: FillPolicy) -> None:
+        self.canvas, self.random, self.policy = canvas, np.random.default_rng(seed), copy.deepcopy(policy)
         self.logprob, self.stats = 0.0, Stats()
 
-    def commit(self, logits: NDArray[np.float32], temperature: float, policy: FillPolicy) -> None:
+    def commit(self, logits: NDArray[np.float32], temperature: float) -> None:
         """Tokens of one accepted filling become known at the positions that the policy chooses."""
         begin = time.perf_counter()
         open_ = self.canvas.open
         filling = self.canvas.sample(logits, temperature=temperature, seed=self.random)
         step, chances = _seen(self.canvas, logits, filling, open_)
-        chosen = set(policy.choose(step)) & set(open_)
+        chosen = set(self.policy.choose(step)) & set(open_)
         if not chosen:
             chosen = {open_[int(np.argmax(step.confidence))]}
         self.canvas.update({at: int(filling.tokens[at]) for at in sorted(chosen)})
@@ -190,7 +218,7 @@ class _Run:
     def write(self, prompt: Sequence[int], canvases: Sequence[Canvas]) -> list[_Text]:
         session = self.denoiser.begin(prompt, self.seed)
         seeds = np.random.SeedSequence(self.seed).spawn(len(canvases))
-        texts = [_Text(canvas, seed) for canvas, seed in zip(canvases, seeds, strict=True)]
+        texts = [_Text(canvas, seed, self.policy) for canvas, seed in zip(canvases, seeds, strict=True)]
         while going := [number for number, text in enumerate(texts) if text.canvas.open]:
             begin = time.perf_counter()
             found = session.logits(going, [texts[number].canvas.tokens for number in going])
@@ -198,7 +226,7 @@ class _Run:
             for number, logits in zip(going, rows, strict=True):
                 text = texts[number]
                 text.stats.seconds_model += (time.perf_counter() - begin) / len(going)
-                text.commit(logits, self.temperature, self.policy)
+                text.commit(logits, self.temperature)
         return texts
 
 
@@ -220,4 +248,4 @@ def _seen(
         entropy[place] = -(shares[shares > 0] * np.log(shares[shares > 0])).sum()
         top = np.partition(shares, -2)[-2:] if len(shares) > 1 else np.array([0.0, 1.0])
         margin[place] = top[1] - top[0]
-    return FillStep(list(open_), confidence, entropy, margin, len(canvas)), chances
+    return FillStep(list(open_), filling.tokens[open_], confidence, entropy, margin, len(canvas)), chances

@@ -20,6 +20,7 @@ class FillStep:
 
     Attributes:
         open: the open positions, ascending.
+        tokens: int [len(open)], the tokens that would be committed.
         confidence: float64 [len(open)], the probability of the token that would be committed, among those
             that its position allows.
         entropy: float64 [len(open)], of the position's distribution over these, in nats.
@@ -28,6 +29,7 @@ class FillStep:
     """
 
     open: Sequence[int]
+    tokens: NDArray[np.int32]
     confidence: NDArray[np.float64]
     entropy: NDArray[np.float64]
     margin: NDArray[np.float64]
@@ -39,6 +41,7 @@ class FillStep:
         return replace(
             self,
             open=[self.open[place] for place in chosen],
+            tokens=self.tokens[chosen],
             confidence=self.confidence[chosen],
             entropy=self.entropy[chosen],
             margin=self.margin[chosen],
@@ -46,5 +49,7 @@ class FillStep:
 
 
 class FillPolicy(Protocol):
+    """Each text has a copy of its own, which may keep what it saw."""
+
     def choose(self, step: FillStep) -> Sequence[int]:
         """Positions of `step.open` to commit; where there is none, the surest is."""
