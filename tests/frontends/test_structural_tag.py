@@ -335,6 +335,41 @@ def test_what_a_document_part_can_not_keep_is_refused(more):
     assert caught.value.pointer == "/format"
 
 
+KEYED = [
+    {
+        "type": "object",
+        "properties": {"a": {"type": "integer"}},
+        "patternProperties": {"^x_": {"type": "integer"}, "_s$": {"enum": [1, 2, True]}},
+        "additionalProperties": False,
+    },
+    {
+        "type": "object",
+        "propertyNames": {"pattern": "^[abx_]{1,3}$"},
+        "additionalProperties": {"type": "integer", "minimum": 2},
+    },
+    {
+        "type": "object",
+        "patternProperties": {"a": {"type": "integer"}},
+        "additionalProperties": {"type": "boolean"},
+        "propertyNames": {"not": {"const": "b_s"}},
+    },
+]
+
+
+@pytest.mark.parametrize("style", [one for one in STYLED if one not in ("minimax_m3_xml", "cohere_xml")])
+@pytest.mark.parametrize("schema", KEYED)
+def test_keys_that_are_not_declared_hang_together_with_their_values(style, schema):
+    jsonschema = pytest.importorskip("jsonschema")
+    part = tag("<f>", "</f>", {"type": "json_schema", "json_schema": schema, "style": style})
+    made = tf.tool_formats.structural_tag({"format": part}).compile(BYTES)
+    for key in ("a", "b", "x_", "x_s", "b_s", "abab", "ab"):
+        for value in (1, 2, 5, True):
+            said = STYLED[style][1].format(json.dumps(value)).replace("days", key)
+            said = said.replace('"number"', '"boolean"') if value is True else said
+            right = jsonschema.Draft202012Validator(schema).is_valid({key: value})
+            assert made.matches(f"<f>{said}</f>".encode()) == right, said
+
+
 @pytest.mark.parametrize("style", ["json", *STYLED])
 def test_one_part_in_any_order(style):
     part = {"type": "json_schema", "json_schema": ARGUMENTS, "style": style, "any_order": True}

@@ -12,7 +12,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from itertools import product
 from typing import Any
 
 from tokenform.errors import InvalidSchema
@@ -44,11 +45,13 @@ class Case:
 
     others: the schema of the members that are not declared; False: there are none.
     names: all that are declared, those too that may not come here.
+    keyed: schemas of their keys, each with that of its values, where they hang together.
     """
 
     members: list[Member]
     others: Any
     names: list[str]
+    keyed: list[tuple[Any, Any]] = field(default_factory=list)
 
 
 def close(schema: Mapping[str, Any]) -> dict[str, Any]:
@@ -93,12 +96,17 @@ def _undeclared(schema: Mapping[str, Any]) -> list[str]:
 
 
 def member_cases(
-    schema: Any, owner: str, strict: bool = True, loosen: Callable[[str], None] = lambda keyword: None
+    schema: Any,
+    owner: str,
+    strict: bool = True,
+    loosen: Callable[[str], None] = lambda keyword: None,
+    keys: bool = False,
 ) -> list[Case]:
     """The members of an object schema, in each of the ways that they may stand together.
 
     Where the schema does not speak of members that are not declared, strict forbids them.
     loosen: is told of each keyword that the cases do not keep.
+    keys: the caller writes `Case.keyed`, which keeps patternProperties and propertyNames.
     Raises:
         InvalidSchema: there are none.
     """
@@ -107,13 +115,15 @@ def member_cases(
     wrong: InvalidSchema | None = None
     split = Splitter(root, owner, loosen).split(root)
     for parts in split:
-        names, others = _names(parts), _others(parts, strict, loosen)
+        names, keyed = _names(parts), _keyed(parts, strict) if keys else []
+        others = True if keyed else _others(parts, strict, loosen)
         for case in counted(parts, names, others is False, loosen):
             try:
                 made = _case(case, root, owner, others, loosen, len(split) > 1)
             except InvalidSchema as error:
                 wrong = error
                 continue
+            made.keyed.extend((_besides(key, names), alone(said, root, owner)) for key, said in keyed)
             told = [[member.key, member.bare, member.required] for member in made.members]
             found.setdefault(json.dumps([told, made.others, made.names]), made)
     if not found:
@@ -140,6 +150,39 @@ def _others(parts: Parts, strict: bool, loosen: Callable[[str], None]) -> Any:
     if others is not False and any("propertyNames" in part for part in parts):
         loosen("propertyNames")
     return others
+
+
+_MOST_PATTERNS = 4
+
+
+def _keyed(parts: Parts, strict: bool) -> list[tuple[Any, Any]]:
+    """Schemas of keys that are not declared, each with that of its values, by the patterns that keys match;
+    none, where keys and values don't hang together or the patterns are too many."""
+    patterns = list(dict.fromkeys(p for part in parts for p in part.get("patternProperties", ())))
+    allowed = [part["propertyNames"] for part in parts if "propertyNames" in part]
+    if not (patterns or allowed) or len(patterns) > _MOST_PATTERNS or any(DIALECT in part for part in parts):
+        return []
+    spoken = any(key in part for part in parts for key in _SPOKEN)
+    found: list[tuple[Any, Any]] = []
+    for matched in product([True, False], repeat=len(patterns)):
+        key = [*allowed, {"type": "string"}]
+        key += [
+            {"pattern": p} if yes else {"not": {"pattern": p}}
+            for p, yes in zip(patterns, matched, strict=True)
+        ]
+        inside = {p for p, yes in zip(patterns, matched, strict=True) if yes}
+        said: list[Any] = [] if spoken or not strict else [False]
+        for part in parts:
+            own = [schema for p, schema in part.get("patternProperties", {}).items() if p in inside]
+            said += own or [part[k] for k in _SPOKEN[:2] if k in part]
+        value = all_of(said)
+        if value is not False:
+            found.append(({"allOf": key}, value))
+    return found
+
+
+def _besides(key: dict[str, Any], names: list[str]) -> Any:
+    return {"allOf": [*key["allOf"], {"not": {"enum": names}}]} if names else key
 
 
 def _case(

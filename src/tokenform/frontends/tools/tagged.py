@@ -26,6 +26,7 @@ from tokenform.frontends.tools.members import Case, member_cases, of_kind, witho
 from tokenform.frontends.tools.order import in_order
 from tokenform.frontends.tools.shape import (
     LINE,
+    Given,
     Json,
     Node,
     RawString,
@@ -94,13 +95,22 @@ def tagged_arguments(
             options = value(member.schema, f"{owner}, argument {member.key!r}")
             written.append((sequence(Text(member.key), options, LINE), member.required))
         more: Node | None = None
-        if case.others is not False:
+        if case.keyed:
+            beside = f"{owner}, arguments that are not declared"
+            more = choice([sequence(_key(key), value(said, beside), LINE) for key, said in case.keyed])
+        elif case.others is not False:
             keys = "|".join(map(re.escape, case.names))
             key = Regex((rf"(?!(?:{keys})\Z)" if keys else "") + _KEY)
             more = sequence(key, value(case.others, f"{owner}, arguments that are not declared"), LINE)
         return in_order(order, written, more, Seq(()), literal(layout.before))
 
-    return choice([row(case) for case in member_cases(schema, owner, strict, loosen)])
+    return choice([row(case) for case in member_cases(schema, owner, strict, loosen, keys=True)])
+
+
+def _key(schema: Any) -> Node:
+    """A key that is not declared and satisfies a schema."""
+    plain = {"regex": _KEY, "dialect": "python"}
+    return Given({"language": {"and": [plain, {"string": json.dumps(schema)}]}})
 
 
 @dataclass(frozen=True)
