@@ -15,7 +15,10 @@ use crate::vocab::TokenId;
 /// Edges of one state: beyond, every text is a state of its own, and a canvas is not for them.
 const MOST_EDGES: usize = 4096;
 /// A canvas may do the work of so many calls of the automaton: it asks what many of them would.
-const CALLS: u64 = 4;
+const CALLS: u64 = 2;
+/// What a state costs that is met first, so that a limit comes within some two seconds: 40 microseconds, at 20 million
+/// steps a second.
+const NEW: u64 = 1_500;
 /// Bytes that a state takes in the automaton, at least.
 const STATE: usize = 400;
 
@@ -126,7 +129,7 @@ impl Graph {
             self.crowded.insert(state);
             return Err(crowded());
         };
-        let mut edges = Vec::with_capacity(found.len());
+        let (mut edges, before) = (Vec::with_capacity(found.len()), self.states.len());
         for follower in found {
             if self.masks.insert(Arc::as_ptr(&follower.tokens) as usize) {
                 self.bytes += follower.tokens.bytes() + 64;
@@ -136,7 +139,8 @@ impl Graph {
         self.bytes += 16 * edges.len();
         let edges: Arc<[Edge]> = edges.into();
         self.edges[state as usize] = Some(edges.clone());
-        self.spend(100 + spent + edges.len() as u64)?;
+        let new = (self.states.len() - before) as u64;
+        self.spend(100 + spent + edges.len() as u64 + NEW * new)?;
         Ok(edges)
     }
 

@@ -338,7 +338,7 @@ impl<'a, 'b> Memo<'a, 'b> {
                 count += 1;
                 most = most.max(self.weights.of(row, token));
             });
-            self.cost += 16 + count / 8;
+            self.cost += 16 + count / 4;
             match self.by {
                 By::Largest => most,
                 By::Sum if most == NONE => NONE,

@@ -1,12 +1,16 @@
 //! Texts of numbers with the same future become one state.
 //!
 //! What bounds make of a number depends on its first digits as far as they are those of a bound, on whether the first
-//! other digit is above or below, and on the number of digits before and after the point, which are limited.
+//! other digit is above or below, and on the number of digits before and after the point, which are limited.  Behind an
+//! `e` the digits before it tell nothing but which exponents lead into the set.
 //! Invariant: a text and the one it is taken for have the same completions.
-//! Complexity: digits of the text times bounds.
+//! Complexity: digits of the text times bounds, nine times.
 //! Rejected: forgetting how many digits there are (then a number could go on without end).
 
+use super::decimal::Decimal;
+use super::possible::decade;
 use super::set::NumSet;
+use super::text::{Partial, EXP_DIGITS, MAX_EXP};
 
 /// What the tokens of a vocabulary can do to a number.
 #[derive(Clone, Copy, Debug)]
@@ -82,10 +86,10 @@ pub(super) fn marks(set: &NumSet) -> Option<Box<[Box<str>]>> {
 }
 
 /// The text that stands for all with the same future; `None` where the text stands for itself.
-pub(super) fn alike(marks: Option<&[Box<str>]>, text: &str) -> Option<String> {
+pub(super) fn alike(values: &NumSet, marks: Option<&[Box<str>]>, text: &str) -> Option<String> {
     let marks = marks?;
     if text.contains('e') {
-        return None;
+        return Some(scaled(values, text));
     }
     let first = text.find(|c: char| ('1'..='9').contains(&c))?;
     let mut same: Vec<&str> = marks.iter().map(|m| &**m).collect();
@@ -109,5 +113,91 @@ pub(super) fn alike(marks: Option<&[Box<str>]>, text: &str) -> Option<String> {
         }
         place += 1;
     }
+    if decided {
+        lead_alone(marks, &mut out[first..]);
+    }
     String::from_utf8(out).ok()
+}
+
+/// Digits that differ from every mark become one digit and zeros, where such are above and below the same marks.
+fn lead_alone(marks: &[Box<str>], out: &mut [u8]) {
+    let order = |digits: &[u8], mark: &str| {
+        let places = mark.bytes().chain(std::iter::repeat(b'0'));
+        digits.iter().filter(|b| **b != b'.').zip(places).map(|(d, m)| d.cmp(&m)).find(|order| order.is_ne())
+    };
+    for lead in b'1'..=b'9' {
+        let zero = |b: &u8| if *b == b'.' { b'.' } else { b'0' };
+        let mut plain: Vec<u8> = out.iter().map(zero).collect();
+        plain[0] = lead;
+        if marks.iter().all(|mark| order(&plain, mark) == order(out, mark)) {
+            out.copy_from_slice(&plain);
+            return;
+        }
+    }
+}
+
+/// The same behind an `e`.
+fn scaled(values: &NumSet, text: &str) -> String {
+    let part = Partial::of(text);
+    let written = part.exponent.unwrap_or_default();
+    let (minus, digits) = (written.starts_with('-'), written.trim_start_matches(['+', '-']));
+    // a sign and none are one once there are digits
+    let sign = if minus || digits.is_empty() { &written[..written.len() - digits.len()] } else { "" };
+    let ways = exponents(values, &part);
+    let mantissa = plainest(values, &part, &ways);
+    if digits.is_empty() {
+        return format!("{mantissa}e{sign}");
+    }
+    let free = |start: i64| {
+        (0..=EXP_DIGITS - digits.len() as u32).all(|more| {
+            let (low, high) = decade(start, more, minus);
+            ways.iter().any(|way| way.0 <= low && high <= way.1)
+        })
+    };
+    let own: i64 = digits.parse().unwrap_or(0);
+    if !free(own) {
+        return format!("{mantissa}e{sign}{digits}");
+    }
+    // every completion is in the set: the first such exponent stands for all, and zero, where it is one, for every number
+    if values.contains(&Decimal::zero()) {
+        return format!("0e{sign}{}", "0".repeat(digits.len()));
+    }
+    let first = (0..own).find(|&start| free(start)).unwrap_or(own);
+    format!("{mantissa}e{sign}{first:0width$}", width = digits.len())
+}
+
+/// The exponents that lead into the set, as disjoint intervals that do not touch.
+fn exponents(values: &NumSet, part: &Partial) -> Vec<(i64, i64)> {
+    let mantissa = part.mantissa();
+    let mut all: Vec<_> = values.looked_at().filter_map(|p| p.exponents(&mantissa, MAX_EXP)).collect();
+    all.sort_unstable();
+    let mut out: Vec<(i64, i64)> = Vec::new();
+    for (low, high) in all {
+        match out.last_mut() {
+            Some(last) if low <= last.1 + 1 => last.1 = last.1.max(high),
+            _ => out.push((low, high)),
+        }
+    }
+    out
+}
+
+/// Of the numbers with the same sign and as many digits that have the same exponents the one with one digit and zeros.
+fn plainest(values: &NumSet, part: &Partial, ways: &[(i64, i64)]) -> String {
+    let own = part.mantissa();
+    let sign = if part.negative { "-" } else { "" };
+    if own.is_zero() {
+        return format!("{sign}0");
+    }
+    let size = own.magnitude();
+    let zeros = "0".repeat(size.unsigned_abs() as usize);
+    let texts = (1..=9).map(|digit| match size < 0 {
+        true => format!("{sign}0.{}{digit}", &zeros[1..]),
+        false => format!("{sign}{digit}{zeros}"),
+    });
+    let mut alike = texts.filter(|text| exponents(values, &Partial::of(text)) == ways);
+    alike.next().unwrap_or_else(|| {
+        let (whole, fraction) = part.digits.split_at(part.whole());
+        let point = if part.has_point { "." } else { "" };
+        format!("{sign}{whole}{point}{fraction}")
+    })
 }

@@ -227,13 +227,22 @@ fn some_exponent(text: &str, low: i64, high: i64) -> bool {
     let start: i64 = digits.parse().unwrap_or(0);
     let shortest = digits.is_empty() as u32;
     (shortest..=EXP_DIGITS - digits.len() as u32).any(|k| {
-        let scale = 10i64.pow(k);
-        let (from, to) = (start * scale, (start + 1) * scale - 1);
         signs.iter().any(|&sign| {
-            let (from, to) = if sign < 0 { (-to, -from) } else { (from, to) };
+            let (from, to) = decade(start, k, sign < 0);
             from.max(low) <= to.min(high)
         })
     })
+}
+
+/// The numbers whose digits are these and so many more.
+pub(super) fn decade(start: i64, more: u32, minus: bool) -> (i64, i64) {
+    let scale = 10i64.pow(more);
+    let (from, to) = (start * scale, (start + 1) * scale - 1);
+    if minus {
+        (-to, -from)
+    } else {
+        (from, to)
+    }
 }
 
 /// Whether a canonical text that ends with a digit may end there: not after a minus and a zero, nor after a zero of a

@@ -388,8 +388,8 @@ impl Terms {
                 _ if language.whole == INF => rest,
                 Style::Free => {
                     let all = self.all_doubles();
-                    let text =
-                        alike(self.numbers.language(all).marks.as_deref(), text).unwrap_or(text.into());
+                    let every = self.numbers.language(all);
+                    let text = alike(&every.values, every.marks.as_deref(), text).unwrap_or(text.into());
                     self.number(all, &text)
                 }
                 _ if part.digits.starts_with('0') => rest,
@@ -403,7 +403,7 @@ impl Terms {
             let marked = matches!(language.style, Style::Canonical { .. });
             return self.more_digits(least, most.min(left), marked);
         }
-        let text = alike(language.marks.as_deref(), text).unwrap_or(text.into());
+        let text = alike(&language.values, language.marks.as_deref(), text).unwrap_or(text.into());
         self.number(id, &text)
     }
 }
