@@ -106,6 +106,11 @@ pub trait ByteAutomaton: Send {
     /// The lexeme ends before `byte`, which is read by what follows.
     fn leave(&mut self, ctx: CtxId, outcome: OutcomeId, text: &[u8], byte: u8) -> Option<Pos>;
 
+    /// Whether [`ByteAutomaton::leave`] finds a way, where no more is asked: what begins there is not looked into.
+    fn may_leave(&mut self, ctx: CtxId, outcome: OutcomeId, text: &[u8], byte: u8) -> bool {
+        self.leave(ctx, outcome, text, byte).is_some()
+    }
+
     /// Bytes for which [`ByteAutomaton::leave`] may find a way; a superset is allowed.
     fn leave_bytes(&mut self, ctx: CtxId, outcome: OutcomeId) -> ByteSet;
 
@@ -227,6 +232,23 @@ pub fn step<S: ByteAutomaton + ?Sized>(s: &mut S, pos: Pos, text: &mut Vec<u8>, 
             let next = s.leave(pos.ctx, outcome, text, byte);
             text.clear();
             next
+        }
+    }
+}
+
+/// Whether [`step`] leads anywhere, where no more is asked.
+pub fn may_step<S: ByteAutomaton + ?Sized>(s: &mut S, pos: Pos, text: &[u8], byte: u8) -> bool {
+    match s.lexicon().step(pos.lex, byte) {
+        Step::Stay(_) => true,
+        Step::Close => {
+            let outcome = s.lexicon().outcome(pos.lex);
+            s.close(pos.ctx, outcome, text).is_some()
+        }
+        Step::Dead => {
+            let outcome = s.lexicon().outcome(pos.lex);
+            outcome != Lexicon::NONE
+                && !s.lexicon().is_string(pos.lex)
+                && s.may_leave(pos.ctx, outcome, text, byte)
         }
     }
 }

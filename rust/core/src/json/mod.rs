@@ -64,6 +64,8 @@ pub struct JsonMachine {
 struct Answers {
     /// Languages of the keys that a frame allows.
     keys: FxHashMap<ObjectFrameId, TermId>,
+    /// Whether there is one, which the first that is found tells.
+    has_keys: FxHashMap<ObjectFrameId, bool>,
     pendings_of: FxHashMap<(ObjectFrameId, NameId), Option<ReturnFrameId>>,
     /// What is left of a set of used keys when those that could not come again are forgotten.
     kept: FxHashMap<(u32, KeySet), KeySet>,
@@ -79,7 +81,7 @@ struct Answers {
 
 impl Answers {
     fn bytes(&self) -> usize {
-        held::bytes!(self: keys, pendings_of, kept, scalars, starts, closes, objects, arrays, white, above)
+        held::bytes!(self: keys, has_keys, pendings_of, kept, scalars, starts, closes, objects, arrays, white, above)
     }
 }
 

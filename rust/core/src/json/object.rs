@@ -27,6 +27,13 @@ const PRUNE_FROM: usize = 12;
 /// The conjunctions that formulas multiply out to; `None`: too many.
 type Products = FxHashMap<ObjId, Option<Vec<ObjId>>>;
 
+/// The keys and patterns that an alternative names, and its atoms where keys are counted.
+struct NamedParts {
+    names: Vec<NameId>,
+    patterns: Vec<TermId>,
+    simple: Option<(Simple, Option<Room>)>,
+}
+
 impl JsonMachine {
     /// The frame of an object that begins under these goals.
     pub(super) fn open_object(&mut self, goals: GoalsId) -> Option<ObjectFrameId> {
@@ -243,51 +250,67 @@ impl JsonMachine {
         })
     }
 
-    fn alternative_keys(&mut self, a: &Alternative, used: KeySet) -> TermId {
-        let mut names = Vec::new();
+    /// Whether a key may come: the first named one that may is enough, and the language of all is not made.
+    pub(super) fn has_key(&mut self, frame: ObjectFrameId) -> bool {
+        if let Some(&known) = self.answers.keys.get(&frame) {
+            return known != Terms::EMPTY;
+        }
+        memo!(self.answers.has_keys, frame, {
+            let object = self.frames[frame].clone();
+            self.schema.patterns.guard == Terms::ALL
+                && object.alternatives.iter().any(|a| self.names_a_key(a, object.used))
+                || self.key_term(frame) != Terms::EMPTY
+        })
+    }
+
+    fn names_a_key(&mut self, a: &Alternative, used: KeySet) -> bool {
+        let named = self.named_parts(a, used);
+        let possible = |&name: &NameId| {
+            !self.schema.key_sets.contains(used, name)
+                && self.key_possible(a, used, &Key::Name(name), Some(name), named.simple.as_ref())
+        };
+        named.names.iter().any(possible)
+    }
+
+    fn named_parts(&mut self, a: &Alternative, used: KeySet) -> NamedParts {
+        let (mut names, mut patterns) = (Vec::new(), Vec::new());
         self.schema.all_names(a.formula, &mut names);
         crate::lists::dedup(&mut names);
-        let mut patterns = Vec::new();
         self.schema.all_patterns(a.formula, &mut patterns);
         crate::lists::sort_unique(&mut patterns);
-        let mut allowed: Vec<NameId> = Vec::new();
-        let mut refused: Vec<NameId> = Vec::new();
         let simple = self.simple(a, &names, used, patterns.is_empty());
-        for &name in &names {
-            if self.schema.key_sets.contains(used, name) {
-                continue;
-            }
-            if self.key_possible(a, used, &Key::Name(name), Some(name), simple.as_ref()) {
-                allowed.push(name);
-            } else {
-                refused.push(name);
-            }
-        }
+        NamedParts { names, patterns, simple }
+    }
+
+    fn alternative_keys(&mut self, a: &Alternative, used: KeySet) -> TermId {
+        let NamedParts { mut names, patterns, simple } = self.named_parts(a, used);
+        names.retain(|&name| !self.schema.key_sets.contains(used, name));
+        let possible =
+            |&name: &NameId| self.key_possible(a, used, &Key::Name(name), Some(name), simple.as_ref());
+        let (allowed, refused): (Vec<NameId>, Vec<NameId>) = names.into_iter().partition(possible);
         let mut cells = Vec::new();
         for (cell, term) in self.schema.cells_of(&patterns).iter() {
             if self.key_possible(a, used, &Key::Cell(cell), None, simple.as_ref()) {
                 cells.push(*term);
             }
         }
-        let text = |this: &Self, list: &[NameId]| -> Vec<Box<str>> {
-            list.iter().map(|&n| this.schema.name_text(n).into()).collect()
+        let words = |this: &mut Self, list: &[NameId]| {
+            let texts = list.iter().map(|&n| this.schema.name_text(n).into()).collect();
+            this.terms().words(texts)
         };
-        let allowed_texts = text(self, &allowed);
-        let refused_texts = text(self, &refused);
-        let used = self.schema.used_term(used);
-        let terms = self.terms();
-        let cells = terms.or(&cells);
-        let words = terms.words(allowed_texts);
+        let cells = self.terms().or(&cells);
         if cells == Terms::EMPTY {
-            return words;
+            return words(self, &allowed);
         }
-        let no = terms.words(refused_texts);
-        let (no, unused) = (terms.not(no), terms.not(used));
-        let others = terms.and(&[cells, no, unused]);
+        let no = words(self, &refused);
+        let used = self.schema.used_term(used);
+        let (no, unused) = (self.terms().not(no), self.terms().not(used));
+        let others = self.terms().and(&[cells, no, unused]);
         if cells == Terms::ALL {
             return others;
         }
-        terms.or(&[words, others])
+        let words = words(self, &allowed);
+        self.terms().or(&[words, others])
     }
 
     /// Whether the alternative lives on after this key.

@@ -6,7 +6,7 @@
 use super::frames::{FrameId, GoalsId, RecordId};
 use super::repeated::UNLIKE;
 use super::{JsonMachine, Kind, Node, ParserPhase};
-use crate::automaton::byte_automaton::{step, Seen};
+use crate::automaton::byte_automaton::{may_step, step, Seen};
 use crate::automaton::{ByteAutomaton, CtxId, Left, Piece, Pos};
 use crate::lexical::spell::{ByteSet, OutcomeId};
 use crate::lexical::{LexId, Lexicon, Step};
@@ -176,17 +176,13 @@ impl JsonMachine {
         Some(Pos { ctx, lex })
     }
 
-    fn has_key(&mut self, node: Node) -> bool {
-        self.key_term(node.object()) != crate::lexical::Terms::EMPTY
-    }
-
     /// Position of the next property or item after a comma.
     fn after_comma(&mut self, node: Node) -> Option<Pos> {
         let record = self.add(node.record, b",");
         let node = Node { record, ..node };
         let ctx = match node.place {
             ParserPhase::ObjectAfter => {
-                if !self.has_key(node) {
+                if !self.has_key(node.object()) {
                     return None;
                 }
                 self.ctx(ParserPhase::ObjectNext, node.up, node.frame, record, node.depth)
@@ -294,6 +290,23 @@ impl ByteAutomaton for JsonMachine {
             (ParserPhase::ArrayStart | ParserPhase::ArrayAfter, b']') if close => self.close_array(node),
             (ParserPhase::ArrayStart, _) if go => self.begin_item(node, byte),
             _ => None,
+        }
+    }
+
+    fn may_leave(&mut self, ctx: CtxId, outcome: OutcomeId, text: &[u8], byte: u8) -> bool {
+        let node = self.node(ctx);
+        let held = self.schema.lexicon.outcome_list(outcome);
+        let (go, _) = self.white_choice(node.place, held);
+        match (node.place, byte) {
+            (ParserPhase::Scalar, _) => {
+                let next = self.end_scalar(ctx, outcome, text, false);
+                next.is_some_and(|next| may_step(self, next, &[], byte))
+            }
+            (ParserPhase::ObjectStart | ParserPhase::ObjectNext, b'"') => go && self.has_key(node.object()),
+            (ParserPhase::Root | ParserPhase::Value | ParserPhase::Item, b'"') => {
+                self.scalar(node.goals(), Kind::String).is_some()
+            }
+            _ => self.leave(ctx, outcome, text, byte).is_some(),
         }
     }
 

@@ -48,7 +48,7 @@ impl JsonMachine {
         let free = self.schema.options.whitespace == Whitespace::Natural;
         match node.place {
             ParserPhase::ObjectStart | ParserPhase::ObjectAfter => {
-                let go = free || self.key_term(node.object()) != Terms::EMPTY;
+                let go = free || self.has_key(node.object());
                 (go, !self.object_goals(node.object()).is_empty())
             }
             _ => (free || self.item(node).is_some(), !self.array_goals(node.array()).is_empty()),

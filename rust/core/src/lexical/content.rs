@@ -97,7 +97,7 @@ impl Terms {
                     return None;
                 }
                 out.push(4);
-                for word in self.list_words(w) {
+                for word in self.word_slice(w).iter().map(|word| &word[w.depth as usize..]) {
                     out.extend((word.len() as u32).to_le_bytes());
                     out.extend(word.as_bytes());
                 }

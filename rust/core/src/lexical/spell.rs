@@ -349,10 +349,8 @@ impl Lexicon {
                     }
                 }
                 if self.rows[lex.0 as usize].is_none() {
-                    if self.one_by_one {
-                        if let Some(step) = self.number_step(lex, byte) {
-                            return step;
-                        }
+                    if let Some(step) = self.lone_step(lex, byte) {
+                        return step;
                     }
                     self.row(lex);
                 }
@@ -381,11 +379,18 @@ impl Lexicon {
         }
     }
 
-    /// One byte of a number, without the others; `None` in other lexemes.
-    fn number_step(&mut self, lex: LexId, byte: u8) -> Option<Step> {
+    /// One byte of a string of some words, and where one text is followed of a number, without the others; `None` in
+    /// other lexemes.
+    fn lone_step(&mut self, lex: LexId, byte: u8) -> Option<Step> {
         let Lex::At { spelling, term } = self.states[lex.0 as usize] else { return None };
+        if spelling == Spelling::Raw && !self.one_by_one {
+            return None;
+        }
         Some(stay(memo!(self.steps, (lex, byte), {
-            let next = self.terms.number_step(term, byte)?;
+            let next = match spelling {
+                Spelling::Raw => self.terms.number_step(term, byte)?,
+                _ => self.terms.word_step(term, byte)?,
+            };
             self.at_live(spelling, next)
         })))
     }

@@ -200,6 +200,17 @@ impl Terms {
         self.word_slice(w).binary_search_by(|word| word[w.depth as usize..].cmp(text)).is_ok()
     }
 
+    /// The derivative of a set of words by a character of one byte, without those by the others.
+    pub(super) fn word_step(&mut self, t: TermId, byte: u8) -> Option<TermId> {
+        let Term::Words(w) = *self.get(t) else { return None };
+        let next = |word: &Box<str>| word.as_bytes().get(w.depth as usize).copied();
+        let words = self.word_slice(w);
+        let lo = w.lo + words.partition_point(|word| next(word) < Some(byte)) as u32;
+        let hi = w.lo + words.partition_point(|word| next(word) <= Some(byte)) as u32;
+        work::spend(1);
+        Some(if lo == hi { Self::EMPTY } else { self.word_node(Words { lo, hi, depth: w.depth + 1, ..w }) })
+    }
+
     pub(super) fn words_runs(&mut self, w: Words) -> Vec<Run> {
         let mut children: Vec<(u32, u32, u32, u32)> = Vec::new();
         work::spend(1);

@@ -15,7 +15,7 @@ use super::store::{Key, STORE};
 use super::within::Reading;
 use super::within::Within;
 use super::wordmask::of_words;
-use crate::automaton::byte_automaton::{step, ByteAutomaton, CtxId, Pos};
+use crate::automaton::byte_automaton::{may_step, step, ByteAutomaton, CtxId, Pos};
 use crate::held;
 use crate::lexical::spell::ByteSet;
 use crate::lexical::{LexId, Lexicon};
@@ -330,7 +330,11 @@ impl<S: ByteAutomaton> Core<S> {
         }
         let allowed = self.structure.leave_bytes(ctx, outcome);
         let mut leave = |this: &mut Self, byte: u8, child: NodeId| {
-            if let Some(next) = this.structure.leave(ctx, outcome, text, byte) {
+            if vocab.trie().is_leaf(child) {
+                if this.structure.may_leave(ctx, outcome, text, byte) {
+                    out.extend(vocab.trie().tokens(child).iter().map(|t| t.0));
+                }
+            } else if let Some(next) = this.structure.leave(ctx, outcome, text, byte) {
                 out.extend(vocab.trie().tokens(child).iter().map(|t| t.0));
                 this.collect_below(child, next, out);
             }
@@ -391,6 +395,12 @@ impl<S: ByteAutomaton> Core<S> {
         let (bytes, nodes) = trie.children(node);
         crate::work::spend(1 + bytes.len() as u64);
         let mut visit = |this: &mut Self, byte: u8, child: NodeId| {
+            if trie.is_leaf(child) {
+                if may_step(&mut this.structure, pos, text, byte) {
+                    out.extend(trie.tokens(child).iter().map(|t| t.0));
+                }
+                return;
+            }
             let mut own = text.to_vec();
             if let Some(next) = step(&mut this.structure, pos, &mut own, byte) {
                 out.extend(trie.tokens(child).iter().map(|t| t.0));

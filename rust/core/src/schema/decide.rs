@@ -24,6 +24,8 @@ pub const MULTIPLIED: usize = 12;
 /// Expressions up to which they are decided one by one.
 const MOST_ASKED: usize = 256;
 
+/// Atoms and operations from which on a formula may have more branches than are multiplied out: each atom has two at most.
+const SMALLEST: u32 = 5;
 /// Atoms and operations of a formula that is decided, those that it names twice counted twice.
 const LARGEST: u32 = 16_384;
 
@@ -188,7 +190,7 @@ impl Schema {
 
     /// The branches of a formula, where deciding is worth it and gives few enough.
     pub(super) fn decide<F: Formula>(&mut self, f: F, key: Option<&Key>) -> Option<Vec<(ExprId, F)>> {
-        if f.size(self) > LARGEST {
+        if !(SMALLEST..=LARGEST).contains(&f.size(self)) {
             return None;
         }
         let mut asked = indexmap::IndexSet::new();

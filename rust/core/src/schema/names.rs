@@ -18,6 +18,13 @@ impl Schema {
 
     /// The atoms of a formula, each once, in the order of the text.
     pub(super) fn atoms(&self, o: ObjId) -> Vec<ObjId> {
+        // operands are there once
+        let plain = |x: &ObjId| !matches!(self.object(*x), Obj::And(_) | Obj::Or(_));
+        match self.object(o) {
+            Obj::And(list) | Obj::Or(list) if list.iter().all(plain) => return list.to_vec(),
+            _ if plain(&o) => return vec![o],
+            _ => {}
+        }
         let (mut out, mut todo) = (Vec::new(), vec![o]);
         let mut seen: FxHashSet<ObjId> = FxHashSet::default();
         while let Some(o) = todo.pop() {
