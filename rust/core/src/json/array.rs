@@ -3,7 +3,7 @@
 //! Invariant: an item that must differ from later ones has its text recorded, and is remembered in the formula when it ends.
 //! Complexity: the formulas of the frame.  Memory: each frame once (`frames`).
 
-use super::frames::{ArrayFrameId, GoalsId, RecordId};
+use super::frames::{ArrayFrameId, GoalsId, RecordId, ReturnFrameId};
 use super::object::place_of;
 use super::{Branches, JsonMachine, Node, ParserPhase, ReturnFrame};
 use crate::automaton::{CtxId, Pos};
@@ -27,26 +27,34 @@ impl JsonMachine {
     }
 
     fn array_frame(&mut self, list: Vec<(u32, ArrId)>) -> Option<ArrayFrameId> {
-        if list.is_empty() {
-            return None;
-        }
-        let mut by_goal: indexmap::IndexMap<u32, Vec<ArrId>> = Default::default();
-        for (goal, formula) in list {
-            by_goal.entry(goal).or_default().push(formula);
-        }
-        let merged: Box<[(u32, ArrId)]> =
-            by_goal.into_iter().map(|(goal, list)| (goal, self.schema.or(&list))).collect();
-        Some(self.frames.array(merged))
+        (!list.is_empty()).then(|| self.frames.array(self.schema.or_by(list).into()))
     }
 
-    /// The next item of a frame: its goals and what they lead to; `None` when no item may come.
-    pub(super) fn item(&mut self, node: Node) -> Option<(GoalsId, CtxId)> {
-        let frame = self.frames[node.array()].clone();
+    /// The next item of a frame: its goals, what they lead to, and the record that it is written to; `None` when no item
+    /// may come.
+    pub(super) fn item(&mut self, node: Node) -> Option<(GoalsId, CtxId, RecordId)> {
+        let frame = node.array();
+        let (goals, mut pending, remembers) = memo!(self.answers.items, frame, self.find_item(frame))?;
+        let mut record = node.record;
+        if remembers {
+            pending = self.begun_at_end(pending, record);
+            if record.is_none() {
+                // with a byte that is never part of a value, so that none is [`RecordId::NONE`]
+                record = self.frames.record(Box::new([b' ']));
+            }
+        }
+        // of the record above it counts only whether there is one
+        let above = if node.record.is_none() { RecordId::NONE } else { RecordId::OTHER };
+        let up = self.ctx(ParserPhase::ReturnArray, node.up, pending, above, node.depth);
+        Some((goals, up, record))
+    }
+
+    /// The goals of a frame's next item, what they lead to, and whether it is remembered.
+    fn find_item(&mut self, frame: ArrayFrameId) -> Option<(GoalsId, ReturnFrameId, bool)> {
+        let frame = self.frames[frame].clone();
         let mut goals: Vec<ValId> = Vec::new();
         let mut branches = Vec::new();
-        let mut remembers = false;
         for &(goal, formula) in frame.iter() {
-            remembers |= self.schema.remembers(formula);
             for (sub, rest) in self.schema.next_items(formula) {
                 let v = self.schema.compile_or_refuse(sub);
                 branches.push((place_of(&mut goals, v), (goal, rest)));
@@ -55,14 +63,11 @@ impl JsonMachine {
         if branches.is_empty() {
             return None;
         }
-        let start = if remembers { self.frames[node.record].len() as u32 + 1 } else { 0 };
+        let remembers = frame.iter().any(|way| self.schema.remembers(way.1));
+        let list = self.goal_list(&goals);
         let branches = Branches::Array(branches.into());
-        let pending = ReturnFrame { goals: goals.clone().into(), branches, used: KeySet::EMPTY, start };
-        let pending = self.frames.pending(pending);
-        // of the record above it counts only whether there is one
-        let above = if node.record.is_none() { RecordId::NONE } else { RecordId::OTHER };
-        let up = self.ctx(ParserPhase::ReturnArray, node.up, pending, above, node.depth);
-        Some((self.goal_list(&goals), up))
+        let pending = ReturnFrame { goals: goals.into(), branches, used: KeySet::EMPTY, start: 0 };
+        Some((list, self.frames.pending(pending), remembers))
     }
 
     pub(super) fn resume_array(&mut self, node: Node, held: &[u32], record: RecordId) -> Option<Pos> {

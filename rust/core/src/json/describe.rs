@@ -60,7 +60,7 @@ impl JsonMachine {
             ParserPhase::Colon => (vec![quoted(":")], None),
             ParserPhase::ArrayStart | ParserPhase::ArrayAfter => {
                 let (mut words, mut place) = (Vec::new(), None);
-                if let Some((goals, _)) = self.item(node).filter(|_| go) {
+                if let Some((goals, ..)) = self.item(node).filter(|_| go) {
                     let items = self.values_in_words(goals);
                     match node.place {
                         ParserPhase::ArrayStart => words.extend(items),

@@ -279,7 +279,7 @@ impl JsonMachine {
         if node.place == ParserPhase::ArrayAfter {
             return self.push(way, b",");
         }
-        let (goals, up) = self.item(node)?;
+        let (goals, up, _) = self.item(node)?;
         let goals = self.frames[goals].clone();
         self.best_value(way, &goals, up)
     }

@@ -188,14 +188,7 @@ impl JsonMachine {
     /// Where a key leads that no schema of the frame names and that was not used; `None` where patterns tell
     /// such keys apart.
     fn after_generic_key(&mut self, node: Node) -> Option<Pos> {
-        let pending = match self.alike.generic.get(&node.object()) {
-            Some(&known) => known,
-            None => {
-                let found = self.generic_pending(node.object());
-                self.alike.generic.insert(node.object(), found);
-                found
-            }
-        }?;
+        let pending = memo!(self.alike.generic, node.object(), self.generic_pending(node.object()))?;
         let record = if node.record.is_none() { RecordId::NONE } else { RecordId::OTHER };
         let next = self.ctx(ParserPhase::Colon, node.up, pending, record, node.depth);
         Some(self.pos(next))

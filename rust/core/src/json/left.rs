@@ -22,7 +22,7 @@ impl JsonMachine {
                 self.all_scalars(node.goals(), most)
             }
             ParserPhase::ArrayStart => {
-                let (goals, _) = self.item(node)?;
+                let (goals, ..) = self.item(node)?;
                 self.all_scalars(goals, most)
             }
             ParserPhase::Scalar => {

@@ -74,6 +74,7 @@ struct Answers {
     closes: FxHashMap<(CtxId, u32), Option<Pos>>,
     objects: FxHashMap<GoalsId, Option<ObjectFrameId>>,
     arrays: FxHashMap<GoalsId, Option<ArrayFrameId>>,
+    items: FxHashMap<ArrayFrameId, Option<(GoalsId, ReturnFrameId, bool)>>,
     white: FxHashMap<(ParserPhase, u32, (bool, bool)), LexId>,
     /// What the frames above a context need at least, and what one token begins in them.
     above: FxHashMap<CtxId, Option<Open>>,
@@ -81,7 +82,7 @@ struct Answers {
 
 impl Answers {
     fn bytes(&self) -> usize {
-        held::bytes!(self: keys, has_keys, pendings_of, kept, scalars, starts, closes, objects, arrays, white, above)
+        held::bytes!(self: keys, has_keys, pendings_of, kept, scalars, starts, closes, objects, arrays, items, white, above)
     }
 }
 

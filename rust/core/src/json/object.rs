@@ -27,12 +27,8 @@ const PRUNE_FROM: usize = 12;
 /// The conjunctions that formulas multiply out to; `None`: too many.
 type Products = FxHashMap<ObjId, Option<Vec<ObjId>>>;
 
-/// The keys and patterns that an alternative names, and its atoms where keys are counted.
-struct NamedParts {
-    names: Vec<NameId>,
-    patterns: Vec<TermId>,
-    simple: Option<(Simple, Option<Room>)>,
-}
+/// The atoms of an alternative whose keys are counted, with the room that its count needs.
+pub(super) type Counted = Option<(Simple, Option<Room>)>;
 
 impl JsonMachine {
     /// The frame of an object that begins under these goals.
@@ -216,22 +212,9 @@ impl JsonMachine {
     }
 
     fn merge_alternatives(&mut self, list: Vec<Alternative>) -> Vec<Alternative> {
-        if list.len() < 2 {
-            return list;
-        }
-        let mut by_key: indexmap::IndexMap<(u32, u32, u32), Vec<ObjId>> = Default::default();
-        for a in list {
-            by_key.entry((a.goal, a.order, a.from)).or_default().push(a.formula);
-        }
-        by_key
-            .into_iter()
-            .map(|((goal, order, from), formulas)| Alternative {
-                goal,
-                formula: self.schema.or(&formulas),
-                order,
-                from,
-            })
-            .collect()
+        let list = list.into_iter().map(|a| ((a.goal, a.order, a.from), a.formula)).collect();
+        let merged = self.schema.or_by(list).into_iter();
+        merged.map(|((goal, order, from), formula)| Alternative { goal, formula, order, from }).collect()
     }
 
     /// The language of the keys that may come next.
@@ -264,33 +247,33 @@ impl JsonMachine {
     }
 
     fn names_a_key(&mut self, a: &Alternative, used: KeySet) -> bool {
-        let named = self.named_parts(a, used);
-        let possible = |&name: &NameId| {
-            !self.schema.key_sets.contains(used, name)
-                && self.key_possible(a, used, &Key::Name(name), Some(name), named.simple.as_ref())
-        };
-        named.names.iter().any(possible)
+        let (names, _, simple) = self.unused_keys(a, used);
+        names.into_iter().any(|name| self.name_possible(a, used, name, &simple))
     }
 
-    fn named_parts(&mut self, a: &Alternative, used: KeySet) -> NamedParts {
+    /// The keys and patterns that an alternative names.
+    fn unused_keys(&mut self, a: &Alternative, used: KeySet) -> (Vec<NameId>, Vec<TermId>, Counted) {
         let (mut names, mut patterns) = (Vec::new(), Vec::new());
         self.schema.all_names(a.formula, &mut names);
         crate::lists::dedup(&mut names);
         self.schema.all_patterns(a.formula, &mut patterns);
         crate::lists::sort_unique(&mut patterns);
         let simple = self.simple(a, &names, used, patterns.is_empty());
-        NamedParts { names, patterns, simple }
+        names.retain(|&name| !self.schema.key_sets.contains(used, name));
+        (names, patterns, simple)
+    }
+
+    fn name_possible(&mut self, a: &Alternative, used: KeySet, name: NameId, simple: &Counted) -> bool {
+        self.key_possible(a, used, &Key::Name(name), Some(name), simple)
     }
 
     fn alternative_keys(&mut self, a: &Alternative, used: KeySet) -> TermId {
-        let NamedParts { mut names, patterns, simple } = self.named_parts(a, used);
-        names.retain(|&name| !self.schema.key_sets.contains(used, name));
-        let possible =
-            |&name: &NameId| self.key_possible(a, used, &Key::Name(name), Some(name), simple.as_ref());
-        let (allowed, refused): (Vec<NameId>, Vec<NameId>) = names.into_iter().partition(possible);
+        let (names, patterns, simple) = self.unused_keys(a, used);
+        let (allowed, refused): (Vec<NameId>, Vec<NameId>) =
+            names.into_iter().partition(|&name| self.name_possible(a, used, name, &simple));
         let mut cells = Vec::new();
         for (cell, term) in self.schema.cells_of(&patterns).iter() {
-            if self.key_possible(a, used, &Key::Cell(cell), None, simple.as_ref()) {
+            if self.key_possible(a, used, &Key::Cell(cell), None, &simple) {
                 cells.push(*term);
             }
         }
@@ -320,7 +303,7 @@ impl JsonMachine {
         used: KeySet,
         key: &Key,
         name: Option<NameId>,
-        simple: Option<&(Simple, Option<Room>)>,
+        simple: &Counted,
     ) -> bool {
         work::spend(4);
         let Some(from) = self.rank_after(a, name) else { return false };
@@ -390,19 +373,19 @@ impl JsonMachine {
     }
 
     pub(super) fn resume_object(&mut self, node: Node, held: &[u32], record: RecordId) -> Option<Pos> {
-        let pending = self.frames[node.pending()].clone();
+        let &ReturnFrame { start, used, .. } = &self.frames[node.pending()];
+        let branches = self.frames[node.pending()].properties().iter();
         let held = |goal: &u32| held.binary_search(goal).is_ok();
-        let mut list: Vec<Alternative> =
-            pending.properties().iter().filter(|(goal, _)| held(goal)).map(|b| b.1).collect();
-        if pending.start != 0 {
+        let mut list: Vec<Alternative> = branches.filter(|(goal, _)| held(goal)).map(|b| b.1).collect();
+        if start != 0 {
             self.alike.texts_closed += 1;
-            let value = self.read_value(pending.start, record);
+            let value = self.read_value(start, record);
             for next in &mut list {
                 next.formula = self.schema.told(next.formula, value);
             }
-            list.retain(|next| self.alternative_is_live(next, pending.used));
+            list.retain(|next| self.alternative_is_live(next, used));
         }
-        let frame = self.object_frame(list, pending.used)?;
+        let frame = self.object_frame(list, used)?;
         let ctx = self.ctx(ParserPhase::ObjectAfter, node.up, frame, record, node.depth);
         Some(self.pos(ctx))
     }
@@ -450,17 +433,21 @@ impl JsonMachine {
     /// After the colon: the value of a property.
     pub(super) fn property_value(&mut self, node: Node, pending: ReturnFrameId) -> Pos {
         let mut pending = pending;
-        let known = &self.frames[pending];
-        if known.properties().iter().any(|b| self.schema.is_telling(b.1.formula)) {
-            let start = self.frames[node.record].len() as u32 + 1;
-            let known = ReturnFrame { start, ..known.clone() };
-            pending = self.frames.pending(known);
+        if self.frames[pending].properties().iter().any(|b| self.schema.is_telling(b.1.formula)) {
+            pending = self.begun_at_end(pending, node.record);
         }
         let goals = self.frames[pending].goals.clone();
         let goals = self.goal_list(&goals);
         let up = self.ctx(ParserPhase::ReturnObject, node.up, pending, RecordId::NONE, node.depth);
         let ctx = self.ctx(ParserPhase::Value, up, goals, node.record, node.depth);
         self.pos(ctx)
+    }
+
+    /// What a value leads to whose text begins where a record ends.
+    pub(super) fn begun_at_end(&mut self, pending: ReturnFrameId, record: RecordId) -> ReturnFrameId {
+        let start = self.frames[record].len() as u32 + 1;
+        let known = ReturnFrame { start, ..self.frames[pending].clone() };
+        self.frames.pending(known)
     }
 
     /// The context after a complete key.

@@ -2,6 +2,7 @@
 //!
 //! Invariant: the answers are those of a search.  Complexity: the keys that the object names.  Memory: none is kept.
 
+use super::object::Counted;
 use super::{Alternative, JsonMachine};
 use crate::lexical::Terms;
 use crate::schema::by_key::Key;
@@ -32,13 +33,7 @@ impl Room {
 impl JsonMachine {
     /// The alternative's atoms, with the room that its count needs; `None` where keys depend on each other, or the
     /// room can't be counted.
-    pub(super) fn simple(
-        &mut self,
-        a: &Alternative,
-        names: &[NameId],
-        used: KeySet,
-        plain: bool,
-    ) -> Option<(Simple, Option<Room>)> {
+    pub(super) fn simple(&mut self, a: &Alternative, names: &[NameId], used: KeySet, plain: bool) -> Counted {
         let mut simple = self.schema.simple_parts(a.formula)?;
         let ranks = &self.frames.ranks[a.order as usize];
         simple.due = simple.required.iter().filter_map(|name| ranks.get(name).copied()).collect();

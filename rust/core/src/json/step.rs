@@ -126,42 +126,22 @@ impl JsonMachine {
         self.node(pos.ctx).place == ParserPhase::Scalar && self.schema.lexicon.is_string(pos.lex)
     }
 
-    fn close_object(&mut self, node: Node) -> Option<Pos> {
-        let goals = self.object_goals(node.object());
-        let record = self.add(node.record, b"}");
+    /// The bracket that closes an object or array is read.
+    fn close_container(&mut self, node: Node, byte: u8) -> Option<Pos> {
+        let goals = match byte {
+            b'}' => self.object_goals(node.object()),
+            _ => self.array_goals(node.array()),
+        };
+        let record = self.add(node.record, &[byte]);
         if goals.is_empty() {
             return None;
         }
         self.resume(node.up, &goals, record)
     }
 
-    fn close_array(&mut self, node: Node) -> Option<Pos> {
-        let goals = self.array_goals(node.array());
-        let record = self.add(node.record, b"]");
-        if goals.is_empty() {
-            return None;
-        }
-        self.resume(node.up, &goals, record)
-    }
-
-    /// An item begins. A remembered item starts a record where none is kept.
     fn begin_item(&mut self, node: Node, byte: u8) -> Option<Pos> {
-        let (goals, up) = self.item(node)?;
-        let record = self.item_record(node);
+        let (goals, up, record) = self.item(node)?;
         self.begin_value(goals, up, record, node.depth, byte)
-    }
-
-    /// Records begin with a byte that is never part of a value, so that none is [`RecordId::NONE`].
-    fn item_record(&mut self, node: Node) -> RecordId {
-        if !node.record.is_none() {
-            return node.record;
-        }
-        let frame = self.frames[node.array()].clone();
-        if frame.iter().any(|w| self.schema.remembers(w.1)) {
-            self.frames.record(Box::new([b' ']))
-        } else {
-            RecordId::NONE
-        }
     }
 
     fn begin_key(&mut self, node: Node) -> Option<Pos> {
@@ -188,8 +168,7 @@ impl JsonMachine {
                 self.ctx(ParserPhase::ObjectNext, node.up, node.frame, record, node.depth)
             }
             _ => {
-                let (goals, up) = self.item(node)?;
-                let record = self.item_record(node);
+                let (goals, up, record) = self.item(node)?;
                 self.ctx(ParserPhase::Item, up, goals, record, node.depth)
             }
         };
@@ -280,14 +259,17 @@ impl ByteAutomaton for JsonMachine {
                 self.begin_value(node.goals(), node.up, node.record, node.depth, byte)
             }
             (ParserPhase::ObjectStart | ParserPhase::ObjectNext, b'"') if go => self.begin_key(node),
-            (ParserPhase::ObjectStart, b'}') if close => self.close_object(node),
             (ParserPhase::Colon, b':') => {
                 let record = self.add(node.record, b":");
                 Some(self.property_value(Node { record, ..node }, node.pending()))
             }
-            (ParserPhase::ObjectAfter, b'}') if close => self.close_object(node),
+            (ParserPhase::ObjectStart | ParserPhase::ObjectAfter, b'}')
+            | (ParserPhase::ArrayStart | ParserPhase::ArrayAfter, b']')
+                if close =>
+            {
+                self.close_container(node, byte)
+            }
             (ParserPhase::ObjectAfter | ParserPhase::ArrayAfter, b',') if go => self.after_comma(node),
-            (ParserPhase::ArrayStart | ParserPhase::ArrayAfter, b']') if close => self.close_array(node),
             (ParserPhase::ArrayStart, _) if go => self.begin_item(node, byte),
             _ => None,
         }
@@ -310,7 +292,7 @@ impl ByteAutomaton for JsonMachine {
         }
     }
 
-    fn leave_bytes(&mut self, ctx: CtxId, outcome: OutcomeId) -> ByteSet {
+    fn leave_bytes(&mut self, ctx: CtxId, _: OutcomeId) -> ByteSet {
         let node = self.node(ctx);
         match node.place {
             ParserPhase::Scalar => ByteSet::of(b" \t\r\n,]}"),
@@ -322,16 +304,13 @@ impl ByteAutomaton for JsonMachine {
             ParserPhase::ArrayAfter => ByteSet::of(b",]"),
             ParserPhase::ArrayStart => {
                 let mut set = match self.item(node) {
-                    Some((goals, _)) => self.value_bytes(goals),
+                    Some((goals, ..)) => self.value_bytes(goals),
                     None => ByteSet::default(),
                 };
                 set.insert(b']');
                 set
             }
-            _ => {
-                let _ = outcome;
-                ByteSet::default()
-            }
+            _ => ByteSet::default(),
         }
     }
 

@@ -1,5 +1,7 @@
 //! How the mask of a position is put together: the shared part of its lexical state, and the tokens that leave
 //! the lexeme, walked through the structure layer and remembered by where they lead.
+//! Where no token goes on below a node, it is asked whether the structure reads the byte, not what begins there: the
+//! languages of keys that a text never reaches are not made.
 //! Invariant: the tokens that `oracle` finds, whatever was remembered before.
 //! Complexity: the tokens that leave the lexeme, once for each position that follows; the others are a copy of the
 //! shared part.  Memory: lists of ids by the position that follows; [`Core`] counts them.
@@ -41,37 +43,28 @@ thread_local! {
 
 impl<S: ByteAutomaton> Core<S> {
     pub(super) fn lexmask(&mut self, node: NodeId, lex: LexId) -> Arc<LexMask> {
-        memo!(self.lexmasks, (node, lex), {
-            if let Some(mask) = of_words(self.structure.lexicon(), &self.vocab, node, lex) {
-                let mask = Arc::new(mask);
-                self.lexmasks.insert((node, lex), mask.clone());
-                return mask;
-            }
-            let longest = self.vocab.longest_in_trie() as u32;
-            let lexicon = self.structure.lexicon();
-            let key = lexicon.content(lex, longest).map(|content| Key {
-                vocabulary: self.vocab.key(),
-                node: node.0,
-                content,
-            });
-            let found = key.as_ref().and_then(|k| STORE.current().get(k));
-            match found {
-                Some(mask) => mask,
-                None => {
-                    if let Some(same) = self.same_within_token(lex) {
-                        let mask = self.lexmask(node, same);
-                        self.lexmasks.insert((node, lex), mask.clone());
-                        return mask;
-                    }
-                    let mask = Arc::new(self.build_lexmask(node, lex));
-                    self.listed += mask.bytes();
-                    if let Some(key) = key {
-                        STORE.current().put(key, mask.clone());
-                    }
-                    mask
-                }
-            }
-        })
+        memo!(self.lexmasks, (node, lex), self.find_lexmask(node, lex))
+    }
+
+    fn find_lexmask(&mut self, node: NodeId, lex: LexId) -> Arc<LexMask> {
+        let lexicon = self.structure.lexicon();
+        if let Some(mask) = of_words(lexicon, &self.vocab, node, lex) {
+            return Arc::new(mask);
+        }
+        let content = lexicon.content(lex, self.vocab.longest_in_trie() as u32);
+        let key = content.map(|content| Key { vocabulary: self.vocab.key(), node: node.0, content });
+        if let Some(mask) = key.as_ref().and_then(|k| STORE.current().get(k)) {
+            return mask;
+        }
+        if let Some(same) = self.same_within_token(lex) {
+            return self.lexmask(node, same);
+        }
+        let mask = Arc::new(self.build_lexmask(node, lex));
+        self.listed += mask.bytes();
+        if let Some(key) = key {
+            STORE.current().put(key, mask.clone());
+        }
+        mask
     }
 
     /// A state that differs from this one by a bound on the length alone, which no token can reach.
@@ -207,20 +200,16 @@ impl<S: ByteAutomaton> Core<S> {
             }
             return;
         }
-        if let Some(ids) = self.left.get(&(pos.ctx, exits.id)) {
-            let ids = ids.clone();
-            return self.without(&ids, &mask.missing, out);
-        }
-        let mut ids = Vec::new();
-        for exit in exits.list.iter().filter(|e| !e.grouped) {
-            self.collect_exit(exit, &exit.outcome, pos.ctx, &[], &mut ids);
-        }
-        for group in &exits.groups {
-            self.collect_group(group, pos.ctx, &mut ids);
-        }
-        let ids: Arc<[u32]> = ids.into();
-        self.listed += held::slice(&ids);
-        self.left.insert((pos.ctx, exits.id), ids.clone());
+        let ids = memo!(self.left, (pos.ctx, exits.id), {
+            let mut ids = Vec::new();
+            for exit in exits.list.iter().filter(|e| !e.grouped) {
+                self.collect_exit(exit, &exit.outcome, pos.ctx, &[], &mut ids);
+            }
+            for group in &exits.groups {
+                self.collect_group(group, pos.ctx, &mut ids);
+            }
+            self.counted(ids)
+        });
         self.without(&ids, &mask.missing, out);
     }
 
@@ -230,10 +219,15 @@ impl<S: ByteAutomaton> Core<S> {
             let trie = &exits.remainders.as_ref().expect("asked before").trie;
             let mut ids: Vec<u32> = trie.tokens(Trie::ROOT).iter().map(|t| t.0).collect();
             self.walk_trie(trie, Trie::ROOT, next, &[], &mut ids);
-            let ids: Arc<[u32]> = ids.into();
-            self.listed += held::slice(&ids);
-            ids
+            self.counted(ids)
         })
+    }
+
+    /// A list that a table keeps.
+    fn counted<T>(&mut self, list: Vec<T>) -> Arc<[T]> {
+        let list: Arc<[T]> = list.into();
+        self.listed += held::slice(&list);
+        list
     }
 
     /// The ids that do not pass one of these exits.
@@ -310,8 +304,7 @@ impl<S: ByteAutomaton> Core<S> {
             ends.extend(end);
         }
         if let Some(set) = set {
-            let ends: Arc<[NodeId]> = ends.as_slice().into();
-            self.listed += held::slice(&ends);
+            let ends = self.counted(ends.clone());
             self.named.insert((set, node), ends);
         }
         ends
@@ -330,12 +323,12 @@ impl<S: ByteAutomaton> Core<S> {
         }
         let allowed = self.structure.leave_bytes(ctx, outcome);
         let mut leave = |this: &mut Self, byte: u8, child: NodeId| {
-            if vocab.trie().is_leaf(child) {
-                if this.structure.may_leave(ctx, outcome, text, byte) {
-                    out.extend(vocab.trie().tokens(child).iter().map(|t| t.0));
-                }
-            } else if let Some(next) = this.structure.leave(ctx, outcome, text, byte) {
-                out.extend(vocab.trie().tokens(child).iter().map(|t| t.0));
+            let next = match vocab.trie().subtree_size(child) {
+                1 => this.structure.may_leave(ctx, outcome, text, byte).then_some(None),
+                _ => this.structure.leave(ctx, outcome, text, byte).map(Some),
+            };
+            out.extend(next.iter().flat_map(|_| vocab.trie().tokens(child)).map(|t| t.0));
+            if let Some(next) = next.flatten() {
                 this.collect_below(child, next, out);
             }
         };
@@ -367,10 +360,14 @@ impl<S: ByteAutomaton> Core<S> {
     }
 
     pub(super) fn collect_below(&mut self, node: NodeId, pos: Pos, out: &mut Vec<u32>) {
-        if let Some(mask) = self.collect(node, pos, &mut Vec::new(), out) {
-            if let Within::Many(words, _) = &mask.within {
-                out.extend(words.ids());
-            }
+        self.collect_all(node, pos, &mut Vec::new(), out);
+    }
+
+    /// [`Core::collect`], the shared part included.
+    fn collect_all(&mut self, node: NodeId, pos: Pos, text: &mut Vec<u8>, out: &mut Vec<u32>) {
+        let base = self.collect(node, pos, text, out);
+        if let Some(LexMask { within: Within::Many(words, _), .. }) = base.as_deref() {
+            out.extend(words.ids());
         }
     }
 
@@ -381,10 +378,7 @@ impl<S: ByteAutomaton> Core<S> {
         let parts = self.structure.split(inner).unwrap_or_else(|| vec![(inner, Vec::new())]);
         let mut found = Vec::new();
         for (pos, mut text) in parts {
-            let base = self.collect(Trie::ROOT, pos, &mut text, &mut found);
-            if let Some(LexMask { within: Within::Many(words, _), .. }) = base.as_deref() {
-                found.extend(words.ids());
-            }
+            self.collect_all(Trie::ROOT, pos, &mut text, &mut found);
         }
         out.extend(found.into_iter().filter(|&id| plain.allows(id)));
         self.walk_trie(others, Trie::ROOT, pos, &[], out);
@@ -395,15 +389,13 @@ impl<S: ByteAutomaton> Core<S> {
         let (bytes, nodes) = trie.children(node);
         crate::work::spend(1 + bytes.len() as u64);
         let mut visit = |this: &mut Self, byte: u8, child: NodeId| {
-            if trie.is_leaf(child) {
-                if may_step(&mut this.structure, pos, text, byte) {
-                    out.extend(trie.tokens(child).iter().map(|t| t.0));
-                }
-                return;
-            }
             let mut own = text.to_vec();
-            if let Some(next) = step(&mut this.structure, pos, &mut own, byte) {
-                out.extend(trie.tokens(child).iter().map(|t| t.0));
+            let next = match trie.subtree_size(child) {
+                1 => may_step(&mut this.structure, pos, text, byte).then_some(None),
+                _ => step(&mut this.structure, pos, &mut own, byte).map(Some),
+            };
+            out.extend(next.iter().flat_map(|_| trie.tokens(child)).map(|t| t.0));
+            if let Some(next) = next.flatten() {
                 this.walk_trie(trie, child, next, &own, out);
             }
         };

@@ -169,6 +169,11 @@ impl<S: ByteAutomaton> Core<S> {
         self.stands[s.0 as usize]
     }
 
+    fn place(&self, s: StateId) -> (StateKey, Vec<u8>) {
+        let stand = self.stand(s);
+        (stand, self.text(stand))
+    }
+
     pub(super) fn text(&self, stand: StateKey) -> Vec<u8> {
         self.texts[stand.text as usize].to_vec()
     }
@@ -350,8 +355,7 @@ impl<S: ByteAutomaton> Engine for Core<S> {
     }
 
     fn accepting(&mut self, s: StateId) -> bool {
-        let stand = self.stand(s);
-        let text = self.text(stand);
+        let (stand, text) = self.place(s);
         self.structure.accepting(stand.pos, &text)
     }
 
@@ -364,8 +368,7 @@ impl<S: ByteAutomaton> Engine for Core<S> {
     }
 
     fn way_out(&mut self, s: StateId, most: usize) -> Option<Vec<Piece>> {
-        let stand = self.stand(s);
-        let text = self.text(stand);
+        let (stand, text) = self.place(s);
         self.one_by_one(|this| this.structure.way_out(stand.pos, &text, most))
     }
 
@@ -380,21 +383,18 @@ impl<S: ByteAutomaton> Engine for Core<S> {
     }
 
     fn specials(&mut self, s: StateId) -> Vec<TokenId> {
-        let stand = self.stand(s);
-        let text = self.text(stand);
+        let (stand, text) = self.place(s);
         self.structure.specials(stand.pos, &text)
     }
 
     fn take_special(&mut self, s: StateId, token: TokenId) -> Option<StateId> {
-        let stand = self.stand(s);
-        let text = self.text(stand);
+        let (stand, text) = self.place(s);
         let next = self.structure.take_special(stand.pos, &text, token);
         next.map(|pos| self.intern(pos, &[]))
     }
 
     fn forced(&mut self, s: StateId, limit: usize) -> Vec<u8> {
-        let stand = self.stand(s);
-        let (mut pos, mut text) = (stand.pos, self.text(stand));
+        let (StateKey { mut pos, .. }, mut text) = self.place(s);
         let mut out = Vec::new();
         while out.len() < limit
             && !self.structure.accepting(pos, &text)
@@ -446,8 +446,7 @@ impl<S: ByteAutomaton> Engine for Core<S> {
         bytes: &[u8],
         visit: &mut dyn FnMut(usize, Option<DistanceClass>) -> bool,
     ) {
-        let stand = self.stand(s);
-        let (mut pos, mut text) = (stand.pos, self.text(stand));
+        let (StateKey { mut pos, .. }, mut text) = self.place(s);
         self.one_by_one(|this| {
             for (i, &byte) in bytes.iter().enumerate() {
                 work::spend(1);
@@ -472,8 +471,7 @@ impl<S: ByteAutomaton> Engine for Core<S> {
     }
 
     fn class(&mut self, s: StateId) -> DistanceClass {
-        let stand = self.stand(s);
-        let text = self.text(stand);
+        let (stand, text) = self.place(s);
         self.class_of(stand.pos, &text)
     }
 

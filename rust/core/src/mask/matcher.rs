@@ -332,22 +332,14 @@ impl Matcher {
     /// [`Matcher::fill_draft_masks`] of a chain where that takes no builder: how many of the tokens may follow one after
     /// the other. `None`: something has to be built, and `out` is to be filled anew.
     pub fn fill_known_draft_masks(&self, tokens: &[TokenId], out: &mut [u32]) -> Option<usize> {
-        let width = self.automaton.vocabulary().mask_words().max(1);
-        let mut rows = out.chunks_exact_mut(width);
-        let mut at: Option<State> = None;
-        for (place, &token) in tokens.iter().enumerate() {
-            let (state, budget) =
-                (at.as_ref().unwrap_or(self.state()), self.budget_after(self.tokens.len() + place));
+        let states = self.walk_known(tokens)?;
+        let mut rows = out.chunks_exact_mut(self.automaton.vocabulary().mask_words().max(1));
+        for (place, state) in std::iter::once(self.state()).chain(&states).enumerate() {
+            let budget = self.budget_after(self.tokens.len() + place);
             state.known_mask_within(budget)?.write(rows.next()?);
-            let Some(next) = self.known_follow(state, token, budget)? else {
-                rows.for_each(|row| row.fill(0));
-                return Some(place);
-            };
-            at = Some(next);
         }
-        let budget = self.budget_after(self.tokens.len() + tokens.len());
-        at.as_ref().unwrap_or(self.state()).known_mask_within(budget)?.write(rows.next()?);
-        Some(tokens.len())
+        rows.for_each(|row| row.fill(0));
+        Some(states.len())
     }
 
     /// Ids of the tokens that may come next, ascending.

@@ -120,19 +120,8 @@ impl Schema {
 
     /// Branches with the same rest are one; so are those with the same value.
     fn merge_branches<F: Formula>(&mut self, list: Vec<(ExprId, F)>) -> Vec<(ExprId, F)> {
-        if list.len() < 2 {
-            return list;
-        }
-        let mut by_rest: IndexMap<F, Vec<ExprId>> = Default::default();
-        for (s, r) in list {
-            by_rest.entry(r).or_default().push(s);
-        }
-        let mut by_sub: IndexMap<ExprId, Vec<F>> = Default::default();
-        for (r, subs) in by_rest {
-            let s = self.or(&subs);
-            by_sub.entry(s).or_default().push(r);
-        }
-        by_sub.into_iter().map(|(s, rests)| (s, self.or(&rests))).collect()
+        let by_rest = self.or_by(list.into_iter().map(|(s, r)| (r, s)).collect());
+        self.or_by(by_rest.into_iter().map(|(r, s)| (s, r)).collect())
     }
 }
 

@@ -8,7 +8,8 @@
 
 use std::hash::Hash;
 
-use rustc_hash::FxHashMap;
+use indexmap::IndexMap;
+use rustc_hash::{FxBuildHasher, FxHashMap};
 
 use super::by_key::Key;
 use super::decide::Leaf;
@@ -72,6 +73,16 @@ impl Schema {
 
     pub(crate) fn or<F: Expression>(&mut self, list: &[F]) -> F {
         self.joined(Op::Or, list)
+    }
+
+    /// The disjunction of those with one key, for each key.
+    pub(crate) fn or_by<K: Copy + Eq + Hash, F: Expression>(&mut self, list: Vec<(K, F)>) -> Vec<(K, F)> {
+        if list.len() < 2 {
+            return list;
+        }
+        let mut by_key: IndexMap<K, Vec<F>, FxBuildHasher> = IndexMap::default();
+        list.into_iter().for_each(|(key, f)| by_key.entry(key).or_default().push(f));
+        by_key.into_iter().map(|(key, list)| (key, self.or(&list))).collect()
     }
 
     pub(super) fn joined<F: Expression>(&mut self, op: Op, list: &[F]) -> F {

@@ -5,6 +5,7 @@
 
 use rustc_hash::FxHashSet;
 
+use super::formula::Expression;
 use super::object::Obj;
 use super::value::ExprId;
 use super::{NameId, ObjId, Schema, ShapeId};
@@ -18,12 +19,10 @@ impl Schema {
 
     /// The atoms of a formula, each once, in the order of the text.
     pub(super) fn atoms(&self, o: ObjId) -> Vec<ObjId> {
+        let Some((_, list)) = o.operands(self) else { return vec![o] };
         // operands are there once
-        let plain = |x: &ObjId| !matches!(self.object(*x), Obj::And(_) | Obj::Or(_));
-        match self.object(o) {
-            Obj::And(list) | Obj::Or(list) if list.iter().all(plain) => return list.to_vec(),
-            _ if plain(&o) => return vec![o],
-            _ => {}
+        if list.iter().all(|x| x.operands(self).is_none()) {
+            return list.to_vec();
         }
         let (mut out, mut todo) = (Vec::new(), vec![o]);
         let mut seen: FxHashSet<ObjId> = FxHashSet::default();

@@ -113,11 +113,6 @@ impl Trie {
         self.len() == 1
     }
 
-    #[inline]
-    pub fn is_leaf(&self, node: NodeId) -> bool {
-        self.end[node.0 as usize] == node.0 + 1
-    }
-
     /// Bytes and nodes of the children, in ascending order of bytes.
     #[inline]
     pub fn children(&self, node: NodeId) -> (&[u8], &[NodeId]) {
