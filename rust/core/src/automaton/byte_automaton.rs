@@ -238,17 +238,14 @@ pub fn step<S: ByteAutomaton + ?Sized>(s: &mut S, pos: Pos, text: &mut Vec<u8>, 
 
 /// Whether [`step`] leads anywhere, where no more is asked.
 pub fn may_step<S: ByteAutomaton + ?Sized>(s: &mut S, pos: Pos, text: &[u8], byte: u8) -> bool {
-    match s.lexicon().step(pos.lex, byte) {
-        Step::Stay(_) => true,
-        Step::Close => {
-            let outcome = s.lexicon().outcome(pos.lex);
-            s.close(pos.ctx, outcome, text).is_some()
-        }
-        Step::Dead => {
-            let outcome = s.lexicon().outcome(pos.lex);
-            outcome != Lexicon::NONE
-                && !s.lexicon().is_string(pos.lex)
-                && s.may_leave(pos.ctx, outcome, text, byte)
-        }
+    let next = s.lexicon().step(pos.lex, byte);
+    if let Step::Stay(_) = next {
+        return true;
+    }
+    let outcome = s.lexicon().outcome(pos.lex);
+    match next {
+        Step::Close => s.close(pos.ctx, outcome, text).is_some(),
+        _ if outcome == Lexicon::NONE || s.lexicon().is_string(pos.lex) => false,
+        _ => s.may_leave(pos.ctx, outcome, text, byte),
     }
 }

@@ -161,10 +161,8 @@ impl JsonMachine {
         let record = self.add(node.record, b",");
         let node = Node { record, ..node };
         let ctx = match node.place {
+            ParserPhase::ObjectAfter if !self.has_key(node.object()) => return None,
             ParserPhase::ObjectAfter => {
-                if !self.has_key(node.object()) {
-                    return None;
-                }
                 self.ctx(ParserPhase::ObjectNext, node.up, node.frame, record, node.depth)
             }
             _ => {
