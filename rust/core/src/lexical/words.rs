@@ -203,7 +203,7 @@ impl Terms {
     /// The derivative of a set of words by a character of one byte, without those by the others.
     pub(super) fn word_step(&mut self, t: TermId, byte: u8) -> Option<TermId> {
         let Term::Words(w) = *self.get(t) else { return None };
-        let next = |word: &Box<str>| word.as_bytes().get(w.depth as usize).copied();
+        let next = |word: &str| word.as_bytes().get(w.depth as usize).copied();
         let words = self.word_slice(w);
         let lo = w.lo + words.partition_point(|word| next(word) < Some(byte)) as u32;
         let hi = w.lo + words.partition_point(|word| next(word) <= Some(byte)) as u32;
