@@ -52,8 +52,8 @@ def measure(name: str, engine: str, arguments: argparse.Namespace) -> dict[str, 
     row: dict[str, Any] = {"grammar": name, "engine": engine, "verdict": "pass", "detail": ""}
     if engine != "tokenform" and "ebnf" not in spoken:
         return row | {"verdict": "none", "detail": "its language has no indented blocks"}
-    if engine == "llguidance":
-        spoken["lark"] = spoken["llguidance"]
+    if engine in spoken:
+        spoken["lark"] = spoken[engine]
     tasks = [(None, spoken, [(text, True) for text in texts])] * arguments.repeat
     stream = run_tasks(
         tasks,

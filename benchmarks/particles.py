@@ -85,7 +85,7 @@ def measured(sampler: Any, problem: Problem, seed: int) -> dict[str, float]:
     clock = Clock()
     for name in WORK:
         setattr(problem.constraint, name, clock.wrap(getattr(problem.constraint, name)))
-    problem._candidate_ids = clock.wrap(problem._candidate_ids)  # type: ignore[method-assign]
+    problem.candidates = clock.wrap(problem.candidates)  # type: ignore[method-assign]
     problem.distribution_of = clock.wrap(problem.distribution_of)  # type: ignore[method-assign]
     start = process_time()
     sample = sampler.particles(problem, seed=seed)

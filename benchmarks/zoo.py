@@ -298,7 +298,7 @@ def main() -> int:
         free = [(e.prompt, None) for e in prompts]
     todo = list(cells(draft, first.vocabulary.tokens, options.quick))
     if options.only:
-        todo = [cell for cell in todo if any(part in " ".join(cell[:3]) for part in options.only)]
+        todo = [cell for cell in todo if any(part in " ".join(cell[:2]) for part in options.only)]
     lines = Told()
     if "documents" in options.parts:
         lines.extend(replayed(4 if options.quick else 60))

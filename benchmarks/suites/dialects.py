@@ -1,7 +1,8 @@
 """A grammar of the library in the languages of the engines beside it.
 
 Purpose: one grammar for all engines of a comparison: Lark's text for tokenform, llguidance's dialect of it
-(no lookaheads: a difference of two patterns instead), and EBNF without a lexer for XGrammar.
+(no lookaheads: a difference of two patterns instead), Lark without either for GLRMask (a name that is no
+keyword is a plain pattern, made of the trie of the keywords), and EBNF without a lexer for XGrammar.
 Invariant: every text of the grammar is accepted by each translation. XGrammar's accepts more: it has no
 lexer, so a name may be a keyword there, and two words may stand side by side.
 Complexity: linear in the grammar.
@@ -21,31 +22,81 @@ with warnings.catch_warnings():
     warnings.simplefilter("ignore", DeprecationWarning)
     import sre_parse
 
-# `/(?!(?:if|else)\b)[a-z]+/i`: words that are none of those
-_EXCLUDED = re.compile(r"^(\w+): /\(\?!\((?:\?:)(.*)\)\\b\)(.*)/(i?)$", re.MULTILINE)
+# `/(?!(?:if|else)(?![a-z0-9_$]))[a-z_][a-z0-9_$]*/i`: names that are none of those words
+_EXCLUDED = re.compile(r"^(\w+): /\(\?!\(\?:(.*)\)(?:\\b|\(\?!\[[^\]]*\]\))\)(.*)/(i?)$", re.MULTILINE)
 
 
 def dialects(text: str) -> dict[str, str]:
-    """The grammar as `lark` (as it is), `llguidance` and `ebnf`.
+    """The grammar as `lark` (as it is), `llguidance`, `glrmask` and `ebnf`.
 
     A grammar of indented text has the first alone: the other languages can't say where a block ends.
     """
     structure = read_lark(text, start=read_options(text)["start"])
     if structure["indenter"] is not None:
         return {"lark": text}
-    return {"lark": text, "llguidance": _llguidance(text), "ebnf": _ebnf(structure)}
+    known = {"llguidance": "/{pattern}/{flags} & ~/{words}/{flags}", "glrmask": "/{names}/{flags}"}
+    spoken = {engine: _without_lookaheads(text, form) for engine, form in known.items()}
+    return {"lark": text, **spoken, "ebnf": _ebnf(structure)}
 
 
-def _llguidance(text: str) -> str:
+def _without_lookaheads(text: str, form: str) -> str:
+    """The grammar with its names that are no keywords in this form, and without priorities of terminals."""
     start = read_options(text)["start"]
 
     def difference(found: re.Match[str]) -> str:
         name, words, pattern, flags = found.groups()
-        return f"{name}: /{pattern}/{flags} & ~/{words}/{flags}"
+        return f"{name}: " + form.format(
+            pattern=pattern, words=words, flags=flags, names=other_names(words, pattern)
+        )
 
     out = _EXCLUDED.sub(difference, text)
-    out = re.sub(r"^([A-Z_]+)\.-?\d+:", r"\1:", out, flags=re.MULTILINE)  # it has no priorities of terminals
+    out = re.sub(r"^([A-Z_]+)\.-?\d+:", r"\1:", out, flags=re.MULTILINE)
     return out if start == "start" else f"start: {start}\n{out}"
+
+
+def other_names(words: str, pattern: str) -> str:
+    """A pattern without lookaheads of the names `[…][…]*` that are none of the words of a finite pattern."""
+    first, (_, (_, _, ((_, rest),))) = sre_parse.parse(pattern)
+    trie: dict[str, Any] = {}
+    for word in _spelled(sre_parse.parse(words)):
+        node = trie
+        for letter in word:
+            node = node.setdefault(letter, {})
+        node[""] = {}
+    more = _letters(rest)
+
+    def after(node: dict[str, Any], letters: set[str]) -> str:
+        others = "".join(re.escape(letter) for letter in sorted(letters - node.keys()))
+        ways = [f"[{others}][{''.join(map(re.escape, sorted(more)))}]*"]
+        ways += [re.escape(letter) + after(node[letter], more) for letter in sorted(node.keys() - {""})]
+        return f"({'|'.join(ways)}){'' if '' in node or node is trie else '?'}"
+
+    return after(trie, _letters(first[1]))
+
+
+def _letters(ranges: Any) -> set[str]:
+    return {chr(at) for kind, part in ranges for a, b in _ranges(str(kind), part) for at in range(a, b + 1)}
+
+
+def _spelled(items: Any) -> list[str]:
+    """The texts of a finite pattern."""
+    texts = [""]
+    for op, value in items:
+        match str(op):
+            case "LITERAL":
+                parts = [chr(value)]
+            case "BRANCH":
+                parts = [text for branch in value[1] for text in _spelled(branch)]
+            case "SUBPATTERN":
+                parts = _spelled(value[3])
+            case "IN":
+                parts = sorted(_letters(value))
+            case "MAX_REPEAT" if value[:2] == (0, 1):
+                parts = ["", *_spelled(value[2])]
+            case other:
+                raise ValueError(f"words have no {other}; leave the grammar out of the comparison")
+        texts = [text + part for text in texts for part in parts]
+    return texts
 
 
 def _ebnf(structure: GrammarStructure) -> str:

@@ -85,7 +85,7 @@ def test_a_call_that_one_particle_needs_carries_what_the_others_will_need(monkey
     )
 
     def run(seed):
-        sampler = SMC(16)
+        sampler = SMC(16, resampling="systematic")
         model = TableModel(3, vocab_size=len(texts) + 1, eos=(len(texts),))
         sample = sampler.particles(sampler.bind(model, automaton, max_tokens=16), seed=seed)
         texts_drawn = [(draw.tokens, draw.log_weight) for draw in sample.draws]

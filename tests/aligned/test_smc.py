@@ -23,6 +23,7 @@ from toy import (
 from tokenform.decoding.aligned.asap import ASAp
 from tokenform.decoding.aligned.automaton_constraint import AutomatonConstraint
 from tokenform.decoding.aligned.awrs import AWRS
+from tokenform.decoding.aligned.branches import branches
 from tokenform.decoding.aligned.enumeration import enumerate_target, total_variation
 from tokenform.decoding.aligned.potential import Score
 from tokenform.decoding.aligned.predicate import Predicate
@@ -84,18 +85,16 @@ def test_texts_of_other_lengths_are_not_lost_to_those_that_have_not_paid_for_the
     assert local > 0.5 and total_variation(target.probabilities, distribution) <= 0.3 * local
 
 
-@pytest.mark.xfail(
-    reason="SMC(16) holds in 93 of 100 runs on both toys; the other samplers are not measured yet"
-)
 @pytest.mark.slow
 @pytest.mark.parametrize("sampler", [SMC(16), SMC(16, weights="rejection"), AWRS(always_reject=True)])
 def test_log_z_is_within_two_stated_errors_in_95_runs_of_100(sampler):
+    """200 runs on each toy; 183 is what 95 of 100 stays above with a chance of .99."""
     shy = Shy(3000), StringsAutomaton(LENGTHS)
     for model, automaton in ((TableModel(2000, scale=1.0), toy_automaton()), shy):
         problem = sampler.bind(model, automaton)
         true = enumerate_target(problem).log_z
-        found = [sampler.sample(problem, 20, seed=seed).log_z for seed in range(100)]
-        assert sum(abs(one.value - true) <= 2 * one.error for one in found) >= 95
+        found = [sampler.sample(problem, 20, seed=seed).log_z for seed in range(200)]
+        assert sum(abs(one.value - true) <= 2 * one.error for one in found) >= 183
 
 
 def test_an_error_that_is_not_known_is_infinite():
@@ -215,7 +214,7 @@ def test_power_targets(automaton, power):
         ]
         values = np.array([math.exp(p.log_z) * share for p, share in zip(populations, shares, strict=True)])
         expected = math.exp(target.log_measure[tokens])
-        assert abs(values.mean() - expected) <= 4.5 * values.std() / math.sqrt(200)
+        assert abs(values.mean() - expected) <= 4.5 * values.std() / math.sqrt(200) + 1e-12
     draw = sampler.sample(fresh, 1, seed=0).draws[0]
     assert draw.logprob == pytest.approx(target.log_measure[draw.tokens] / power)
 
@@ -290,7 +289,7 @@ def test_products_of_masks_and_predicates(automaton, exact):
 
 def test_the_weighted_population_and_stopping_by_error(problem, exact):
     sample = SMC(50).particles(problem, seed=0)
-    assert len({draw.tokens for draw in sample.draws}) == len(sample.draws) <= 50
+    assert 0 < len({draw.tokens for draw in sample.draws}) == len(sample.draws)
     assert 1 <= sample.ess <= 50
     total = np.logaddexp.reduce([draw.log_weight for draw in sample.draws])
     assert total - math.log(50) == pytest.approx(sample.log_z.value)
@@ -306,6 +305,26 @@ def test_runs_that_all_die_are_reported(automaton):
     sampler = SMC(4, top_k=1, max_attempts=3)
     with pytest.raises(SamplingError, match="died out"):
         sampler.sample(sampler.bind(TableModel(1, scale=1.0), automaton), 1, seed=0)
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 5, 9, 20])
+def test_next_prefixes_weigh_their_mass_on_average_and_all_of_it_where_they_fit(count):
+    masses = [np.array([0.5, 0.0, 0.01, 0.2]), np.array([0.07]), np.array([0.003, 0.04, 0.11, 0.0, 0.02])]
+    runs, sums, squares = 4000, Counter(), Counter()
+    for seed in range(runs):
+        found = branches([m.copy() for m in masses], count, np.random.default_rng(seed))
+        assert len(found) == min(count, 8)
+        weights = Counter()
+        for one in found:
+            weights[one.parent, one.token_place] += one.mass
+        sums.update(weights)
+        squares.update({place: weight**2 for place, weight in weights.items()})
+    for parent, values in enumerate(masses):
+        for place, mass in enumerate(values):
+            mean = sums[parent, place] / runs
+            spread = math.sqrt(max(squares[parent, place] / runs - mean**2, 0.0) / runs)
+            assert abs(mean - mass) <= 4.5 * spread + 1e-12
+            assert count < 8 or spread < 1e-8
 
 
 @pytest.mark.parametrize("method", METHODS)

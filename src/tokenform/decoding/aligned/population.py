@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
 
+from tokenform.decoding.aligned.branches import branches
 from tokenform.decoding.aligned.problem import Prefix, Problem
-from tokenform.decoding.aligned.proposals import Move
+from tokenform.decoding.aligned.proposals import Move, Table
 from tokenform.decoding.aligned.protocols import Float, Tokens
 from tokenform.decoding.aligned.resampling import Method, resample
 from tokenform.decoding.aligned.results import effective_size, log_sum, normalised
@@ -43,6 +45,12 @@ class Population:
     def open(self) -> list[int]:
         """Slots that still need a token."""
         slots: list[int] = np.flatnonzero(~self.done & (self.log_weights > -np.inf)).tolist()
+        return slots
+
+    @property
+    def taken(self) -> list[int]:
+        """Slots that hold a text, ended or not."""
+        slots: list[int] = np.flatnonzero(self.log_weights > -np.inf).tolist()
         return slots
 
     def finish(self, slot: int, log_end: float, logf: float) -> None:
@@ -92,10 +100,7 @@ class Population:
         """
         size, weights = len(self.log_weights), self.log_weights
         total = log_sum(weights)
-        if total == -math.inf:
-            return
-        whole = np.logaddexp(total, log_sum(np.array([text.log_weight for text in self.finished.values()])))
-        due = size * math.exp(total - whole)
+        due = self._due(total)
         count = min(max(math.ceil(due), 1), size)
         if due >= 1 and effective_size(weights) >= threshold * count:
             return
@@ -111,6 +116,46 @@ class Population:
         for values in (self.logf, self.factor):
             values[:count] = values[ancestors]
         self.resamplings += 1
+
+    def branch(self, problem: Problem, step: int, tables: Mapping[Tokens, Table]) -> None:
+        """All next prefixes take the place of those that go on, or as many of them as their share of the
+        weight is due (see `branches`); if that is not one, one goes on with that chance.
+        """
+        size = len(self.log_weights)
+        at: dict[Tokens, list[int]] = {}
+        for slot in self.open:
+            at.setdefault(self.prefixes[slot].tokens, []).append(slot)
+        slots = [first for first, *_ in at.values()]
+        found = [tables[tokens] for tokens in at]
+        log_masses = [
+            table.weights + (log_sum(self.log_weights[same]) - table.log_theta)
+            for table, same in zip(found, at.values(), strict=True)
+        ]
+        peak = max((float(logs.max()) for logs in log_masses if len(logs)), default=-math.inf)
+        self.log_weights = np.full(size, -np.inf)
+        if peak == -math.inf:
+            return
+        masses = [np.exp(logs - peak) for logs in log_masses]
+        due = self._due(peak + math.log(sum(float(mass.sum()) for mass in masses)))
+        generator = stream(self.seed, Purpose.RESAMPLING, self.run, step)
+        if due < 1 and generator.random() >= due:
+            return
+        count = min(max(math.ceil(due), 1), size)
+        self.resamplings += sum(map(len, masses)) > count
+        prefixes, logf, factor = list(self.prefixes), self.logf.copy(), self.factor.copy()
+        for slot, (parent, index, mass) in enumerate(branches(masses, count, generator)):
+            before, table = slots[parent], found[parent]
+            self.prefixes[slot] = prefixes[before]
+            self.logf[slot], self.factor[slot] = logf[before], factor[before]
+            self.log_weights[slot] = peak + math.log(mass) - math.log(min(due, 1.0))
+            self.apply(problem, slot, Move(int(table.ids[index]), 0.0, float(table.logf[index])), weigh=False)
+
+    def _due(self, total: float) -> float:
+        """How many places the share of all weight is due that goes on, `total`; 0 if that is nothing."""
+        if total == -math.inf:
+            return 0.0
+        ended = log_sum(np.array([text.log_weight for text in self.finished.values()]))
+        return len(self.log_weights) * math.exp(total - float(np.logaddexp(total, ended)))
 
     @property
     def texts(self) -> tuple[list[Tokens], Float, Float]:

@@ -20,7 +20,8 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -81,9 +82,21 @@ class Offer(Protocol):
         """A move for each prefix, each one of those that the step was made for."""
         ...
 
+    @property
+    def tables(self) -> Mapping[Tokens, Table] | None:
+        """All tokens of each prefix; None where their weights are only told of those that are drawn."""
+        ...
+
 
 def offers(
-    problem: Problem, prefixes: Sequence[Prefix], twist: Trie | None, weights: str, make: Make, split: bool
+    problem: Problem,
+    prefixes: Sequence[Prefix],
+    twist: Trie | None,
+    weights: str,
+    make: Make,
+    *,
+    split: bool,
+    ahead: bool,
 ) -> Offer:
     """The step of particles at these prefixes.
 
@@ -92,9 +105,10 @@ def offers(
         make: a rejection step; see `rejection_step.estimator`.
         split: ends are told (`Offer.end`) and not drawn; by rejection only those of less than half of the
             mass (where nearly all is the end's, the tests for the rest would be many).
+        ahead: where the model is asked, it is asked about where several particles will come, too.
     """
     masked = weights == "mask" or (weights == "auto" and problem.constraint.exact)
-    tables = _tables(problem, prefixes, twist, masked=masked, everything=weights == "rejection")
+    tables = _tables(problem, prefixes, twist, masked, ahead, everything=weights == "rejection")
     ends: dict[Tokens, tuple[float, float]] = {}
     for prefix in dict.fromkeys(prefixes) if split else ():
         table = tables[prefix.tokens]
@@ -115,14 +129,17 @@ def offers(
 
 class _MaskStep:
     def __init__(self, tables: dict[Tokens, Table], ends: dict[Tokens, tuple[float, float]]) -> None:
-        self._tables, self._ends = tables, ends
-        self._sums = {tokens: _cumulated(table.weights) for tokens, table in tables.items()}
+        self.tables, self._ends = tables, ends
+
+    @cached_property
+    def _sums(self) -> dict[Tokens, tuple[Float, float]]:
+        return {tokens: _cumulated(table.weights) for tokens, table in self.tables.items()}
 
     def log_weights(self, prefixes: Sequence[Prefix]) -> list[float]:
-        return [self._sums[p.tokens][1] - self._tables[p.tokens].log_theta for p in prefixes]
+        return [self._sums[p.tokens][1] - self.tables[p.tokens].log_theta for p in prefixes]
 
     def is_open(self, prefix: Prefix) -> bool:
-        return len(self._tables[prefix.tokens].ids) > 1
+        return len(self.tables[prefix.tokens].ids) > 1
 
     def end(self, prefix: Prefix) -> tuple[float, float]:
         return self._ends.get(prefix.tokens, NO_END)
@@ -130,7 +147,7 @@ class _MaskStep:
     def moves(self, prefixes: Sequence[Prefix], places: Sequence[Address], seed: int) -> list[Move]:
         out = []
         for prefix, uniform in zip(prefixes, _uniforms(seed, prefixes, places), strict=True):
-            table = self._tables[prefix.tokens]
+            table = self.tables[prefix.tokens]
             steps, log_mass = self._sums[prefix.tokens]
             if log_mass == -math.inf:
                 out.append(Move(None, -math.inf, -math.inf))
@@ -141,6 +158,8 @@ class _MaskStep:
 
 
 class _RejectionStep:
+    tables = None
+
     def __init__(
         self,
         problem: Problem,
@@ -223,18 +242,18 @@ def _tables(
     problem: Problem,
     prefixes: Sequence[Prefix],
     twist: Trie | None,
-    *,
     masked: bool,
-    everything: bool = False,
+    ahead: bool,
+    *,
+    everything: bool,
 ) -> dict[Tokens, Table]:
     crowd = Counter(prefixes)
     unique = list(crowd)
     if everything:
         distributions = problem.full_distributions(unique)
     else:
-        distributions = problem.distributions(
-            unique, masked=masked, beside=likely(problem, crowd) if masked else ()
-        )
+        beside = likely(problem, crowd) if masked and ahead else ()
+        distributions = problem.distributions(unique, masked=masked, beside=beside)
     return {
         prefix.tokens: _twisted(prefix, distribution.ids, distribution.logf, twist)
         for prefix, distribution in zip(unique, distributions, strict=True)

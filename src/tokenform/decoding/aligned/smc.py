@@ -9,8 +9,11 @@ as their share of all weight is due (less than one: one, with that chance): what
 falls due at its own last step, so among all a text that has paid would lose its place to one that has not;
 and an end that is seldom drawn is missed by nobody.  On a toy whose texts of 1 to 9 characters all end with
 about e^-12 (`test_smc.Shy`), the mean error of log Z of 20 runs of 16 fell from -5.1 to 0.006.
-With mask weights, which do not depend on the token, a step weighs, resamples and only then draws: on the
-worst of twenty random toys the distribution with 20 particles is 0.05 off, and 0.12 when it draws first.
+With mask weights the masses of all next prefixes are known, and the particles are the best N of them with
+proper weights (`branches`): the error of log Z of 20 runs of 16 falls from 0.066 to 0.034 on a random toy, on
+`Shy` from 0.044 to 0.0003, and ten cities under SmolLM2 are exact with 64; distinct prefixes are distinct
+rows of a pass, about twice as many as with resampling.  With `resampling` or `threshold` a step weighs,
+resamples and only then draws.
 The mean weight Ẑ of a run is unbiased for Z, and one particle picked ∝ weight, with log weight log Ẑ, is
 properly weighted (Del Moral 2004; for language models Lew et al. 2023, Loula et al. 2025).
 
@@ -27,6 +30,7 @@ Rejected: resampling every step (τ = 1 gives it): it throws away particles for 
 from __future__ import annotations
 
 import math
+from typing import Literal
 
 import numpy as np
 from typing_extensions import Unpack
@@ -62,8 +66,10 @@ class SMC(AlignedSampler):
     Args:
         particles: N.
         threshold: τ in [0, 1]: resample when the effective size is below τN; 0 never (importance sampling).
-            None is 0.5 where masks give the weights, 0.9 where rejection does.
-        resampling: "multinomial", "stratified", "systematic" or "residual".
+            None is 0.5 where masks give the weights and `resampling` is given, 0.9 where rejection does.
+        resampling: "branches" (of all next prefixes the best N, with proper weights; by rejection,
+            "systematic"), "multinomial", "stratified", "systematic" or "residual".  None is "branches", or
+            "systematic" where a threshold is given.
         weights: "mask" (a predicate is then asked about the whole vocabulary), "rejection", or "auto": masks
             where the constraint has them, else rejection.
         estimator, accepts: of the rejection step; "auto", "two_loops", "recursive", or "geometric" with m
@@ -81,7 +87,7 @@ class SMC(AlignedSampler):
         particles: int = 16,
         *,
         threshold: float | None = None,
-        resampling: Method = "systematic",
+        resampling: Method | Literal["branches"] | None = None,
         weights: str = "auto",
         estimator: Estimator = "auto",
         accepts: int = 2,
@@ -96,11 +102,16 @@ class SMC(AlignedSampler):
             raise OptionError(f"particles is {particles}; it must be at least 1")
         if threshold is not None and not 0 <= threshold <= 1:
             raise OptionError(f"threshold is {threshold}; it must be in [0, 1]")
-        if resampling not in METHODS:
-            raise OptionError(f"resampling is {resampling!r}; it must be one of {', '.join(METHODS)}")
+        known = ("branches", *METHODS)
+        if resampling is not None and resampling not in known:
+            raise OptionError(f"resampling is {resampling!r}; it must be one of {', '.join(known)}")
         if weights not in ("auto", "mask", "rejection"):
             raise OptionError(f"weights is {weights!r}; it must be 'auto', 'mask' or 'rejection'")
-        self.particles_per_run, self.threshold, self.resampling = particles, threshold, resampling
+        self.particles_per_run, self.threshold = particles, threshold
+        self.branches = resampling == "branches" or (resampling is None and threshold is None)
+        self.resampling: Method = (
+            "systematic" if resampling is None or resampling == "branches" else resampling
+        )
         self.weights, self._rejection = weights, rejection_step.estimator(estimator, accepts)
         self.trie = twist if isinstance(twist, Trie) else None
         self.twist = None if isinstance(twist, Trie) else twist
@@ -185,10 +196,19 @@ class SMC(AlignedSampler):
             prefixes = [p.prefixes[s] for p, s in places]
             # a potential is asked about drawn ends alone; without resampling nothing stops those that go on
             split = problem.potential is None and self.threshold != 0 and self.particles_per_run > 1
-            offered = offers(problem, prefixes, self.trie, self.weights, self._rejection, split)
+            ahead = not self.branches  # rare prefixes stay and ask the model anyway
+            offered = offers(
+                problem, prefixes, self.trie, self.weights, self._rejection, split=split, ahead=ahead
+            )
             for population, slot in places:
                 log_end, logf = offered.end(population.prefixes[slot])
                 population.finish(slot, log_end - float(population.factor[slot]), logf)
+            if self.branches and offered.tables is not None:
+                for population in group:
+                    population.branch(problem, step, offered.tables)
+                    self._rescore(problem, [(population, slot) for slot in population.taken])
+                    population.leave()
+                continue
             early = offered.log_weights(prefixes)
             threshold = self.threshold
             if threshold is None:
