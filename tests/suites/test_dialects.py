@@ -6,8 +6,8 @@ import random
 import re
 
 import pytest
-from suites import dialects
 
+from suites import dialects
 from tokenform.frontends import grammars
 
 
