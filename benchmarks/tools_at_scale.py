@@ -1,10 +1,13 @@
 """Tools by the hundred: a new list, the same again, and one tool dropped, added or changed.
 
     python benchmarks/tools_at_scale.py [--counts 10 50 100 200 500 10000] [--tools FILE] [--rounds 3]
+    python benchmarks/tools_at_scale.py --serve 2000
 
 Each figure is CPU milliseconds of one thread for front end, compile and first mask together, the least of the
 rounds, over a vocabulary of bytes and words.  MB: the memory that the new list adds to the process.  Beside
 it XGrammar's structural tags, where it is installed (compile alone).
+--serve: so many requests to `tokenform serve`'s app, each with 300 tools of which one has changed, and in
+turns with them as many without tools; each writes one token.  Printed: the median of the differences.
 Masks of a list that was put together from kept parts are compared with those of a fresh process, which has
 none: along each call's text, bit by bit.
 """
@@ -134,6 +137,39 @@ def xgrammar(tools: list[dict[str, Any]]) -> float | None:
     return time.process_time() - started
 
 
+def serve(base: list[dict[str, Any]], count: int, tools: int = 300) -> None:
+    """Times the first token of requests with tools beside those without, in turns."""
+    import httpx
+
+    from tokenform.server import Engine, create_app
+
+    sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "server"))
+    from running import running
+
+    listed, rng, kind = new(base, tools, 3), random.Random(0), {"content-type": "application/json"}
+    plain = {"messages": [{"role": "user", "content": "Hello"}], "max_tokens": 1, "show_schema": False}
+    with_tools, without = [], []
+    app = create_app(Engine(batch_size=1, tool_format="hermes"), playground=False)
+    with running(app) as url, httpx.Client(base_url=url, timeout=600) as client:
+        for number in range(count + 5):
+            changed = rng.choice(listed)["function"]["parameters"]["properties"]
+            changed[f"turn_{number}"] = {"type": "integer"}
+            for body, taken in (({**plain, "tools": listed}, with_tools), (plain, without)):
+                data = json.dumps(body).encode()
+                started = time.perf_counter()
+                answer = client.post("/v1/chat/completions", content=data, headers=kind)
+                taken.append(time.perf_counter() - started)
+                answer.raise_for_status()
+    pairs = list(zip(with_tools[5:], without[5:], strict=True))  # the first make what all have
+    later = sorted(1e3 * (one - other) for one, other in pairs)
+    middle = [later[count * quarter // 4] for quarter in (1, 2, 3)]
+    print(
+        f"{count} requests with {tools} tools, one changed in each: the first token {middle[1]:.2f} ms later "
+        f"than without (middle half {middle[0]:.2f} to {middle[2]:.2f}; "
+        f"without {1e3 * sorted(o for _, o in pairs)[count // 2]:.1f} ms)"
+    )
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -142,8 +178,12 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--tools", type=Path, default=SHARED)
     parser.add_argument("--beside", type=int, default=200, help="most tools that XGrammar is given")
+    parser.add_argument("--serve", type=int, metavar="REQUESTS", help="times a server instead")
     given = parser.parse_args()
     base, over = known(given.tools), vocabulary()
+    if given.serve:
+        serve(base, given.serve)
+        return
     begun(new(base, 3, 999), over)
     kinds = ["new", "same", "dropped", "added", "changed"]
     print(

@@ -50,8 +50,9 @@ def _read(name: str, text: str, schemas: Any) -> Calls:
 
 # Formats whose prompts open the reasoning block.
 _OPENED = ("nemotron", "exaone", "step3", "mimo", "seed_oss", "olmo3", "ling", "command_a", "minimax_m3")
-_OPENED += ("deepseek_v4", "deepseek_v41")
+_OPENED += ("deepseek_v4", "deepseek_v41", "apriel")
 _THINK = {
+    "apriel": ("Here are my reasoning steps:\n", "[BEGIN FINAL RESPONSE]"),
     "apertus": ("<|inner_prefix|>", "<|inner_suffix|>"),
     "command_r": ("<|START_THINKING|>", "<|END_THINKING|>"),
     "mistral_v11": ("[THINK]", "[/THINK]"),
@@ -77,6 +78,8 @@ _LISTS = {
     "mistral_v3": (r"\[TOOL_CALLS\]", "name", "arguments"),
     "granite": (r"<\|?tool_call\|?>", "name", "arguments"),
     "phi4": ("functools", "name", "arguments"),
+    "firefunction": ("functools", "name", "arguments"),
+    "apriel": ("<tool_calls>", "name", "arguments"),
     "command_r": (r"<\|START_ACTION\|>", "tool_name", "parameters"),
 }
 
@@ -91,6 +94,7 @@ def _json_list(text: str, marker: str, name: str, arguments: str) -> Calls:
 
 # A pattern that ends right before the object of arguments; its group is the name.
 _HEADED = {
+    "functionary": r"<function=(\w+)>\s*",
     "mistral_v11": r"\[TOOL_CALLS\]\s*(\w+)\s*(?:\[CALL_ID\]\s*\w{9}\s*)?(?:\[ARGS\]\s*)?",
     "deepseek_v3": r"<｜tool▁call▁begin｜>\s*function\s*<｜tool▁sep｜>(\w+)\s*```json\s*",
     "deepseek_v31": r"<｜tool▁call▁begin｜>(\w+)<｜tool▁sep｜>\s*",
@@ -208,6 +212,10 @@ _OTHERS = {
         next(iter(call.items()))
         for call in _DECODER.raw_decode(text.partition("<|tools_prefix|>")[2].lstrip() or "[]")[0]
     ],
+    "gigachat": lambda text: _objects(
+        text.replace("<|message_sep|>\n\nfunction call<|role_sep|>\n", "<|function_call|>"),
+        "<|function_call|>",
+    ),
     "exaone": lambda text: _objects(text, "<tool_call>"),
     "internlm": lambda text: _objects(text, "<|plugin|>"),
     "lfm2": _lfm2,
@@ -231,7 +239,7 @@ _TAGS = {
     "mimo": tuple(p.format("", "") for p in _QWEN),
     "seed_oss": tuple(p.format("seed:", r"\n?") for p in _QWEN),
     **dict.fromkeys(
-        ("glm45", "glm47", "ling"),
+        ("glm45", "glm47", "ling", "spark"),
         (
             r"<tool_call>(?P<name>\w+)\s*(?P<body>.*?)</tool_call>",
             r"<arg_key>(?P<key>.*?)</arg_key>\s*<arg_value>(?P<value>.*?)</arg_value>\s*",
@@ -244,6 +252,10 @@ _TAGS = {
     "minimax": (
         r'<invoke name="(?P<name>[^"]+)">\s*(?P<body>.*?)</invoke>\s*',
         r'<parameter name="(?P<key>[^"]+)">(?P<value>.*?)</parameter>\s*',
+    ),
+    "minicpm5": (
+        r'<function name="(?P<name>[^"]+)">\s*(?P<body>.*?)</function>\s*',
+        r'<param name="(?P<key>[^"]+)">(?P<value>.*?)</param>\s*',
     ),
     "step3": (
         r'<steptml:invoke name="(?P<name>[^"]+)">\s*(?P<body>.*?)</steptml:invoke>',

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tokenform.frontends.tools import FORMATS, tools
+from tokenform.frontends.tools import FORMATS, parse_tool_calls, tools
 from tokenform.frontends.tools.judge import byte_vocabulary
 
 from .written import values
@@ -57,3 +57,21 @@ def test_values_with_markers_inside_are_written_and_read_or_refused(name: str) -
     draws, own = random.Random(name), values.own_markers(WRITERS[name])
     fates = [values.fate(name, values.value(draws, own), draws.random() < 0.5) for _ in range(20)]
     assert "kept" in fates and "changed" not in fates
+
+
+@pytest.mark.parametrize("name", sorted(name for name in FORMATS if not FORMATS[name].channels))
+def test_a_marker_that_the_model_writes_again_is_no_part_of_the_thought(name: str) -> None:
+    opened, closed = FORMATS[name].reasoning
+    for text in (f"Hm.{closed}Yes.", f"{opened}Hm.{closed}Yes.", f"\n{opened}Hm.{closed}Yes."):
+        read = parse_tool_calls(text, [], format=name, reasoning="open")
+        assert (read.reasoning, read.content) == ("Hm.", "Yes."), text
+
+
+def test_a_thought_may_end_at_a_call_and_values_keep_their_own_feeds() -> None:
+    tools = [{"name": "f", "parameters": {"properties": {"a": {"type": "string"}}}}]
+    for name, mark in (("qwen3_coder", ""), ("seed_oss", "seed:")):
+        for value in ("x", "x\n", "\nx", ""):
+            body = f"<function=f>\n<parameter=a>\n{value}\n</parameter>\n</function>"
+            call = f"<{mark}tool_call>\n{body}\n</{mark}tool_call>"
+            read = parse_tool_calls(f"Hm.\n{call}", tools, format=name, reasoning="open")
+            assert read.reasoning == "Hm." and [c.arguments for c in read] == [{"a": value}]

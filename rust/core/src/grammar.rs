@@ -79,18 +79,23 @@ impl Source {
                     (Built::CompositeAutomaton(Box::new(joint)), Vec::new())
                 })
             }
-            Source::Composite(text, name) => Ok(match compose::form::read(text, name)? {
-                Composite::Pattern(pattern) => (Built::Pattern(pattern), Vec::new()),
-                Composite::CompositeAutomaton(joint) => {
-                    let report = joint.report().to_vec();
-                    (Built::CompositeAutomaton(joint), report)
-                }
-            }),
+            Source::Composite(text, name) => Ok(built_form(compose::form::read(text, name, &[])?)),
+            Source::Branched { form, name, lists } => Ok(built_form(compose::form::read(form, name, lists)?)),
             Source::Choice(words) => {
                 let mut lexicon = Lexicon::default();
                 let term = lexicon.terms.words(words.iter().map(|w| w.as_str().into()).collect());
                 built_pattern(lexicon, term, "the choices".into())
             }
+        }
+    }
+}
+
+fn built_form(read: Composite) -> (Built, Vec<String>) {
+    match read {
+        Composite::Pattern(pattern) => (Built::Pattern(pattern), Vec::new()),
+        Composite::CompositeAutomaton(joint) => {
+            let report = joint.report().to_vec();
+            (Built::CompositeAutomaton(joint), report)
         }
     }
 }

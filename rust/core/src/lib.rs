@@ -69,7 +69,8 @@ pub mod error;
 #[doc(hidden)]
 pub mod gbnf;
 pub mod grammar;
-mod hash;
+#[doc(hidden)]
+pub mod hash;
 #[doc(hidden)]
 pub mod json;
 #[doc(hidden)]

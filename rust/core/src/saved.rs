@@ -37,7 +37,7 @@ impl Source {
             Source::Choice(_) => "choice",
             Source::ContextFree(_) => "context_free",
             Source::Gbnf(..) => "gbnf",
-            Source::Composite(..) => "composite",
+            Source::Composite(..) | Source::Branched { .. } => "composite",
         }
     }
 
@@ -52,6 +52,7 @@ impl Source {
                 let more = [names.collect(), registry.collect(), options.without.clone()];
                 (self.kind(), vec![text.clone()], more)
             }
+            Source::Branched { name, .. } => plain(&[&self.to_form().to_string(), name]),
             Source::Choice(words) => (self.kind(), words.clone(), Default::default()),
             Source::Regex { pattern: text, .. } | Source::ContextFree(text) => plain(&[text]),
             Source::Gbnf(text, name) | Source::Composite(text, name) => plain(&[text, name]),

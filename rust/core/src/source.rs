@@ -1,7 +1,10 @@
 //! What a grammar is made of, as plain data.
 
+use std::sync::Arc;
+
 use serde_json::{json, Map, Value};
 
+use crate::compose::branches::Branch;
 use crate::compose::form::value_of;
 use crate::regex::Dialect;
 use crate::schema::left_out::left_out;
@@ -32,6 +35,15 @@ pub enum Source {
     Gbnf(String, String),
     /// A constraint made of others in the form of the frontends, as JSON text, and its name in messages.
     Composite(String, String),
+    /// The same, where the form names lists of branches by their numbers.
+    Branched {
+        /// The form as JSON text.
+        form: String,
+        /// Its name in messages.
+        name: String,
+        /// The lists.
+        lists: Vec<Arc<[Arc<Branch>]>>,
+    },
 }
 
 impl Source {
@@ -55,6 +67,11 @@ impl Source {
             }
             Source::Gbnf(text, start) => json!({"gbnf": text, "start": start}),
             Source::Composite(form, _) => value_of(form).unwrap_or_default(),
+            Source::Branched { form, lists, .. } => {
+                let mut form = value_of(form).unwrap_or_default();
+                spell(&mut form, lists);
+                form
+            }
         }
     }
 
@@ -62,7 +79,8 @@ impl Source {
     pub(crate) fn left_out(&self) -> Vec<String> {
         match self {
             Source::Schema { text, options } => left_out(&[(text.clone(), options.clone())]),
-            Source::Composite(text, _) if text.contains("\"schema\"") => {
+            Source::Composite(text, _) if !text.contains("\"schema\"") => Vec::new(),
+            Source::Composite(..) | Source::Branched { .. } => {
                 let mut schemas: Vec<(String, Options)> = Vec::new();
                 let mut stack = vec![self.to_form()];
                 while let Some(form) = stack.pop() {
@@ -93,6 +111,25 @@ impl Source {
             Source::Regex { pattern: text, .. } | Source::ContextFree(text) => text.len(),
             Source::Gbnf(text, name) | Source::Composite(text, name) => text.len() + name.len(),
             Source::Choice(texts) => texts.iter().map(|text| text.len() + 24).sum(),
+            Source::Branched { form, name, lists } => {
+                let branches = lists.iter().flat_map(|list| list.iter()).map(|branch| branch.bytes());
+                form.len() + name.len() + branches.sum::<usize>()
+            }
         }
+    }
+}
+
+/// Puts lists of branches where their numbers stand.
+fn spell(form: &mut Value, lists: &[Arc<[Arc<Branch>]>]) {
+    match form {
+        Value::Object(members) => {
+            let number = members.get("branches").and_then(Value::as_u64);
+            if let Some(list) = number.and_then(|i| lists.get(i as usize)) {
+                members.insert("branches".into(), list.iter().map(|branch| branch.to_form()).collect());
+            }
+            members.values_mut().for_each(|member| spell(member, lists));
+        }
+        Value::Array(items) => items.iter_mut().for_each(|item| spell(item, lists)),
+        _ => {}
     }
 }

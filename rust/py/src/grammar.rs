@@ -6,11 +6,12 @@ use tokenform_core::cache::Patience;
 use tokenform_core::cfg::productive;
 use tokenform_core::grammar::Source;
 use tokenform_core::regex::DIALECTS;
-use tokenform_core::schema::official;
 use tokenform_core::schema::options::{Options, CHOICES};
+use tokenform_core::schema::{official, plain};
 use tokenform_core::{gbnf, Error, Grammar as Core, Kind, Limits};
 
 use crate::automaton::TokenAutomaton;
+use crate::branches::Branch;
 use crate::errors::raise;
 use crate::host::unlocked;
 use crate::limits::Limits as PyLimits;
@@ -147,6 +148,12 @@ pub fn json_schema(
     grammar(py, Source::Schema { text, options: chosen })
 }
 
+/// Whether a JSON text is a schema of every draft by the official meta-schemas: seen at once, where it is a plain one.
+#[pyfunction]
+pub fn plain_schema(text: &str) -> bool {
+    text.len() < LONG && plain::is_schema(text)
+}
+
 /// The URIs of official meta-schemas that the text of a schema refers to, as it spells them.
 #[pyfunction]
 pub fn official_references(py: Python<'_>, text: &str) -> Vec<String> {
@@ -195,10 +202,22 @@ pub fn context_free(py: Python<'_>, structure: String) -> PyResult<Grammar> {
     grammar(py, Source::ContextFree(structure))
 }
 
-/// A constraint made of others: a form of the frontends, as JSON text; `name` is what messages call it.
+/// A constraint made of others: a form of the frontends, as JSON text; `name` is what messages call it.  lists: the branches
+/// that the form names by their numbers.
 #[pyfunction]
-pub fn composite(py: Python<'_>, form: String, name: String) -> PyResult<Grammar> {
-    grammar(py, Source::Composite(form, name))
+#[pyo3(signature = (form, name, lists = Vec::new()))]
+pub fn composite(
+    py: Python<'_>,
+    form: String,
+    name: String,
+    lists: Vec<Vec<PyRef<'_, Branch>>>,
+) -> PyResult<Grammar> {
+    if lists.is_empty() {
+        return grammar(py, Source::Composite(form, name));
+    }
+    let lists =
+        lists.into_iter().map(|list| list.iter().map(|branch| branch.core.clone()).collect()).collect();
+    grammar(py, Source::Branched { form, name, lists })
 }
 
 /// A constraint from a grammar in llama.cpp's GBNF.

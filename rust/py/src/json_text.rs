@@ -28,6 +28,23 @@ pub fn json_text(value: &Bound<'_, PyAny>) -> PyResult<Option<String>> {
     Ok(write(value, &mut out, DEEPEST)?.then_some(out.text))
 }
 
+/// Writes one text after the other into the same place.
+#[derive(Default)]
+pub struct Writer {
+    text: String,
+}
+
+impl Writer {
+    /// As [`json_text`].
+    pub fn write(&mut self, value: &Bound<'_, PyAny>) -> PyResult<Option<&str>> {
+        let mut out = Out { text: std::mem::take(&mut self.text), values: 0 };
+        out.text.clear();
+        let plain = write(value, &mut out, DEEPEST);
+        self.text = out.text;
+        Ok(plain?.then_some(&self.text))
+    }
+}
+
 /// What was written.
 struct Out {
     text: String,

@@ -4,6 +4,7 @@ mod allocator;
 mod arguments;
 mod automaton;
 mod batch;
+mod branches;
 mod canvas;
 mod errors;
 mod grammar;
@@ -12,6 +13,7 @@ mod json_text;
 mod limits;
 mod matcher;
 mod state;
+mod texts;
 mod vocabulary;
 
 use pyo3::prelude::*;
@@ -45,6 +47,11 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(grammar::regex, m)?)?;
     m.add_function(wrap_pyfunction!(grammar::choice, m)?)?;
     m.add_function(wrap_pyfunction!(grammar::context_free, m)?)?;
+    m.add_class::<texts::Texts>()?;
+    m.add_function(wrap_pyfunction!(grammar::plain_schema, m)?)?;
+    m.add_class::<branches::Rest>()?;
+    m.add_class::<branches::Branch>()?;
+    m.add_function(wrap_pyfunction!(branches::branches, m)?)?;
     m.add_function(wrap_pyfunction!(grammar::composite, m)?)?;
     m.add_function(wrap_pyfunction!(grammar::gbnf_grammar, m)?)?;
     m.add_function(wrap_pyfunction!(grammar::read_gbnf, m)?)?;

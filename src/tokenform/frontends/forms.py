@@ -15,6 +15,8 @@ of
                                            ids: a number, or a list of them and of pairs [first, last]; names:
                                            the same, and texts of tokens
   {"sequence": [form, ...]}, {"choice": [form, ...]}
+  {"branches": [{"head": text, "rest": form}, ...]}  each form behind its text, read when a text comes to it;
+                                           or the number of a list of branches that goes beside the form
 and a language L one of
   {"literal": text}, {"words": [text, ...]}, {"regex": pattern, "dialect": name}, {"string": schema text},
   {"spans": [chunk, ...]}, {"spans": text} (each character a chunk), {"any": true}, {"not": L},
@@ -110,8 +112,10 @@ def lowered(form: Form) -> Form:
     return Rules().grammar(form) if "sequence" in form or "choice" in form else form
 
 
-def compiled(form: Form, name: str) -> _core.Grammar:
+def compiled(form: Form, name: str, lists: Sequence[list[_core.Branch]] = ()) -> _core.Grammar:
     """The core's grammar of a form; `name` is what its messages call it.
+
+    lists: the branches that the form names by their numbers.
 
     Raises:
         LimitExceeded: constraints stand too deep inside one another.
@@ -121,7 +125,7 @@ def compiled(form: Form, name: str) -> _core.Grammar:
         text = written(lowered(form))
     except RecursionError:
         raise LimitExceeded(f"{name} has constraints too deep inside one another.") from None
-    return _core.composite(text, name)
+    return _core.composite(text, name, list(lists))
 
 
 def written(form: Mapping[str, Any]) -> str:
@@ -231,8 +235,10 @@ def title(form: Form) -> str:
     """A name for messages."""
     if "special" in form:
         return f"the special token {form['special']}"
-    if "schema" in form:
+    if "schema" in form or "slot" in form:
         return "JSON"
+    if "branches" in form:
+        return "one of many"
     if "grammar" in form or "gbnf" in form:
         return "a grammar"
     if "language" not in form:

@@ -73,7 +73,7 @@ class Grammar:
         source: str = "",
         schema: Any = None,
         tools: Sequence[dict[str, Any]] = (),
-        notes: Sequence[str] | None = None,
+        notes: Sequence[str] | Callable[[], Sequence[str]] | None = None,
         narrowed: Callable[[], Grammar | None] | None = None,
     ) -> None:
         self._joined = core if isinstance(core, Joined) else None
@@ -178,6 +178,8 @@ class Grammar:
 
         Empty: the grammar is exact.  The latter is looked for when the report is asked for first.
         """
+        if callable(self._notes):
+            self._notes = self._notes()
         return list(self.core.report if self._notes is None else self._notes)
 
     def to_gbnf(self) -> str:

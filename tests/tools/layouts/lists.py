@@ -172,9 +172,9 @@ def granite_20b_fc() -> list[Layout]:
     ]
 
 
-def phi4() -> list[Layout]:
+def phi4(form: str = "phi4", end: str = "<|end|>") -> list[Layout]:
     def at(name: str, tier: str, output: str, *calls: Any, **more: Any) -> Layout:
-        return Layout(name, "phi4", tier, output, calls, **more)
+        return Layout(name, form, tier, output, calls, **more)
 
     two = f"functools[{OB}, {OP}]"
     return [
@@ -208,7 +208,7 @@ def phi4() -> list[Layout]:
         ),
         at("compact", "read", 'functools[{"name":"play","arguments":{"song":"x"}}]', ("play", {"song": "x"})),
         at("text_after", "must", f"functools[{OB}] Done.", BOOK, free=True),
-        at("end_token", "must", f"functools[{OB}]<|end|>", BOOK),
+        at("end_token", "must", f"functools[{OB}]{end}", BOOK),
         at("cut", "refuse", 'functools[{"name": "ping", "arguments": {'),
         at("text_arguments", "refuse", 'functools[{"name": "ping", "arguments": "none"}]'),
         at("empty_list", "refuse", "functools[]", choice="required"),

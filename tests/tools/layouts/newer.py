@@ -91,6 +91,38 @@ def nemotron() -> list[Layout]:
     ]
 
 
+def apriel() -> list[Layout]:
+    def block(*calls: str) -> str:
+        return f"<tool_calls>[{', '.join(calls)}]</tool_calls>"
+
+    think = ("Here are my reasoning steps:\n", "[BEGIN FINAL RESPONSE]")
+    return shared("apriel", '{{"name": "{}", "arguments": {}}}'.format, block, think)
+
+
+def functionary() -> list[Layout]:
+    def block(*calls: str) -> str:
+        return "".join(calls)
+
+    return shared("functionary", "<function={}>{}</function>".format, block)
+
+
+def gigachat() -> list[Layout]:
+    def at(name: str, tier: str, output: str, *calls: Any, **more: Any) -> Layout:
+        return Layout(name, "gigachat", tier, output, calls, **more)
+
+    head = "<|message_sep|>\n\nfunction call<|role_sep|>\n"
+    return [
+        *shared(
+            "gigachat",
+            '<|function_call|>{{"name": "{}", "arguments": {}}}'.format,
+            lambda *calls: "".join(calls),
+        ),
+        at("message", "read", f"{head}{OB}", BOOK),
+        at("text_message", "read", f"Gern.{head}{OP}", PLAY, content="Gern."),
+        at("end_token", "read", f"<|function_call|>{OB}</s>", BOOK),
+    ]
+
+
 def hunyuan() -> list[Layout]:
     def at(name: str, tier: str, output: str, *calls: Any, **more: Any) -> Layout:
         return Layout(name, "hunyuan", tier, output, calls, **more)

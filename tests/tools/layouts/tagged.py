@@ -341,6 +341,46 @@ def deepseek_v32() -> list[Layout]:
     ]
 
 
+def minicpm5() -> list[Layout]:
+    def at(name: str, tier: str, output: str, *calls: Any, **more: Any) -> Layout:
+        return Layout(name, "minicpm5", tier, output, calls, **more)
+
+    def arg(key: str, value: str) -> str:
+        return f'<param name="{key}">{value}</param>'
+
+    def call(name: str, *arguments: str) -> str:
+        return f'<function name="{name}">{"".join(arguments)}</function>'
+
+    book = call("book_table", arg("place", "Zum Löwen"), arg("guests", "4"))
+    play = call("play", arg("song", "Ode an die Freude"), arg("volume", "0.5"))
+    return [
+        at("two", "must", book + play, BOOK, PLAY, choice="required"),
+        at("feed_between", "must", f"{book}\n{play}", BOOK, PLAY, choice="required"),
+        at("empty", "must", call("ping"), PING, choice="required"),
+        at("quoted", "must", call("note", arg("text", QUOTED["text"])), NOTE_Q),
+        at("text", "must", "Gern.\n" + book, BOOK, content="Gern.\n"),
+        at("thought", "must", f"<think>\nA table.\n</think>\n\n{book}", BOOK, reasoning="A table."),
+        at(
+            "values",
+            "must",
+            call("note", arg("tags", '["a", "b"]'), arg("meta", '{"x": {"y": [1, 2.5, null, true]}}')),
+            NOTE_N,
+        ),
+        at("number_in_text", "must", call("play", arg("song", "5")), ("play", {"song": "5"})),
+        at(
+            "indented",
+            "must",
+            '<function name="play">\n  <param name="song">x</param>\n</function>',
+            ("play", {"song": "x"}),
+        ),
+        at("plain", "must", "2 < 3", content="2 < 3"),
+        at("unknown", "refuse", call("stop")),
+        at("missing", "refuse", call("book_table", arg("guests", "4"))),
+        at("wrong_type", "refuse", call("book_table", arg("place", "x"), arg("guests", "four"))),
+        at("cut", "refuse", book[:-4], readable=True),
+    ]
+
+
 def minimax() -> list[Layout]:
     def at(name: str, tier: str, output: str, *calls: Any, **more: Any) -> Layout:
         return Layout(name, "minimax", tier, output, calls, **more)

@@ -236,6 +236,13 @@ WRITERS: dict[str, Writer] = {
     "mistral_v3": Writer(frame("", ""), ("[TOOL_CALLS][", "]"), ", "),
     "granite": Writer(frame("", ""), ("<|tool_call|>[", "]"), ", "),
     "phi4": Writer(frame("", ""), ("functools[", "]"), ", "),
+    "firefunction": Writer(frame("", ""), ("functools[", "]"), ", "),
+    "apriel": Writer(
+        frame("", ""), ("<tool_calls>[", "]</tool_calls>"), ", ",
+        fence=("Here are my reasoning steps:\n", "[BEGIN FINAL RESPONSE]"),
+    ),
+    "functionary": Writer(headed("<function=", ">", "</function>")),
+    "gigachat": Writer(frame("<|function_call|>", "")),
     "command_r": Writer(
         frame("", "", "tool_name", "parameters", '"tool_call_id": "{}", '),
         ("<|START_ACTION|>[\n    ", "\n]<|END_ACTION|>"), ",\n    ", **_START,
@@ -271,7 +278,11 @@ WRITERS: dict[str, Writer] = {
     "glm45": glm("\n"),
     "ling": glm("\n"),
     "glm47": glm(""),
+    "spark": glm(""),
     "hunyuan_v3": glm("\n", ("<tool_calls>\n", "</tool_calls>"), "\n", "<tool_sep>"),
+    "minicpm5": Writer(
+        tagged('<function name="', '">', "</function>", '<param name="{key}">', "</param>"), family="tagged",
+    ),
     "minimax": Writer(
         tagged('<invoke name="', '">\n', "</invoke>\n", '<parameter name="{key}">', "</parameter>\n"),
         ("<minimax:tool_call>\n", "</minimax:tool_call>"), family="tagged",

@@ -53,6 +53,7 @@ impl CompositeAutomaton {
                 let rest = self.with_json(machine, |m| m.completion(pos, &text, most))?;
                 out = finish::joined(out, vec![Piece::Bytes(rest)]);
             }
+            Run::Branches(place) => out = finish::joined(out, self.branch_way(place)?),
             Run::Quoted(quote) => {
                 let (mut text, machine, pos) = self.finish_quote(quote)?;
                 text.extend(self.with_json(machine, |m| m.completion(pos, &[], most))?);
@@ -134,6 +135,10 @@ impl CompositeAutomaton {
                     self.with_json(machine, |m| m.start().and_then(|pos| m.completion(pos, &[], LONGEST)))?;
                 Some(vec![Piece::Bytes(text)])
             }
+            &Part::Branches(list) => {
+                let place = self.first_place(list);
+                self.branch_way(place)
+            }
             &Part::OuterGrammar(host) => {
                 let frame = self.first_frame(host);
                 self.way_from(host, frame, LONGEST)
@@ -141,9 +146,9 @@ impl CompositeAutomaton {
         }
     }
 
-    /// Settles the lengths of shortest texts when special tokens are known, inner hosts first.
-    pub(super) fn measure_again(&mut self) {
-        for host in 0..self.hosts.len() {
+    /// Settles the lengths of shortest texts of the hosts from `first` on when special tokens are known, inner hosts first.
+    pub(super) fn measure_again(&mut self, first: usize) {
+        for host in first..self.hosts.len() {
             let OuterGrammar::Plain(chart) = &mut self.hosts[host] else { continue };
             let grammar = std::mem::replace(&mut chart.grammar, Grammar::nothing());
             let mut lengths: FxHashMap<u32, u64> = FxHashMap::default();
@@ -155,9 +160,9 @@ impl CompositeAutomaton {
         }
     }
 
-    /// Tells the hosts with a lexer how the parts inside them begin, inner hosts first.
-    pub(super) fn open_lexers(&mut self) {
-        for host in 0..self.hosts.len() as u32 {
+    /// Tells the hosts with a lexer from `first` on how the parts inside them begin, inner hosts first.
+    pub(super) fn open_lexers(&mut self, first: usize) {
+        for host in first as u32..self.hosts.len() as u32 {
             if matches!(self.hosts[host as usize], OuterGrammar::Plain(_)) {
                 continue;
             }
@@ -224,6 +229,7 @@ impl CompositeAutomaton {
             Run::Language(lex) => (self.lexicon.in_words(lex), None),
             Run::Lexeme { host, pos } => self.with_lexer(host, |s| s.describe(pos, seen)),
             Run::Json { machine, pos, .. } => self.with_json(machine, |m| m.describe(pos, seen)),
+            Run::Branches(place) => (self.branches_in_words(place, SHOWN), None),
             Run::Quoted(quote) => {
                 let quote = self.quotes[quote as usize].clone();
                 if !quote.pending.is_empty() {

@@ -2,14 +2,18 @@
 //!
 //! `{"language": L}`, `{"language": {"until": [L, L]}, "ends": [text, ..]}` (each of these texts ends it as the
 //! special token of that text, too), `{"schema": text, "options": {..}, "holes": [form, ..]}`, `{"grammar": structure}`,
-//! `{"gbnf": text, "start": name}`, `{"special": text, "spelled": how}`, `{"special": ids}`, `{"but": names}`, `{"other": names}` ([`tokens`]).  A structure is the neutral form of a grammar; its `parts` bind declared
+//! `{"gbnf": text, "start": name}`, `{"branches": [{"head": text, "rest": form}, ..]}` (or the number of a list that is given beside
+//! the form), `{"special": text, "spelled": how}`, `{"special": ids}`, `{"but": names}`, `{"other": names}` ([`tokens`]).  A structure is the neutral form of a grammar; its `parts` bind declared
 //! terminals to forms.  Its lexer is "contextual" (a lexer cuts what lies between the parts), "longest" (the
 //! same, and all terminals of the longest match count) or "dynamic" (every segmentation counts).  A terminal with a
 //! "language" is that.
 
+use std::sync::Arc;
+
 use serde::Deserialize;
 use serde_json::{json, Value};
 
+use super::branches::Branch;
 use super::machines::{self, Machine};
 use super::{language, tokens, CompositeAutomaton, OuterGrammar, Part, ReturnAddress, Spelled, END};
 use crate::automaton::byte_automaton::Piece;
@@ -74,8 +78,11 @@ fn levels(text: &str) -> usize {
     most
 }
 
+/// Lists of branches that a form names by their numbers.
+pub(crate) type Lists = [Arc<[Arc<Branch>]>];
+
 /// Reads a form; `name` is what messages call it.
-pub fn read(text: &str, name: &str) -> Result<Composite> {
+pub fn read(text: &str, name: &str, lists: &Lists) -> Result<Composite> {
     let form = value_of(text)?;
     let mut lexicon: Box<Lexicon> = Box::default();
     if let (Some(value), None) = (form.get("language"), form.get("ends")) {
@@ -84,8 +91,10 @@ pub fn read(text: &str, name: &str) -> Result<Composite> {
         return Ok(Composite::Pattern(Box::new(Pattern::new(*lexicon, term, name.into()))));
     }
     let mut joint = CompositeAutomaton::empty(lexicon);
+    joint.given = lists.to_vec();
     joint.root = joint.part(&form, name)?;
-    joint.open_lexers();
+    joint.given.clear();
+    joint.open_lexers(0);
     Ok(Composite::CompositeAutomaton(Box::new(joint)))
 }
 
@@ -104,7 +113,7 @@ fn check(lexicon: &mut Lexicon, term: TermId, name: &str) -> Result<()> {
 }
 
 impl CompositeAutomaton {
-    fn empty(lexicon: Box<Lexicon>) -> Self {
+    pub(super) fn empty(lexicon: Box<Lexicon>) -> Self {
         let mut this = CompositeAutomaton { lexicon, ..CompositeAutomaton::default() };
         this.texts.intern(Box::new([]));
         // the place where the whole text ends
@@ -112,12 +121,12 @@ impl CompositeAutomaton {
         this
     }
 
-    fn add(&mut self, part: Part) -> u32 {
+    pub(super) fn add(&mut self, part: Part) -> u32 {
         self.parts.push(part);
         self.parts.len() as u32 - 1
     }
 
-    fn part(&mut self, form: &Value, name: &str) -> Result<u32> {
+    pub(super) fn part(&mut self, form: &Value, name: &str) -> Result<u32> {
         stacker::maybe_grow(128 << 10, 1 << 20, || self.part_here(form, name))
     }
 
@@ -151,6 +160,16 @@ impl CompositeAutomaton {
         }
         if form.get("schema").is_some() {
             return self.schema(form);
+        }
+        match form.get("branches") {
+            Some(Value::Array(all)) => {
+                return self.branches(&all.iter().map(Branch::of_form).collect::<Result<Vec<_>>>()?)
+            }
+            Some(number) => {
+                let list = number.as_u64().and_then(|i| self.given.get(i as usize)).cloned();
+                return self.branches(&list.ok_or_else(|| invalid("no such list of branches is given"))?);
+            }
+            None => {}
         }
         match form.get("grammar") {
             Some(structure) => self.host(structure),
@@ -222,7 +241,10 @@ impl CompositeAutomaton {
         Ok(part)
     }
 
-    fn add_machine(&mut self, machine: Machine, holes: Vec<u32>) -> u32 {
+    fn add_machine(&mut self, mut machine: Machine, holes: Vec<u32>) -> u32 {
+        if let Some(levels) = self.deepest {
+            machine.set_deepest(levels);
+        }
         self.machines.push(machine);
         self.holes.push(holes);
         let machine = self.machines.len() as u32 - 1;

@@ -10,9 +10,10 @@
 //! Papers: Tomita 1985 (a shared stack); Woods 1970 (networks that call each other).
 //! Rejected: one automaton of all parts built beforehand (schemas have none that is small); a priority between parts that
 //! end at different places (the accepted language would depend on the order of the alternatives).
-//! Start: this file; [`step`] reads bytes, [`structure`] is the face to the tokens, [`quoted`] reads grammars inside JSON
+//! Start: this file; [`step`] reads bytes, [`branches`] holds constraints told apart by the texts that they begin with, [`structure`] is the face to the tokens, [`quoted`] reads grammars inside JSON
 //! strings, [`finish`] finds completions.
 
+pub mod branches;
 mod finish;
 pub mod form;
 mod inside;
@@ -79,6 +80,8 @@ enum Run {
     },
     /// A grammar inside a JSON string.
     Quoted(u32),
+    /// The text that one of several constraints begins with.
+    Branches(branches::Place),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -99,6 +102,8 @@ enum Part {
     },
     Json(u32),
     OuterGrammar(u32),
+    /// One of a list of branches.
+    Branches(u32),
     /// Tokens that are named, or all others: the texts of those that are not special, and the special ones.
     Tokens {
         names: Box<[tokens::Named]>,
@@ -154,6 +159,12 @@ pub struct CompositeAutomaton {
     holes: Vec<Vec<u32>>,
     hosts: Vec<OuterGrammar>,
     parts: Vec<Part>,
+    lists: Vec<branches::List>,
+    /// What the special tokens of branches are in the vocabulary, where one is known.
+    bound: Option<FxHashMap<Box<str>, Vec<TokenId>>>,
+    deepest: Option<u32>,
+    /// Lists that the form names, while it is read.
+    given: Vec<Arc<[Arc<branches::Branch>]>>,
     /// The tokens that end texts.
     eos: Vec<TokenId>,
     root: u32,

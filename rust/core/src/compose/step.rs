@@ -75,6 +75,7 @@ impl CompositeAutomaton {
                 }
             }
             Run::Quoted(quote) => self.step_quoted(back, quote, byte, out),
+            Run::Branches(place) => self.step_branches(back, place, byte, out),
         }
     }
 
@@ -219,7 +220,7 @@ impl CompositeAutomaton {
     pub(super) fn stands_alone(&mut self, thread: Thread) -> bool {
         memo!(self.alone, thread, {
             match thread.run {
-                Run::Done | Run::Special(_) | Run::Quoted(_) => return false,
+                Run::Done | Run::Special(_) | Run::Quoted(_) | Run::Branches(_) => return false,
                 // the bytes that begin no lexeme are left out as each is read
                 Run::Lexeme { host, pos } if self.with_lexer(host, |s| s.may_begin_in_vain(pos)) => {
                     self.alone.insert(thread, false);
@@ -280,6 +281,7 @@ impl CompositeAutomaton {
             match thread.run {
                 Run::Done | Run::Special(_) => {}
                 Run::Quoted(_) => set = ByteSet::ALL,
+                Run::Branches(place) => set.add(&self.branch_bytes(place)),
                 Run::Language(lex) => set.add(&self.lexicon.first_bytes(lex)),
                 Run::Lexeme { host, pos } => {
                     set.add(&self.lexicon.first_bytes(pos.lex));

@@ -7,6 +7,7 @@ use crate::lexical::spell::{ByteSet, OutcomeId};
 use crate::lexical::Lexicon;
 use crate::vocab::{TokenId, Vocabulary};
 use crate::{held, work};
+use rustc_hash::FxHashMap;
 
 impl CompositeAutomaton {
     /// The threads of a position.
@@ -72,6 +73,38 @@ impl CompositeAutomaton {
         }
     }
 
+    /// Gives the parts from this one on their special tokens; the vocabulary is known.
+    pub(super) fn bind_specials(&mut self, part: usize) {
+        let known = self.bound.as_ref().expect("the vocabulary is known");
+        let tokens_of = |text: &str| known.get(text).cloned().unwrap_or_default();
+        for part in &mut self.parts[part..] {
+            match part {
+                Part::Special { text, tokens, ends, .. } => {
+                    *tokens = tokens_of(text);
+                    *ends = !tokens.is_empty() && tokens.iter().all(|t| self.eos.contains(t));
+                }
+                Part::Instead { token, absent, .. } => {
+                    *absent = tokens_of(token).iter().any(|t| !self.eos.contains(t));
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Measures the parts and hosts from these on, whose special tokens are known.
+    pub(super) fn measure_from(&mut self, part: usize, host: usize) {
+        self.arrived.retain(|at, _| (at.0 as usize) < host);
+        let (parts, holes) = (&self.parts, &self.holes);
+        self.words.retain(|&at, _| match parts[at as usize] {
+            _ if (at as usize) < part => true,
+            Part::Language(..) => true,
+            Part::Json(machine) => holes[machine as usize].is_empty(),
+            _ => false,
+        });
+        self.measure_again(host);
+        self.open_lexers(host);
+    }
+
     fn find_split(&mut self, pos: Pos) -> Option<super::Positions> {
         let Ctx::Set(threads) = self.ctxs[pos.ctx.0 as usize].clone() else { return None };
         let mut out = Vec::new();
@@ -105,6 +138,7 @@ impl ByteAutomaton for CompositeAutomaton {
     }
 
     fn set_deepest(&mut self, levels: u32) {
+        self.deepest = Some(levels);
         for machine in &mut self.machines {
             machine.set_deepest(levels);
         }
@@ -122,38 +156,27 @@ impl ByteAutomaton for CompositeAutomaton {
     }
 
     fn bind(&mut self, vocab: &Vocabulary) {
-        for part in &mut self.parts {
-            match part {
-                Part::Special { text, tokens, ends, .. } => {
-                    *tokens = vocab.special_tokens(text.as_bytes());
-                    *ends = !tokens.is_empty() && tokens.iter().all(|t| vocab.eos().contains(t));
-                }
-                Part::Instead { token, absent, .. } => {
-                    let tokens = vocab.special_tokens(token.as_bytes());
-                    *absent = tokens.iter().any(|t| !vocab.eos().contains(t));
-                }
-                _ => {}
-            }
+        let mut known: FxHashMap<Box<str>, Vec<TokenId>> = FxHashMap::default();
+        let held = self.parts.iter().filter_map(|part| match part {
+            Part::Special { text: token, .. } | Part::Instead { token, .. } => Some(token.clone()),
+            _ => None,
+        });
+        for text in held.chain(self.special_texts()) {
+            known.entry(text).or_insert_with_key(|text| vocab.special_tokens(text.as_bytes()));
         }
+        self.bound = Some(known);
         self.eos = vocab.eos().to_vec();
         if let Err(error) = self.bind_tokens(vocab) {
             work::refuse(error);
         }
+        self.bind_specials(0);
         if let Some(error) = self.end_in_the_middle() {
             work::refuse(error);
         }
         // what was met before the vocabulary was known may spell a token that is special in it
         self.settled.clear();
-        self.arrived.clear();
         self.alone.clear();
-        let (parts, holes) = (&self.parts, &self.holes);
-        self.words.retain(|&part, _| match parts[part as usize] {
-            Part::Language(..) => true,
-            Part::Json(machine) => holes[machine as usize].is_empty(),
-            _ => false,
-        });
-        self.measure_again();
-        self.open_lexers();
+        self.measure_from(0, 0);
     }
 
     fn start(&mut self) -> Option<Pos> {

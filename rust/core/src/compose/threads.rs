@@ -155,6 +155,10 @@ impl CompositeAutomaton {
                     out.push(Thread { back, run: Run::Json { machine, pos, text: 0 } });
                 }
             }
+            &Part::Branches(list) => {
+                let place = self.first_place(list);
+                out.push(Thread { back, run: Run::Branches(place) });
+            }
             &Part::OuterGrammar(host) => {
                 let frame = self.first_frame(host);
                 out.extend(self.arrive(host, frame, back).iter());
@@ -173,7 +177,7 @@ impl CompositeAutomaton {
     pub(super) fn ends(&mut self, thread: &Thread) -> bool {
         match thread.run {
             Run::Done => true,
-            Run::Special(_) | Run::Quoted(_) => false,
+            Run::Special(_) | Run::Quoted(_) | Run::Branches(_) => false,
             Run::Language(lex) => self.lexicon.outcome(lex) != Lexicon::NONE,
             Run::Lexeme { host, pos } => self.lexeme_ends(host, pos),
             Run::Json { machine, pos, text } => {

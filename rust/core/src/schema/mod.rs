@@ -37,6 +37,7 @@ pub mod official;
 pub mod options;
 pub mod parse;
 mod patterns;
+pub mod plain;
 mod read;
 mod reference;
 pub mod resolve;

@@ -16,13 +16,14 @@ from tokenform.frontends.grammar import Grammar
 from tokenform.frontends.schemas import warn_unknown
 from tokenform.frontends.tools.definitions import ON_BAD_TOOL, ToolLike
 from tokenform.frontends.tools.finding import find_format
-from tokenform.frontends.tools.kept import WEIGHT, LastAsked, text_of
+from tokenform.frontends.tools.kept import WEIGHT, LastAsked, numbers_of, text_of
 from tokenform.frontends.tools.layout import Format
 from tokenform.frontends.tools.making import TurnOptions, grammar_of_tools
 from tokenform.frontends.tools.mcp import ToolSession, is_session, mcp_tools
 from tokenform.frontends.tools.turn import Reasoning
 
-GRAMMARS: LastAsked[Grammar] = LastAsked(192 << 20)
+# Grammars, and what reading their tools told.
+GRAMMARS: LastAsked[tuple[Grammar, list[str]]] = LastAsked(192 << 20)
 
 
 class ToolOptions(TypedDict, total=False):
@@ -116,17 +117,19 @@ def tools(
         )
     form, told = find_format(format), dict(json_options or {})
     bad = _on_bad_tool(on_bad_tool, told.pop("unsupported", "refuse"))
-    text = text_of(tools)
-    asked = text_of([tool_choice, parallel, strict, reasoning, prompt, told, bad])
-    key = None if text is None or asked is None else (text, asked, form)
+    numbers, size = numbers_of(tools) or (None, 0)
+    one = isinstance(tools, Mapping)
+    asked = text_of([tool_choice, parallel, strict, reasoning, prompt, told, bad, one])
+    key = None if numbers is None or asked is None else (numbers, asked, form)
     kept = GRAMMARS.get(key) if key else None
     if kept is None:
         options = TurnOptions(form, tool_choice, parallel, strict, reasoning, prompt, told, bad)
-        kept = grammar_of_tools(tools, options)
+        kept = grammar_of_tools(tools, options, numbers)
         if key:
-            GRAMMARS.put(key, kept, WEIGHT * len(key[0]))
-    warn_unknown(kept.report)
-    return kept
+            GRAMMARS.put(key, kept, WEIGHT * size)
+    grammar, lines = kept
+    warn_unknown(lines)
+    return grammar
 
 
 # `tf.tools.Format`: what `format=` takes for a format of one's own, see `tokenform.tool_formats`

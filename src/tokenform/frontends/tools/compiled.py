@@ -17,13 +17,15 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
-from tokenform.errors import OptionError
+from tokenform import _core
+from tokenform.errors import InvalidGrammar, OptionError
 from tokenform.frontends import forms
 from tokenform.frontends.forms import ANY, Form, Language, literal
 from tokenform.frontends.schemas import SPELLINGS, with_marks
 from tokenform.frontends.tools.shape import (
     AnyOrder,
     Choice,
+    Follows,
     Free,
     Given,
     Json,
@@ -35,6 +37,7 @@ from tokenform.frontends.tools.shape import (
     Rule,
     Seq,
     Shape,
+    Slot,
     Special,
     Text,
     Trigger,
@@ -46,12 +49,26 @@ Items = list["Form | str"]
 _NO_WORD_BEFORE: Language = {"regex": r"(?s)(?:.*\W)?", "dialect": "python"}
 
 
+# Lists of branches, which a form names by their numbers.
+Lists = list[list[_core.Branch]]
+
+
 def shape_form(shape: Shape, json_options: Mapping[str, str] | None = None) -> Form:
     """The form of a tree."""
+    return _Compiler(shape, _known(json_options), None).form()
+
+
+def branched_form(shape: Shape, json_options: Mapping[str, str] | None = None) -> tuple[Form, Lists]:
+    """The form of a tree in which options that are kept stand as branches, and their lists."""
+    lists: Lists = []
+    return _Compiler(shape, _known(json_options), lists).form(), lists
+
+
+def _known(json_options: Mapping[str, str] | None) -> dict[str, str]:
     unknown = set(json_options or ()) - set(SPELLINGS)
     if unknown:
         raise OptionError(f"json_options: {', '.join(sorted(unknown))} can't be chosen for tools.")
-    return _Compiler(shape, dict(json_options or {})).form()
+    return dict(json_options or {})
 
 
 @dataclass(frozen=True)
@@ -73,14 +90,13 @@ class _Open:
         return first if end == text else {"concat": [first, literal(text[len(end) :])]}
 
 
-class _Folded(list[Any]):
-    """An expansion as arguments of `Rules.known`."""
-
-
 class _Compiler:
-    def __init__(self, shape: Shape, options: dict[str, str]) -> None:
+    """lists: where lists of branches are put; None: there are none, and what is kept is as other nodes."""
+
+    def __init__(self, shape: Shape, options: dict[str, str], lists: Lists | None) -> None:
         self.shape = shape
         self.options = options
+        self.lists = lists
         self.rules = forms.Rules()
         self.specials = shape.specials()
         self._told = tuple(sorted(options.items()))
@@ -95,12 +111,7 @@ class _Compiler:
     def expand(self, name: str, alternatives: Sequence[Items]) -> str:
         return self.rules.rule(
             name,
-            [
-                [self.rules.known(*item) for item in items]
-                if isinstance(items, _Folded)
-                else [self.symbol(item) for item in _folded(items)]
-                for items in alternatives
-            ],
+            [[self.symbol(item) for item in _folded(items)] for items in alternatives],
         )
 
     def symbol(self, item: Form | str) -> str:
@@ -116,25 +127,51 @@ class _Compiler:
 
     def alternatives(self, node: Node) -> list[Items]:
         if isinstance(node, Choice):
-            return [items for option in node.options for items in self.option(option)]
+            kept = [option for option in node.options if isinstance(option, Kept)]
+            if self.lists is not None and kept and self.branched(kept):
+                others = [option for option in node.options if not isinstance(option, Kept)]
+                more = [items for option in others for items in self.sequence((option,), None)]
+                return [[{"branches": len(self.lists) - 1}], *more]
+            return [items for option in node.options for items in self.sequence((option,), None)]
         if isinstance(node, Repeat):
             return self.repeat(node)
         if isinstance(node, AnyOrder):
             return [[self.any_order(node)]]
         return self.sequence((node,), None)
 
-    def option(self, node: Node) -> list[Items]:
-        """The expansions of a node; of one that other trees have too as they were made before."""
-        if not isinstance(node, Kept):
-            return self.sequence((node,), None)
-        if self._told in node.made:
-            return [node.made[self._told]]
-        found = self.sequence((node,), None)
-        if len(found) == 1 and not any(isinstance(item, str) for item in found[0]):
-            plain: list[Any] = _folded(found[0])
-            node.made[self._told] = _Folded((one, forms.written(one), forms.title(one)) for one in plain)
-            return [node.made[self._told]]
-        return found
+    def branched(self, kept: list[Kept]) -> bool:
+        """Adds the list of these options and reads those that are new; False: it can't be."""
+        told = self._told
+        fresh: dict[int, list[Kept]] = {}
+        for option in kept:
+            if told not in option.made:
+                fresh.setdefault(id(option.follows), []).append(option)
+        for options in fresh.values():
+            rest = self.rest(options[0].follows)
+            if rest is None:
+                return False
+            read = _core.branches(rest, [(option.head, option.schema) for option in options])
+            for option, branch in zip(options, read, strict=True):
+                option.made[told] = branch
+        assert self.lists is not None
+        self.lists.append([option.made[told] for option in kept])
+        return True
+
+    def rest(self, follows: Follows) -> _core.Rest | None:
+        """What follows the texts of options, as the engine reads it; None: it may be nothing."""
+        if self._told not in follows.made:
+            form = _Compiler(Shape(follows.node), self.options, None).form()
+            spelling = forms.written({**self.options, "without": []})
+            try:
+                made = _core.Rest(forms.written(form), spelling if self.slotted(follows.node) else None)
+            except InvalidGrammar:
+                made = None
+            follows.made[self._told] = made
+        return follows.made[self._told]
+
+    @staticmethod
+    def slotted(node: Node) -> bool:
+        return any(isinstance(one, Slot) for one in Shape(node).nodes())
 
     def any_order(self, node: AnyOrder) -> str:
         separator = self.rule(node.separator) if node.separator else None
@@ -262,6 +299,8 @@ class _Compiler:
             ]
         if isinstance(node, Given):
             return [dict(node.form)]
+        if isinstance(node, Slot):
+            return [{"slot": True}]
         if isinstance(node, Rule):
             name = f"rule of {node.name}"
             if node.name not in self._named:

@@ -16,6 +16,7 @@ from __future__ import annotations
 import inspect
 import json
 import re
+from array import array
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
@@ -28,12 +29,12 @@ from tokenform.frontends.grammar import Grammar
 from tokenform.frontends.json_text import loads
 from tokenform.frontends.meanings import meant, told
 from tokenform.frontends.nested_json import nested
-from tokenform.frontends.pattern_dialects import without_dialects
+from tokenform.frontends.pattern_dialects import DIALECT, without_dialects
 from tokenform.frontends.portable_types import portable
 from tokenform.frontends.python_types import TypeReader, exported, reader_of
 from tokenform.frontends.structs import StructReader
 from tokenform.frontends.tools.judge import fault, has_item_lists, is_schema, report
-from tokenform.frontends.tools.kept import WEIGHT, LastAsked, text_of
+from tokenform.frontends.tools.kept import WEIGHT, LastAsked, numbers_of
 
 # Most levels of a schema of arguments; what is made of it goes through them one inside the other.
 DEPTH = 256
@@ -79,6 +80,9 @@ class Tool:
     strings_in: Mapping[str, Grammar] = field(default_factory=dict, repr=False)
     shown: Mapping[str, Any] | None = field(default=None, repr=False)
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: self.__dict__[name] for name in self.__dataclass_fields__}
+
     @cached_property
     def written(self) -> dict[Any, Any]:
         """What formats made of it, by format and options."""
@@ -91,7 +95,20 @@ class Tool:
     @property
     def report(self) -> list[str]:
         """What is ignored or loosened of the parameters, and keys of them that look misspelt."""
-        return [f"tool {self.name!r}: {line}" for line in report(self._schema)]
+        return self.lines(report(self._schema))
+
+    def lines(self, report: Iterable[str]) -> list[str]:
+        """Lines of a report with the name of the tool."""
+        return [f"tool {self.name!r}: {line}" for line in report]
+
+    @cached_property
+    def told(self) -> list[str]:
+        """What reading the parameters told: its report without what nothing satisfies."""
+        for made in self.written.values():
+            if getattr(made, "schema", None) is not None:
+                for branch in made.made.values():
+                    return self.lines(branch.report)
+        return self.report
 
     def validate(self, arguments: Any) -> None:
         """Raise ToolError, with the JSON Pointer of the fault, unless the arguments satisfy the schema."""
@@ -130,12 +147,20 @@ class Tool:
 
     def to_openai(self) -> dict[str, Any]:
         """The definition as chat templates take it."""
+        return self._openai
+
+    @cached_property
+    def _openai(self) -> dict[str, Any]:
         function = {"name": self.name, "description": self.description, "parameters": self._parameters_shown}
         return {"type": "function", "function": function}
 
     @cached_property
     def _parameters_shown(self) -> Any:
-        return without_dialects(self.parameters if self.shown is None else self.shown)
+        shown = self.parameters if self.shown is None else self.shown
+        # few speak of dialects: a look at the text is a fraction of the copy
+        if self.shown is None and DIALECT not in self._schema:
+            return shown
+        return without_dialects(shown)
 
 
 # What becomes of a tool whose parameters can't be read or kept, see `tools`.
@@ -149,50 +174,69 @@ def any_arguments(tool: Tool) -> Tool:
     return replace(tool, parameters=_ANY_OBJECT, strings_in={}, shown=shown)
 
 
+class Tools(tuple[Tool, ...]):
+    """Tools that were read: their names differ."""
+
+
 def read_tools(
-    tools: Iterable[ToolLike] | Mapping[str, Any], put_aside: Callable[[Tool, Exception], None] | None = None
-) -> tuple[Tool, ...]:
+    tools: Iterable[ToolLike] | Mapping[str, Any],
+    put_aside: Callable[[Tool, Exception], None] | None = None,
+    numbers: bytes | None = None,
+) -> Tools:
     """The tools of a list of definitions, or of a mapping with the key "tools".
 
     put_aside: is told of a definition whose parameters are no schema, which is then read with any arguments.
+    numbers: those of the list, see `numbers_of`.
 
     Raises:
         ToolError: a tool without a name, two of the same name, or something that is no tool.
         InvalidSchema: the arguments' schema is none.
         InvalidType: a type or function that no schema can be made of.
     """
+    if isinstance(tools, Tools):
+        return tools
     if isinstance(tools, Mapping):
+        numbers = None
         tools = tools["tools"] if "tools" in tools and "name" not in tools else [tools]
     if isinstance(tools, (str, bytes)) or not isinstance(tools, Iterable):
         raise ToolError("tools must be a list of definitions, models or functions")
-    result = tuple(_read_tool(tool, index, put_aside) for index, tool in enumerate(tools))
-    for index, tool in enumerate(result):
-        try:
-            f"{tool.name}{tool.description}".encode()
-        except UnicodeEncodeError:
-            raise ToolError(f"the name or description of tool {index} holds half a surrogate pair") from None
+    given = list(tools)
+    keys = None if numbers is None else array("Q", numbers)
+    kept: list[Tool | None] = [None] * len(given) if keys is None else TOOLS.get_all(keys)
+    for index, tool in enumerate(given):
+        if kept[index] is None:
+            kept[index] = made = _read_tool(tool, index, put_aside, None if keys is None else keys[index])
+            try:
+                f"{made.name}{made.description}".encode()
+            except UnicodeEncodeError:
+                raise ToolError(
+                    f"the name or description of tool {index} holds half a surrogate pair"
+                ) from None
+    result = Tools(tool for tool in kept if tool is not None)
     first: dict[str, int] = {}
     for index, tool in enumerate(result):
-        if tool.name in first:
+        if first.setdefault(tool.name, index) != index:
             raise ToolError(
                 f"tools {first[tool.name]} and {index} have the same name {tool.name!r}; rename one"
             )
-        first[tool.name] = index
     return result
 
 
-def _read_tool(tool: Any, index: int, put_aside: Callable[[Tool, Exception], None] | None = None) -> Tool:
+def _read_tool(
+    tool: Any, index: int, put_aside: Callable[[Tool, Exception], None] | None, number: int | None
+) -> Tool:
+    """number: that of the definition, by which it is kept."""
     if isinstance(tool, Tool):
         return tool
     if isinstance(tool, Mapping):
-        text = text_of(tool)
-        kept = None if text is None else TOOLS.get(text)
-        if kept is not None:
-            return kept
+        if number is None and (alone := numbers_of(tool)) is not None:
+            number = array("Q", alone[0])[0]
+            if (kept := TOOLS.get(number)) is not None:
+                return kept
         try:
             made = _from_json(tool, index)
-            if text is not None:
-                TOOLS.put(text, made, WEIGHT * len(text))
+            if number is not None:
+                TOOLS.put(number, made, WEIGHT * len(made._schema))
             return made
         except InvalidSchema as error:
             if put_aside is None:
@@ -243,11 +287,11 @@ def _checked(parameters: Any, name: str) -> Mapping[str, Any]:
         return {"type": "object", "properties": {}}
     if not isinstance(parameters, Mapping):
         raise InvalidSchema(f"the parameters of tool {name!r} must be a JSON Schema object")
-    if _deeper(parameters, DEPTH):
-        raise InvalidSchema(f"the parameters of tool {name!r} are nested deeper than {DEPTH} levels")
     try:
-        text = _core.json_text(parameters)
+        text = _core.json_text(parameters)  # of `DEPTH` levels at most
         if text is None:
+            if _deeper(parameters, DEPTH):
+                raise InvalidSchema(f"the parameters of tool {name!r} are nested deeper than {DEPTH} levels")
             text = json.dumps(parameters, allow_nan=False)
             json.dumps(parameters, ensure_ascii=False).encode()
     except UnicodeEncodeError:
@@ -287,6 +331,8 @@ def _deeper(value: Any, most: int) -> bool:
 @lru_cache(maxsize=1024)
 def _fault(text: str) -> tuple[str, str] | None:
     """Where and why the text is no JSON Schema; kept, because an agent gives the same tools at every turn."""
+    if _core.plain_schema(text):
+        return None
     plain = loads(text)
     draft = plain.get("$schema")
     if is_schema(text, draft):

@@ -135,7 +135,7 @@ def _writes(form: Format, written: str, calls: list[dict[str, Any]]) -> bool:
         return False
     spelling = dict.fromkeys(("order", "whitespace", "numbers", "strings"), "any")
     try:
-        grammar = grammar_of_tools([_TOOL], TurnOptions(form, "required", spelling=spelling))
+        grammar, _ = grammar_of_tools([_TOOL], TurnOptions(form, "required", spelling=spelling))
         automaton = grammar.core.compile(byte_vocabulary())
         data = written.encode()
         end = _longest(automaton, data)

@@ -20,6 +20,7 @@ from keyword import iskeyword
 from typing import Any
 
 from tokenform.errors import InvalidSchema, OptionError, ToolError, UnsupportedSchema
+from tokenform.frontends import forms
 from tokenform.frontends.tools import fenced, harmony
 from tokenform.frontends.tools.definitions import Tool, ToolLike, read_tools
 from tokenform.frontends.tools.elements import Nested
@@ -48,6 +49,7 @@ from tokenform.frontends.tools.shape import (
     LINE,
     SPACE,
     Choice,
+    Follows,
     Free,
     Json,
     Kept,
@@ -56,6 +58,7 @@ from tokenform.frontends.tools.shape import (
     Repeat,
     Seq,
     Shape,
+    Slot,
     Special,
     Text,
     Trigger,
@@ -137,7 +140,17 @@ def _most(parallel: bool | int) -> int | None:
     return parallel
 
 
-_BY_ITSELF = (str, Either, Name, Id, JsonArguments, JsonCall)
+def _by_itself(part: Part) -> bool:
+    """Whether the part of a call needs no rules that other calls share."""
+    if isinstance(part, Maybe):
+        return all(map(_by_itself, part.parts))
+    return isinstance(part, (str, Either, Name, Id, JsonArguments, JsonCall, Tagged))
+
+
+# Stands for any tool; its arguments are a `Slot`.
+_ANY_TOOL = Tool("x", "", {})
+# What follows the names of tools, by format, strictness and parts: a few for each format of the library.
+_FOLLOWS: dict[Any, Follows] = {}
 
 
 class Builder:
@@ -282,7 +295,7 @@ class Builder:
         for index, part in enumerate(wire.call):
             if isinstance(part, (Name, JsonCall)):
                 rest = wire.call[index:]
-                named = choice([self._rest(rest, tool) for tool in self.known])
+                named: Node = Choice(tuple(self._rests(rest)))
                 if isinstance(part, JsonCall):
                     named = sequence(self._head(part), named)
                     if part.turned:
@@ -292,17 +305,52 @@ class Builder:
             before += [self._part(part, self.known[0]), self._gap(wire.call[index : index + 2])]
         raise AssertionError(f"the layout of {self.form.name} has no name")
 
-    def _rest(self, parts: tuple[Part, ...], tool: Tool) -> Node:
-        """A call from the tool's name on; where no rule is shared, the same for every list of tools."""
-        if self._own is None or not all(isinstance(part, _BY_ITSELF) for part in parts):
-            return self._rest_here(parts, tool)
-        known = tool.written
+    def _rests(self, parts: tuple[Part, ...]) -> list[Node]:
+        """The calls from each tool's name on; where no rule is shared, the same for every list of tools."""
+        if self._own is None or not all(map(_by_itself, parts)):
+            return [self._rest_here(parts, tool) for tool in self.known]
+        follows = self._follows(parts)
+        key: Any = follows or (*self._own, self.order, parts)
+        made: list[Node] = []
+        for tool in self.known:
+            found = tool.written.get(key)
+            if found is None:
+                found = tool.written[key] = (
+                    self._rest(parts, tool, follows) if follows else self._rest_alone(parts, tool)
+                )
+            self.tagged_notes += getattr(found, "notes", ())
+            made.append(found)
+        return made
+
+    def _rest_alone(self, parts: tuple[Part, ...], tool: Tool) -> Node:
+        """What follows the name is the tool's own."""
+        told = len(self.tagged_notes)
+        node = self._rest_here(parts, tool)
+        notes, self.tagged_notes[told:] = self.tagged_notes[told:], []
+        first, *rest = _parts(node)
+        assert isinstance(first, Text) and first.text.startswith(tool.name)
+        follows = Follows(sequence(Text(first.text[len(tool.name) :]), *rest))
+        return Kept(tool.name, follows, None, lambda: node, notes)
+
+    def _rest(self, parts: tuple[Part, ...], tool: Tool, follows: Follows) -> Node:
+        if tool.strings_in:
+            return Seq(_parts(self._rest_here(parts, tool)))
+        self.check_name(parts, tool)
+        head = tool.name if isinstance(parts[0], Name) else dump(tool.name)
+        schema = close(tool.parameters) if self.strict else tool.parameters
+        return Kept(head, follows, forms.written(schema), lambda: self._rest_here(parts, tool))
+
+    def _follows(self, parts: tuple[Part, ...]) -> Follows | None:
+        """What follows the names of tools, where that is the same for all but for the arguments' JSON."""
+        if sum(isinstance(part, (JsonArguments, JsonCall)) for part in parts) != 1:
+            return None
         key = self._own, parts
-        if key not in known:
-            node = self._rest_here(parts, tool)
-            named = frozenset(one.text for one in Shape(node).nodes() if isinstance(one, Special))
-            known[key] = Kept(node.parts if isinstance(node, Seq) else (node,), named)
-        return known[key]
+        if key not in _FOLLOWS:
+            first, *rest = _parts(self._rest_here(parts, _ANY_TOOL))
+            head = _ANY_TOOL.name if isinstance(parts[0], Name) else dump(_ANY_TOOL.name)
+            assert isinstance(first, Text) and first.text.startswith(head)
+            _FOLLOWS[key] = Follows(sequence(Text(first.text[len(head) :]), *rest))
+        return _FOLLOWS[key]
 
     def _rest_here(self, parts: tuple[Part, ...], tool: Tool) -> Node:
         self.check_name(parts, tool)
@@ -418,6 +466,8 @@ class Builder:
 
     def json(self, tool: Tool) -> Node:
         """The arguments as one JSON object."""
+        if tool is _ANY_TOOL:
+            return Slot()
         schema = close(tool.parameters) if self.strict else dict(tool.parameters)
         return Json(schema, strings_in=tuple(tool.strings_in.items()))
 
@@ -456,6 +506,10 @@ class Builder:
             raise ToolError(
                 f"the tool name {name!r} can't be written in the format {self.form.name!r}; rename it"
             )
+
+
+def _parts(node: Node) -> tuple[Node, ...]:
+    return node.parts if isinstance(node, Seq) else (node,)
 
 
 def call_heads(form: Format) -> tuple[str, ...]:

@@ -2,9 +2,9 @@
 
 Purpose: an agent comes with the same tools at every turn.  A definition that comes again is not read again,
 and of the same list with the same options the grammar is the same object, with the masks that it has.
-Invariant: a key is the definition's whole JSON text, so what was made of another one is never given; what is
-no plain JSON (types, functions, generators) has no key.  What raised is not kept.
-Complexity: a lookup writes the JSON text of what is asked for, a microsecond a tool.
+Invariant: a key is a number that stands for the definition's whole JSON text, so what was made of another one
+is never given; what is no plain JSON (types, functions, generators) has no key.  What raised is not kept.
+Complexity: a lookup writes the JSON text of what is asked for, less than a microsecond a tool.
 Memory: what is made weighs about `WEIGHT` times its text (7.6 MB for 97 kB of 500 tools), automata aside,
 which keep to their own limits.
 Rejected: the identity of the list (its owner may change it); a sum of hashes (two lists may have the same).
@@ -14,13 +14,15 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable, Mapping
 from typing import Any, Generic, TypeVar
 
 from tokenform import _core
 from tokenform.errors import TokenformError
 
 WEIGHT = 80
+# The definitions of tools, by which what was made of them is known.
+NUMBERS = _core.Texts(64 << 20)
 _Made = TypeVar("_Made")
 
 
@@ -30,6 +32,19 @@ def text_of(value: Any) -> str | None:
         return None
     try:
         return _core.json_text(value)
+    except TokenformError:
+        return None
+
+
+def numbers_of(items: Any) -> tuple[bytes, int] | None:
+    """A number for each definition, eight bytes each, and the bytes of all; None: some are no plain JSON.
+
+    Equal definitions have equal numbers, in this process.
+    """
+    if isinstance(items, Mapping):
+        items = [items]
+    try:
+        return NUMBERS.numbers(list(items)) if isinstance(items, list | tuple) else None
     except TokenformError:
         return None
 
@@ -54,6 +69,19 @@ class LastAsked(Generic[_Made]):
                 return None
             self._values.move_to_end(key)
             return found[0]
+
+    def get_all(self, keys: Iterable[Hashable]) -> list[_Made | None]:
+        """The values of the keys, None for those that are not there."""
+        with self._lock:
+            values, found = self._values, []
+            for key in keys:
+                entry = values.get(key)
+                if entry is None:
+                    found.append(None)
+                else:
+                    values.move_to_end(key)
+                    found.append(entry[0])
+            return found
 
     def put(self, key: Hashable, value: _Made, weight: int) -> None:
         """Keeps a value of so many bytes, unless it is heavier than all may be together."""

@@ -18,8 +18,15 @@ from tokenform.errors import TokenformError
 from tokenform.frontends import forms
 from tokenform.frontends.garbage import collected_later
 from tokenform.frontends.grammar import Grammar
-from tokenform.frontends.tools.compiled import shape_form
-from tokenform.frontends.tools.definitions import Definitions, Tool, ToolLike, any_arguments, read_tools
+from tokenform.frontends.tools.compiled import branched_form, shape_form
+from tokenform.frontends.tools.definitions import (
+    Definitions,
+    Tool,
+    ToolLike,
+    Tools,
+    any_arguments,
+    read_tools,
+)
 from tokenform.frontends.tools.grammar import tool_shape
 from tokenform.frontends.tools.layout import Format
 from tokenform.frontends.tools.reader import read_turn
@@ -54,8 +61,10 @@ class TurnOptions:
         )
 
 
-def grammar_of_tools(tools: Iterable[ToolLike], options: TurnOptions) -> Grammar:
-    """The grammar of a turn; raises what `tools` does."""
+def grammar_of_tools(
+    tools: Iterable[ToolLike], options: TurnOptions, numbers: bytes | None = None
+) -> tuple[Grammar, list[str]]:
+    """The grammar of a turn, and what reading the tools told; raises what `tools` does."""
     aside: dict[str, str] = {}
     omit, form = options.bad == "omit", options.format
 
@@ -65,8 +74,9 @@ def grammar_of_tools(tools: Iterable[ToolLike], options: TurnOptions) -> Grammar
         aside.setdefault(tool.name, f"tool {tool.name!r} {what}: {reason}")
 
     with collected_later():  # what is made on the way is gone before collections go on
-        known = read_tools(tools, None if options.bad == "raise" else put_aside)
-        known = tuple(tool for tool in known if not omit or tool.name not in aside)
+        known = read_tools(tools, None if options.bad == "raise" else put_aside, numbers)
+        if omit and aside:
+            known = Tools(tool for tool in known if tool.name not in aside)
         source = f"tools({', '.join(tool.name for tool in known)}; {form.name})"
         try:
             core, notes = _put_together(known, options, source)
@@ -74,31 +84,37 @@ def grammar_of_tools(tools: Iterable[ToolLike], options: TurnOptions) -> Grammar
             kept = _kept(known, options, put_aside) if options.bad != "raise" else known
             if kept == known:
                 raise
-            known = kept
+            known = Tools(kept)
             core, notes = _put_together(known, options, source)
         definitions = Definitions([tool.to_openai() for tool in known], form)
-    return Grammar(
+    before = [*aside.values()]
+    grammar = Grammar(
         core,  # whose form is read when it is asked for: few grammars of tools are a part of others
-        notes=[*aside.values(), *notes],
+        notes=functools.partial(_report, before, known, notes),
         read=functools.partial(
             read_turn, tools=known, format=form, reasoning=options.reasoning, prompt=options.prompt
         ),
         source=source,
         tools=definitions,
     )
+    return grammar, [*before, *(line for tool in known for line in tool.told), *notes]
+
+
+def _report(before: list[str], known: Sequence[Tool], after: list[str]) -> list[str]:
+    return [*before, *(line for tool in known for line in tool.report), *after]
 
 
 def _put_together(
     known: Sequence[Tool], options: TurnOptions, source: str
 ) -> tuple[_core.Grammar, list[str]]:
-    """The core's grammar, and what there is to say of the tools."""
+    """The core's grammar, and what there is to say of the format."""
     shape = options.shape(known)
-    made = shape_form(shape, options.spelling)
     try:
-        core = forms.compiled(made, source)
+        made, lists = branched_form(shape, options.spelling)
+        core = forms.compiled(made, source, lists)
     except TokenformError as error:
         raise _blamed(error, known, options) from None
-    return core, [*(line for tool in known for line in tool.report), *shape.notes]
+    return core, list(shape.notes)
 
 
 def _kept(

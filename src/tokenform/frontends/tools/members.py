@@ -24,6 +24,7 @@ from tokenform.frontends.tools.judge import possible, satisfies
 
 _SPOKEN = ("additionalProperties", "unevaluatedProperties", "patternProperties")
 _BRANCHES = ("anyOf", "oneOf", "allOf", "if", "then", "else", "not")
+_BESIDE_MEMBERS = (*_BRANCHES, "$ref", "dependentSchemas", "dependentRequired", "dependencies")
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,6 +63,9 @@ def close(schema: Mapping[str, Any]) -> dict[str, Any]:
     if any(k in schema for k in _SPOKEN):
         return dict(schema)
     named = [schema.get("properties", {})] if "properties" in schema else []
+    plain = not any(key in schema for key in _BESIDE_MEMBERS)
+    if plain and all(key in schema.get("properties", ()) for key in schema.get("required", ())):
+        return {**schema, "additionalProperties": False}
     undeclared = _undeclared(schema)
     if undeclared:
         schema = {**schema, "properties": {**(named[0] if named else {}), **dict.fromkeys(undeclared, True)}}

@@ -439,15 +439,16 @@ class Reader:
         opened, closed = self.form.reasoning
         if self._reasoning == "none":
             return
-        if self._reasoning != "open":
-            mark = self.source.mark()
-            yield from self.source.blank()
-            explicit = yield from self.source.accept(opened)
-            if not explicit:
-                self.source.back(mark)
-            self.source.release(mark)
-            if not explicit and (self._reasoning == "own" or not (yield from self._closes(closed))):
-                return
+        # also where the prompt has opened the block: some models write the marker once more
+        mark = self.source.mark()
+        yield from self.source.blank()
+        explicit = yield from self.source.accept(opened)
+        if not explicit:
+            self.source.back(mark)
+        self.source.release(mark)
+        opens = explicit or self._reasoning == "open"
+        if not opens and (self._reasoning == "own" or not (yield from self._closes(closed))):
+            return
         self.think()
         if (yield from self.source.until([closed, *self._sure], self.thought)) not in (None, closed):
             yield from self._thought_to(closed)

@@ -12,10 +12,12 @@ tested), and a textual grammar (schemas would have to be spelled into it).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Union
 
+from tokenform import _core
 from tokenform.frontends.grammar import Grammar
 
 
@@ -118,15 +120,57 @@ class Seq:
     parts: tuple[Node, ...]
 
 
-@dataclass(frozen=True, eq=False)
-class Kept(Seq):
-    """A sequence that is a part of many trees.
+@dataclass(frozen=True)
+class Slot:
+    """The JSON document of an option, where options differ in it and in what they begin with alone."""
 
-    specials: the special tokens in it.  made: what it became as a form, by options.
+
+class Follows:
+    """What follows the texts that options begin with; `Slot` stands in it for the document of each.
+
+    specials: the special tokens in it.  made: what the engine read of it, by options.
     """
 
-    specials: frozenset[str]
-    made: dict[Any, Any] = field(default_factory=dict)
+    def __init__(self, node: Node) -> None:
+        self.node = node
+        self.specials = frozenset(one.text for one in Shape(node).nodes() if isinstance(one, Special))
+        self.made: dict[Any, _core.Rest | None] = {}
+
+
+class Kept(Seq):
+    """An option that is read once for all trees that have it.
+
+    head: the text that it begins with.  schema: that of the document in the slot, as JSON text; None: there
+    is no slot.  whole: the same as nodes, which few ask for.  notes: what it leaves out.  made: what the
+    engine read of it, by options.
+    """
+
+    def __init__(
+        self,
+        head: str,
+        follows: Follows,
+        schema: str | None,
+        whole: Callable[[], Node],
+        notes: Sequence[str] = (),
+    ) -> None:
+        object.__setattr__(self, "head", head)
+        object.__setattr__(self, "follows", follows)
+        object.__setattr__(self, "schema", schema)
+        object.__setattr__(self, "whole", whole)
+        object.__setattr__(self, "notes", notes)
+        object.__setattr__(self, "made", {})
+
+    head: str
+    follows: Follows
+    schema: str | None
+    whole: Callable[[], Node]
+    notes: Sequence[str]
+    made: dict[Any, _core.Branch]
+
+    @cached_property
+    def parts(self) -> tuple[Node, ...]:  # type: ignore[override]
+        node = self.whole()
+        return node.parts if isinstance(node, Seq) else (node,)
 
 
 @dataclass(frozen=True, eq=False)
@@ -175,7 +219,7 @@ class Given:
 
 
 Node = Union[  # noqa: UP007
-    Text, Special, Json, Regex, RawString, Free, Seq, Choice, Repeat, AnyOrder, Rule, Given
+    Text, Special, Json, Regex, RawString, Free, Seq, Choice, Repeat, AnyOrder, Rule, Given, Slot
 ]
 
 
@@ -202,18 +246,21 @@ class Shape:
                 continue
             seen.add(id(node))
             yield node
-            if not isinstance(node, Kept):
+            if isinstance(node, Choice):  # of those that go on alike one stands for all
+                stack += {id(getattr(one, "follows", one)): one for one in node.options}.values()
+            elif not isinstance(node, Kept):
                 stack.extend(children(node))
 
     def specials(self) -> set[str]:
         """The texts of its special tokens."""
         found = set(self.marks)
+        follows: dict[int, Follows] = {}
         for node in self.nodes():
             if isinstance(node, Special):
                 found.add(node.text)
             elif isinstance(node, Kept):
-                found |= node.specials
-        return found
+                follows[id(node.follows)] = node.follows
+        return found.union(*(one.specials for one in follows.values()))
 
 
 def children(node: Node) -> tuple[Node, ...]:

@@ -1,0 +1,400 @@
+//! Constraints of which each begins with a text of its own: one of many tools, told by its name.
+//!
+//! In: branches, each read by itself ([`Branch::read`]) and shared by every list that holds it.  A list of them is sorted by
+//! what they begin with, so a place in the trie of these texts is a range of the list: nothing is built for it.  What follows
+//! a branch's text is made when a text comes to it: of ten thousand tools a text calls one or two.
+//! Invariant: a branch was read without an error, under the limits of any other constraint, so that making it later raises
+//! nothing that making it at once would not; it counts as much work in each list as it took to read.
+//! Complexity: a list costs sorting it; a byte costs two binary searches.
+//! Memory: a branch holds its texts.
+//! Rejected: rules of a grammar, one for each branch (tables of all symbols for each list); sharing the machines (their
+//! languages are numbers in one arena for each constraint).
+
+use std::hash::{BuildHasher, Hash, Hasher};
+use std::sync::{Arc, Mutex, OnceLock};
+
+use serde_json::{json, Value};
+
+use super::form::value_of;
+use super::{machines, CompositeAutomaton, Part, Run, Spelled, Thread};
+use crate::error::{Error, Kind, Result};
+use crate::hash::{Keyed, KeyedMap};
+use crate::lexical::spell::ByteSet;
+use crate::lexical::Lexicon;
+use crate::limits::Limits;
+use crate::schema::Options;
+use crate::work;
+
+/// Branches whose shortest texts are compared; those that look shortest.
+const TRIED: usize = 4;
+/// Bytes of an arena of languages from which on another is begun.
+const ARENA: usize = 4 << 20;
+/// Bytes of forms, times four, whose branches are known.
+const MOST: usize = 32 << 20;
+/// A part that is not made.
+const NONE: u32 = u32::MAX;
+
+/// What follows the text that a branch begins with; where it has a `{"slot": true}`, a schema of the branch's own stands there.
+pub struct Rest {
+    text: Box<str>,
+    form: Value,
+    /// How documents are written in the slot.
+    options: Option<Options>,
+    /// The special tokens in it.
+    specials: Vec<Box<str>>,
+    report: Vec<String>,
+    work: u64,
+}
+
+impl Rest {
+    /// Reads a form.
+    ///
+    /// # Errors
+    /// It may be empty, or names tokens by number; or it is no form.
+    pub fn read(text: &str, options: Option<&str>) -> Result<Arc<Rest>> {
+        let options = options.map(|text| Options::read(&value_of(text)?)).transpose()?;
+        let read = work::run(Limits::default().work, || {
+            let form = value_of(text)?;
+            let mut joint = CompositeAutomaton::empty(Box::default());
+            let part = joint.part(&filled(&form, "{}", options.as_ref()), "what follows")?;
+            if joint.may_be_empty(part) {
+                return Err(Error::new(Kind::InvalidGrammar, "what follows a branch's text is never empty"));
+            }
+            let mut specials = Vec::new();
+            for part in &joint.parts {
+                match part {
+                    Part::Special { text, spelled: Spelled::Never | Spelled::WhereNoToken, .. } => {
+                        specials.push(text.clone())
+                    }
+                    Part::Instead { token, .. } => specials.push(token.clone()),
+                    Part::Special { .. } | Part::Tokens { .. } | Part::Branches(_) => {
+                        return Err(Error::new(
+                            Kind::InvalidGrammar,
+                            "no branch holds such tokens or branches",
+                        ))
+                    }
+                    _ => {}
+                }
+            }
+            Ok((form, specials, std::mem::take(&mut joint.report), work::spent()))
+        });
+        let (form, mut specials, report, work) = read.map_err(Error::from).and_then(|read| read)?;
+        crate::lists::sort_unique(&mut specials);
+        Ok(Arc::new(Rest { text: text.into(), form, options, specials, report, work }))
+    }
+}
+
+/// The form with a schema in its slot.
+fn filled(form: &Value, schema: &str, options: Option<&Options>) -> Value {
+    match form {
+        Value::Object(members) if members.contains_key("slot") => {
+            let names = options.map(|o| o.names()).into_iter().flatten();
+            let mut told: serde_json::Map<String, Value> =
+                names.map(|(name, value)| (name.to_string(), value.into())).collect();
+            told.insert("without".into(), json!(options.map_or(&[][..], |o| &o.without)));
+            json!({ "schema": schema, "options": told })
+        }
+        Value::Object(members) => Value::Object(
+            members.iter().map(|(key, value)| (key.clone(), filled(value, schema, options))).collect(),
+        ),
+        Value::Array(items) => items.iter().map(|item| filled(item, schema, options)).collect(),
+        other => other.clone(),
+    }
+}
+
+/// Branches by their forms.
+#[derive(Default)]
+struct Known {
+    branches: KeyedMap<Box<str>, Arc<Branch>>,
+    bytes: usize,
+}
+
+/// A text, and what follows it.
+pub struct Branch {
+    head: Box<str>,
+    rest: Arc<Rest>,
+    schema: Option<Box<str>>,
+    report: Vec<String>,
+    work: u64,
+    /// About the bytes of its shortest text.
+    least: usize,
+    hash: u64,
+}
+
+impl PartialEq for Branch {
+    fn eq(&self, other: &Self) -> bool {
+        let same = |a: &Rest, b: &Rest| a.text == b.text && a.options == b.options;
+        std::ptr::eq(self, other)
+            || (self.hash == other.hash
+                && self.head == other.head
+                && self.schema == other.schema
+                && (Arc::ptr_eq(&self.rest, &other.rest) || same(&self.rest, &other.rest)))
+    }
+}
+
+impl Eq for Branch {}
+
+impl Hash for Branch {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        state.write_u64(self.hash);
+    }
+}
+
+impl std::fmt::Debug for Branch {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{:?} {:?} {:?}", self.head, self.rest.text, self.schema)
+    }
+}
+
+impl Branch {
+    /// Reads branches with the same rest: (text, schema in the slot) each.
+    ///
+    /// # Errors
+    /// Those of the first schema that can't be read; a text that is empty.
+    pub fn read(rest: &Arc<Rest>, all: Vec<(String, Option<String>)>) -> Result<Vec<Arc<Branch>>> {
+        static KEYS: OnceLock<Keyed> = OnceLock::new();
+        let keys = KEYS.get_or_init(Keyed::default);
+        let mut lexicon: Box<Lexicon> = Box::default();
+        let mut out = Vec::with_capacity(all.len());
+        for (head, schema) in all {
+            if head.is_empty() || schema.is_some() != rest.options.is_some() {
+                return Err(Error::new(
+                    Kind::InvalidGrammar,
+                    "a branch begins with a text, and fills its slot",
+                ));
+            }
+            let (mut report, mut work, mut least) = (rest.report.clone(), rest.work, head.len());
+            if let (Some(text), Some(options)) = (&schema, &rest.options) {
+                let (lines, spent) = read_schema(text, options, &mut lexicon)?;
+                (report, work) = (lines, work + spent);
+                least += shortest(text);
+            }
+            let hash = keys.hash_one((&head, &rest.text, &schema));
+            let (head, schema) = (head.into(), schema.map(String::into_boxed_str));
+            out.push(Arc::new(Branch { head, rest: rest.clone(), schema, report, work, least, hash }));
+        }
+        Ok(out)
+    }
+
+    /// The branch that is given as plain data; those that were given last are not read again.
+    pub(crate) fn of_form(form: &Value) -> Result<Arc<Branch>> {
+        static KNOWN: OnceLock<Mutex<Known>> = OnceLock::new();
+        let text = form.to_string();
+        // never waited for: in a process that was forked meanwhile nobody gives it back
+        let known = || KNOWN.get_or_init(Mutex::default).try_lock().ok();
+        if let Some(branch) = known().and_then(|known| known.branches.get(&*text).cloned()) {
+            return Ok(branch);
+        }
+        let head = form["head"].as_str().unwrap_or_default().to_string();
+        let branch =
+            Branch::read(&Rest::read(&form["rest"].to_string(), None)?, vec![(head, None)])?.remove(0);
+        if let Some(mut known) = known() {
+            if known.bytes + text.len() > MOST {
+                *known = Known::default();
+            }
+            known.bytes += 4 * text.len();
+            known.branches.insert(text.into(), branch.clone());
+        }
+        Ok(branch)
+    }
+
+    /// What was ignored or loosened.
+    pub fn report(&self) -> &[String] {
+        &self.report
+    }
+
+    /// As plain data.
+    pub(crate) fn to_form(&self) -> Value {
+        json!({ "head": self.head, "rest": self.form() })
+    }
+
+    /// Bytes of its texts.
+    pub(crate) fn bytes(&self) -> usize {
+        self.head.len() + self.schema.as_ref().map_or(0, |text| text.len()) + std::mem::size_of::<Branch>()
+    }
+
+    fn form(&self) -> Value {
+        match &self.schema {
+            Some(schema) => filled(&self.rest.form, schema, self.rest.options.as_ref()),
+            None => self.rest.form.clone(),
+        }
+    }
+}
+
+/// What a schema reports, and what reading it takes; `lexicon`: an arena that others were read in.
+fn read_schema(text: &str, options: &Options, lexicon: &mut Box<Lexicon>) -> Result<(Vec<String>, u64)> {
+    let mut arena = std::mem::take(lexicon);
+    let arena = if arena.bytes() < ARENA { arena } else { Box::default() };
+    let read = work::run(Limits::default().work, || {
+        machines::read(text, options.clone(), arena, &[]).map(|machine| (machine, work::spent()))
+    });
+    let (mut machine, work) = read.map_err(Error::from).and_then(|read| read)?;
+    *lexicon = std::mem::take(&mut machine.schema.lexicon);
+    Ok((machine.schema.report.clone(), work))
+}
+
+/// About the bytes of the shortest object of a schema.
+fn shortest(text: &str) -> usize {
+    let Ok(Value::Object(schema)) = serde_json::from_str(text) else { return text.len() };
+    let needed = schema.get("required").and_then(Value::as_array);
+    2 + needed.into_iter().flatten().map(|key| key.as_str().map_or(8, str::len) + 8).sum::<usize>()
+}
+
+/// A list of branches by their texts, and the parts of those that are made.
+pub(super) struct List {
+    all: Box<[Arc<Branch>]>,
+    made: Box<[u32]>,
+}
+
+/// A place in the texts of a list: those from `low` to `high` begin with the same `depth` bytes, which were read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(super) struct Place {
+    list: u32,
+    low: u32,
+    high: u32,
+    depth: u32,
+}
+
+impl List {
+    /// The byte of a text at a depth.
+    fn byte_at(&self, at: u32, depth: u32) -> Option<u8> {
+        self.all[at as usize].head.as_bytes().get(depth as usize).copied()
+    }
+
+    /// Where in the range the texts with a byte there begin, and where those end.
+    fn with_byte(&self, place: Place, byte: u8) -> (u32, u32) {
+        let range = &self.all[place.low as usize..place.high as usize];
+        let at = |branch: &Arc<Branch>| branch.head.as_bytes().get(place.depth as usize).copied();
+        let low = range.partition_point(|branch| at(branch) < Some(byte));
+        let high = range.partition_point(|branch| at(branch) <= Some(byte));
+        (place.low + low as u32, place.low + high as u32)
+    }
+}
+
+impl CompositeAutomaton {
+    /// The part of a list of branches.
+    pub(super) fn branches(&mut self, all: &[Arc<Branch>]) -> Result<u32> {
+        if all.is_empty() {
+            return Err(Error::new(
+                Kind::UnsatisfiableGrammar,
+                "a list without branches matches no text at all",
+            ));
+        }
+        let mut all: Box<[Arc<Branch>]> = all.into();
+        all.sort_by(|a, b| a.head.cmp(&b.head));
+        for branch in &all {
+            work::spend(branch.work);
+            self.report.extend(branch.report.iter().cloned());
+        }
+        let made = vec![NONE; all.len()].into();
+        self.lists.push(List { all, made });
+        let list = self.lists.len() as u32 - 1;
+        Ok(self.add(Part::Branches(list)))
+    }
+
+    pub(super) fn first_place(&self, list: u32) -> Place {
+        Place { list, low: 0, high: self.lists[list as usize].all.len() as u32, depth: 0 }
+    }
+
+    /// One byte of a branch's text; where it ends what follows begins.
+    pub(super) fn step_branches(
+        &mut self,
+        back: super::BackId,
+        place: Place,
+        byte: u8,
+        out: &mut Vec<Thread>,
+    ) {
+        let list = &self.lists[place.list as usize];
+        let (mut low, high) = list.with_byte(place, byte);
+        let depth = place.depth + 1;
+        while low < high && list_ends(&self.lists[place.list as usize], low, depth) {
+            let part = self.branch(place.list, low);
+            self.begin_part(part, back, out);
+            low += 1;
+        }
+        if low < high {
+            out.push(Thread { back, run: Run::Branches(Place { low, high, depth, ..place }) });
+        }
+    }
+
+    pub(super) fn branch_bytes(&self, place: Place) -> ByteSet {
+        let (list, mut set) = (&self.lists[place.list as usize], ByteSet::default());
+        let mut low = place.low;
+        while low < place.high {
+            let byte = list.byte_at(low, place.depth).expect("texts that have ended are not in the range");
+            set.insert(byte);
+            low = list.with_byte(Place { low, ..place }, byte).1;
+        }
+        set
+    }
+
+    /// The part of what follows a branch's text, made when it is asked for first.
+    fn branch(&mut self, list: u32, at: u32) -> u32 {
+        let known = self.lists[list as usize].made[at as usize];
+        if known != NONE {
+            return known;
+        }
+        let branch = self.lists[list as usize].all[at as usize].clone();
+        let (parts, hosts, lines) = (self.parts.len(), self.hosts.len(), self.report.len());
+        let part = self.part(&branch.form(), &branch.head).unwrap_or_else(|e| work::refuse(e));
+        self.report.truncate(lines); // told when the list was read
+        if self.bound.is_some() {
+            self.bind_specials(parts);
+            self.measure_from(parts, hosts);
+        }
+        self.lists[list as usize].made[at as usize] = part;
+        part
+    }
+
+    /// The special tokens that branches may hold.
+    pub(super) fn special_texts(&self) -> Vec<Box<str>> {
+        let mut rests: Vec<&Arc<Rest>> =
+            self.lists.iter().flat_map(|list| list.all.iter().map(|branch| &branch.rest)).collect();
+        rests.dedup_by(|a, b| Arc::ptr_eq(a, b));
+        let mut texts: Vec<Box<str>> = rests.iter().flat_map(|rest| rest.specials.iter().cloned()).collect();
+        crate::lists::sort_unique(&mut texts);
+        texts
+    }
+
+    /// A short way from a place to the end of a branch: those are tried that look shortest.
+    pub(super) fn branch_way(&mut self, place: Place) -> Option<Vec<super::Piece>> {
+        let all = &self.lists[place.list as usize].all;
+        let mut order: Vec<u32> = (place.low..place.high).collect();
+        let key = |at: &u32| (all[*at as usize].least, *at);
+        if order.len() > TRIED {
+            order.select_nth_unstable_by_key(TRIED, key);
+        }
+        let (first, others) = order.split_at(order.len().min(TRIED));
+        let (first, others) = (first.to_vec(), others.to_vec());
+        let best = first
+            .iter()
+            .filter_map(|&at| self.way_through(place, at))
+            .min_by_key(|way| super::finish::length(way));
+        best.or_else(|| others.iter().find_map(|&at| self.way_through(place, at)))
+    }
+
+    fn way_through(&mut self, place: Place, at: u32) -> Option<Vec<super::Piece>> {
+        let part = self.branch(place.list, at);
+        let head =
+            self.lists[place.list as usize].all[at as usize].head.as_bytes()[place.depth as usize..].to_vec();
+        Some(crate::cfg::finish::joined(vec![super::Piece::Bytes(head)], self.word_of(part)?))
+    }
+
+    /// What may be read at a place, `most` of it.
+    pub(super) fn branches_in_words(&self, place: Place, most: usize) -> Vec<String> {
+        let all = &self.lists[place.list as usize].all[place.low as usize..place.high as usize];
+        let rest = |branch: &Arc<Branch>| {
+            String::from_utf8_lossy(&branch.head.as_bytes()[place.depth as usize..]).into_owned()
+        };
+        let mut out: Vec<String> =
+            all.iter().take(most).map(|branch| crate::lexical::in_words::quoted(&rest(branch))).collect();
+        if all.len() > most {
+            out.push(format!("{} other texts", all.len() - most));
+        }
+        out
+    }
+}
+
+fn list_ends(list: &List, at: u32, depth: u32) -> bool {
+    list.all[at as usize].head.len() == depth as usize
+}
