@@ -149,7 +149,10 @@ def serve(base: list[dict[str, Any]], count: int, tools: int = 300) -> None:
     listed, rng, kind = new(base, tools, 3), random.Random(0), {"content-type": "application/json"}
     plain = {"messages": [{"role": "user", "content": "Hello"}], "max_tokens": 1, "show_schema": False}
     with_tools, without = [], []
-    app = create_app(Engine(batch_size=1, tool_format="hermes"), playground=False)
+    engine = Engine(batch_size=1, tool_format="hermes")
+    # the built-in model reads 1,024 tokens: so many tools are not shown to it, and prompts are the same
+    engine.generator.framed = lambda prompts, *options, **more: ["Hello"] * len(prompts)
+    app = create_app(engine, playground=False)
     with running(app) as url, httpx.Client(base_url=url, timeout=600) as client:
         for number in range(count + 5):
             changed = rng.choice(listed)["function"]["parameters"]["properties"]
@@ -159,7 +162,7 @@ def serve(base: list[dict[str, Any]], count: int, tools: int = 300) -> None:
                 started = time.perf_counter()
                 answer = client.post("/v1/chat/completions", content=data, headers=kind)
                 taken.append(time.perf_counter() - started)
-                answer.raise_for_status()
+                assert answer.status_code == 200, answer.text[:500]
     pairs = list(zip(with_tools[5:], without[5:], strict=True))  # the first make what all have
     later = sorted(1e3 * (one - other) for one, other in pairs)
     middle = [later[count * quarter // 4] for quarter in (1, 2, 3)]

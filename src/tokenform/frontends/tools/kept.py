@@ -73,7 +73,8 @@ class LastAsked(Generic[_Made]):
     def get_all(self, keys: Iterable[Hashable]) -> list[_Made | None]:
         """The values of the keys, None for those that are not there."""
         with self._lock:
-            values, found = self._values, []
+            values = self._values
+            found: list[_Made | None] = []
             for key in keys:
                 entry = values.get(key)
                 if entry is None:
