@@ -149,9 +149,8 @@ def serve(base: list[dict[str, Any]], count: int, tools: int = 300) -> None:
     listed, rng, kind = new(base, tools, 3), random.Random(0), {"content-type": "application/json"}
     plain = {"messages": [{"role": "user", "content": "Hello"}], "max_tokens": 1, "show_schema": False}
     with_tools, without = [], []
-    engine = Engine(batch_size=1, tool_format="hermes")
     # the built-in model reads 1,024 tokens: so many tools are not shown to it, and prompts are the same
-    engine.generator.framed = lambda prompts, *options, **more: ["Hello"] * len(prompts)
+    engine = Engine(batch_size=1, tool_format="hermes", format_prompt=lambda prompt, grammar: "Hello\n")
     app = create_app(engine, playground=False)
     with running(app) as url, httpx.Client(base_url=url, timeout=600) as client:
         for number in range(count + 5):
