@@ -23,7 +23,7 @@ from typing import Any
 import interegular
 
 import tokenform as tf
-from tokenform.certificates import CannotCheck, Refused, check
+from tokenform.certificates import CannotCheck, Unproven, check
 
 Language = Callable[[bytes], bool | None]
 """True: a text of it; False: the beginning of one; None: neither."""
@@ -379,7 +379,7 @@ def _with(ranges: list[list[int]], token: int) -> list[list[int]]:
 def verdict(certificate: dict[str, Any]) -> bool | None:
     try:
         check(certificate)
-    except Refused:
+    except Unproven:
         return False
     except CannotCheck:
         return None

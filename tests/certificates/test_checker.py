@@ -14,7 +14,7 @@ import pytest
 from typer.testing import CliRunner
 
 import tokenform as tf
-from tokenform.certificates import CannotCheck, Refused, check
+from tokenform.certificates import CannotCheck, Unproven, check
 from tokenform.certificates.check import language
 from tokenform.certificates.schema import OPTIONS
 from tokenform.cli import app
@@ -64,7 +64,7 @@ def test_what_the_engine_says_is_accepted(grammar: tf.Grammar, text: bytes) -> N
     certificate = json.loads(json.dumps(tf.engine.certify(grammar, VOCABULARY, tokens)))
     assert check(certificate).startswith(f"{len(tokens)} tokens")
     certificate["states"][-1]["end"] = not certificate["states"][-1]["end"]
-    with pytest.raises(Refused, match="an end where the text may end"):
+    with pytest.raises(Unproven, match="an end where the text may end"):
         check(certificate)
 
 
@@ -95,7 +95,7 @@ def test_a_text_that_is_not_allowed_has_no_certificate() -> None:
 
 @pytest.mark.parametrize("wrong", [None, [], {}, {"format": 1}, "x", {"text": []}])
 def test_what_is_no_certificate_is_refused(wrong: Any) -> None:
-    with pytest.raises(Refused):
+    with pytest.raises(Unproven):
         check(wrong)
 
 

@@ -10,7 +10,9 @@ import pytest
 
 CORE = Path(__file__).parents[2] / "rust" / "core" / "src"
 LAYERS = (
-    ("error", "limits", "process", "held", "hash"),
+    ("error", "limits", "held", "hash", "sync"),
+    ("lock",),
+    ("process",),
     ("work",),
     ("lists",),
     ("regex",),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::{json, Map, Value};
 
 use crate::compose::branches::Branch;
-use crate::compose::form::value_of;
+use crate::compose::text::value_of;
 use crate::regex::Dialect;
 use crate::schema::left_out::left_out;
 use crate::schema::options::Options;

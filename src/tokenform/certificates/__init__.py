@@ -6,7 +6,7 @@ without the engine (`python -m certificates FILE`).
 
 from __future__ import annotations
 
-from .check import Refused, check, vocabulary_hash
+from .check import Unproven, check, vocabulary_hash
 from .terms import CannotCheck
 
-__all__ = ["CannotCheck", "Refused", "check", "vocabulary_hash"]
+__all__ = ["CannotCheck", "Unproven", "check", "vocabulary_hash"]

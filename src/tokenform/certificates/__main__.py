@@ -6,11 +6,11 @@ import json
 import sys
 from pathlib import Path
 
-from . import CannotCheck, Refused, check
+from . import CannotCheck, Unproven, check
 
 try:
     said = check(json.loads(Path(sys.argv[1]).read_bytes()))
-except Refused as error:
+except Unproven as error:
     sys.exit(f"refused: {error}")
 except CannotCheck as error:
     print(f"can't check: {error}", file=sys.stderr)

@@ -10,18 +10,17 @@ import hashlib
 from typing import Any
 
 from .characters import utf8
-from .gbnf import Reader as GbnfReader
-from .grammar import Grammar
+from .gbnf import GbnfText
+from .grammar import Productions
 from .patterns import Pattern
-from .schema import OPTIONS
-from .schema import Reader as SchemaReader
+from .schema import OPTIONS, SchemaText
 from .terms import CannotCheck, Terms
 
 FORMAT, VERSION = "tokenform certificate", 1
 FIELDS = {"format", "version", "constraint", "vocabulary", "text", "positions", "states"}
 
 
-class Refused(Exception):
+class Unproven(Exception):
     """A claim of the certificate does not hold."""
 
 
@@ -40,31 +39,31 @@ def check(certificate: Any) -> str:
     """What was found right, in words.
 
     Raises:
-        Refused: something is claimed that does not hold, or the certificate is no certificate.
+        Unproven: something is claimed that does not hold, or the certificate is no certificate.
         CannotCheck: the constraint is none of those that are read here.
     """
     try:
         return _Checked(certificate).said
     except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError) as error:
-        raise Refused(f"this is no certificate: {error!r}") from None
+        raise Unproven(f"this is no certificate: {error!r}") from None
     except RecursionError:
         raise CannotCheck("nested too deep") from None
 
 
-def language(constraint: dict[str, Any]) -> Grammar:
+def language(constraint: dict[str, Any]) -> Productions:
     """The texts of a constraint."""
     terms, kind = Terms(), constraint["kind"]
     if kind == "regex":
         term = Pattern(terms, constraint["text"], "python", utf8).whole()
-        return Grammar(terms, {"": [[term]]}, "")
+        return Productions(terms, {"": [[term]]}, "")
     if kind == "choice":
-        return Grammar(terms, {"": [[terms.text(text.encode())] for text in constraint["texts"]]}, "")
+        return Productions(terms, {"": [[terms.text(text.encode())] for text in constraint["texts"]]}, "")
     if kind == "gbnf":
-        rules = GbnfReader(terms, constraint["text"]).rules
-        return Grammar(terms, rules, constraint["start"])
+        rules = GbnfText(terms, constraint["text"]).rules
+        return Productions(terms, rules, constraint["start"])
     if kind == "json_schema" and constraint["options"] == OPTIONS:
-        schema = SchemaReader(terms, constraint["text"])
-        return Grammar(terms, schema.rules, schema.start)
+        schema = SchemaText(terms, constraint["text"])
+        return Productions(terms, schema.rules, schema.start)
     raise CannotCheck(f"a constraint of kind {kind!r} with these options")
 
 
@@ -134,7 +133,7 @@ class _Checked:
 
 def _require(holds: bool, claim: str) -> None:
     if not holds:
-        raise Refused(f"this does not hold: {claim}")
+        raise Unproven(f"this does not hold: {claim}")
 
 
 def _numbers(ranges: list[list[int]]) -> list[int]:

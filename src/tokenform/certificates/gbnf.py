@@ -19,7 +19,7 @@ _MARKS = {"*": (0, None), "+": (1, None), "?": (0, 1)}
 Rows = list[list[Symbol]]
 
 
-class Reader:
+class GbnfText:
     """Reads a grammar into `rules`."""
 
     def __init__(self, terms: Terms, text: str) -> None:

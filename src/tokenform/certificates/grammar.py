@@ -20,7 +20,7 @@ Item = tuple[int, int, int, int]
 """Production, place, what is left of the terminal (-1 for none), state where it began."""
 
 
-class Grammar:
+class Productions:
     """Rules by name, each a list of rows of symbols."""
 
     def __init__(self, terms: Terms, rules: dict[str, list[list[Symbol]]], start: str) -> None:

@@ -30,7 +30,7 @@ _DIALECTS = ("https://json-schema.org/draft/2020-12/schema", "http://json-schema
 MOST_ITEMS = 64
 
 
-class Reader:
+class SchemaText:
     """Reads a schema into `rules`, which begin at `start`."""
 
     def __init__(self, terms: Terms, text: str) -> None:

@@ -21,7 +21,7 @@ def verify(
             said = certificates.check(json.loads(read_file(file)))
         except certificates.CannotCheck as error:
             raise DataError(f"this can't be checked: {error}.") from None
-        except (certificates.Refused, ValueError, RecursionError) as error:
+        except (certificates.Unproven, ValueError, RecursionError) as error:
             typer.echo(f"refused: {error}", err=True)
             raise typer.Exit(1) from None
         typer.echo(f"accepted: {said}")

@@ -53,7 +53,7 @@ def certify(grammar: Grammar, vocabulary: Vocabulary, tokens: Sequence[int]) -> 
     of_bytes = grammar.compile(Vocabulary([bytes([byte]) for byte in range(256)] + [b""], [256], [256]))
     state, single = automaton.start, of_bytes.start
     numbers: dict[State, int] = {}
-    writer = _Writer(automaton, of_bytes)
+    writer = _CertificateWriter(automaton, of_bytes)
     positions, states = list[int](), list[dict[str, Any]]()
     for token in [*tokens, None]:
         if state not in numbers:
@@ -103,7 +103,7 @@ def constraint_of(grammar: Grammar) -> dict[str, Any]:
     )
 
 
-class _Writer:
+class _CertificateWriter:
     """Writes the claims of states; what completes a state is remembered."""
 
     def __init__(self, automaton: TokenAutomaton, of_bytes: TokenAutomaton) -> None:

@@ -17,7 +17,8 @@ from tokenform.errors import InvalidGrammar, LimitExceeded
 from tokenform.frontends import forms
 from tokenform.frontends.forms import Language
 from tokenform.frontends.lark_errors import error_at
-from tokenform.frontends.llguidance_reader import MOST_NESTED, Definition, RegexNode, RegexText, Token
+from tokenform.frontends.llguidance_reader import Definition, RegexNode, RegexText
+from tokenform.frontends.llguidance_words import MOST_NESTED, Token
 
 _TOKENS = re.compile(
     r"""(?P<skip>\#[^\n]*|\s+)

@@ -12,10 +12,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from tokenform.frontends.llguidance_reader import LlguidanceReader
+from tokenform.frontends.llguidance_words import Words
 
 BITS = 64
 _ALL = (1 << BITS) - 1
@@ -33,14 +32,14 @@ class Parameter:
 
 
 @dataclass(frozen=True)
-class Condition:
+class PartTest:
     """Whether a part stands.  `needs`: it asks for the rule's own number."""
 
     holds: Test
     needs: bool
 
 
-def read_parameter(reader: LlguidanceReader) -> Parameter:
+def read_parameter(reader: Words) -> Parameter:
     """What stands behind `::` where a rule is named."""
     if reader.next.kind == "number":
         value = _number(reader, _ALL)
@@ -79,26 +78,26 @@ _COMPARED: dict[str, Callable[[int, int], bool]] = {
 }
 
 
-def read_condition(reader: LlguidanceReader) -> Condition:
+def read_condition(reader: Words) -> PartTest:
     """What stands behind `%if`."""
     token = reader.expect("name")
     name, counted = token.text, token.text.startswith("bit_count_")
     if name == "true":
         if reader.take("("):
             reader.expect(")")
-        return Condition(lambda _: True, False)
+        return PartTest(lambda _: True, False)
     reader.expect("(")
     made: Any
     if name in ("and", "or", "not"):
         made = _joined(reader, name)
     elif name in ("bit_clear", "bit_set"):
         bit, wanted = 1 << _number(reader, BITS - 1), name == "bit_set"
-        made = Condition(lambda p: bool(p & bit) == wanted, True)
+        made = PartTest(lambda p: bool(p & bit) == wanted, True)
     elif name in ("is_ones", "is_zeros"):
         low, high = _range(reader)
         mask = _mask(low, high)
         whole = mask if name == "is_ones" else 0
-        made = Condition(lambda p: p & mask == whole, True)
+        made = PartTest(lambda p: p & mask == whole, True)
     elif name.removeprefix("bit_count_") in _COMPARED:
         compare = _COMPARED[name.removeprefix("bit_count_")]
         low, high = _range(reader)
@@ -106,29 +105,29 @@ def read_condition(reader: LlguidanceReader) -> Condition:
         reader.expect(",")
         value = _number(reader, _ALL)
         if counted:
-            made = Condition(lambda p: compare((p & mask).bit_count(), value), True)
+            made = PartTest(lambda p: compare((p & mask).bit_count(), value), True)
         else:
-            made = Condition(lambda p: compare((p & mask) >> low, value), True)
+            made = PartTest(lambda p: compare((p & mask) >> low, value), True)
     else:
         raise reader.mistake(f"there is no condition {name}", token.at)
     reader.expect(")")
     return made  # type: ignore[no-any-return]
 
 
-def _joined(reader: LlguidanceReader, name: str) -> Condition:
+def _joined(reader: Words, name: str) -> PartTest:
     reader.enter()
     first = read_condition(reader)
     one = first.holds
     if name == "not":
-        made = Condition(lambda p: not one(p), first.needs)
+        made = PartTest(lambda p: not one(p), first.needs)
     else:
         reader.expect(",")
         second = read_condition(reader)
         other, needs = second.holds, first.needs or second.needs
         if name == "and":
-            made = Condition(lambda p: one(p) and other(p), needs)
+            made = PartTest(lambda p: one(p) and other(p), needs)
         else:
-            made = Condition(lambda p: one(p) or other(p), needs)
+            made = PartTest(lambda p: one(p) or other(p), needs)
     reader.leave()
     return made
 
@@ -137,7 +136,7 @@ def _mask(low: int, high: int) -> int:
     return (1 << high) - (1 << low)
 
 
-def _range(reader: LlguidanceReader) -> tuple[int, int]:
+def _range(reader: Words) -> tuple[int, int]:
     """The bits of `_` or `[low:high]`."""
     if reader.take("_"):
         return 0, BITS
@@ -151,7 +150,7 @@ def _range(reader: LlguidanceReader) -> tuple[int, int]:
     return low, high
 
 
-def _number(reader: LlguidanceReader, most: int) -> int:
+def _number(reader: Words, most: int) -> int:
     token = reader.expect("number")
     try:
         value = int(token.text, 16 if token.text[:2] in ("0x", "0X") else 10)

@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use serde_json::{json, Value};
 
-use super::form::value_of;
+use super::text::value_of;
 use super::{machines, CompositeAutomaton, Part, Run, Spelled, Thread};
 use crate::error::{Error, Kind, Result};
 use crate::hash::{Keyed, KeyedMap};

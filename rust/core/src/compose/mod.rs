@@ -22,6 +22,7 @@ mod machines;
 mod quoted;
 mod step;
 mod structure;
+pub(crate) mod text;
 mod threads;
 mod tokens;
 

@@ -6,7 +6,7 @@
 use rustc_hash::FxHashMap;
 
 use super::frames::{GoalsId, ObjectFrameId, RecordId, Refusals, ReturnFrameId};
-use super::simple::Room;
+use super::simple::Counted;
 use super::{
     Alternative, Branches, JsonMachine, Node, ObjectFrame, ParserPhase, ReturnFrame, FREE, MAX_ORDERS,
 };
@@ -17,7 +17,7 @@ use crate::schema::live::Keys;
 use crate::schema::object::Obj;
 use crate::schema::options::Order;
 use crate::schema::used::{self, KeySet};
-use crate::schema::{ExprId, JsonNodeId, NameId, ObjId, Simple, ValId};
+use crate::schema::{ExprId, JsonNodeId, NameId, ObjId, ValId};
 use crate::work;
 
 /// Conjunctions from which on those that no object satisfies are sought before more are multiplied in: ten conditions
@@ -26,9 +26,6 @@ const PRUNE_FROM: usize = 12;
 
 /// The conjunctions that formulas multiply out to; `None`: too many.
 type Products = FxHashMap<ObjId, Option<Vec<ObjId>>>;
-
-/// The atoms of an alternative whose keys are counted, with the room that its count needs.
-pub(super) type Counted = Option<(Simple, Option<Room>)>;
 
 impl JsonMachine {
     /// The frame of an object that begins under these goals.

@@ -2,12 +2,14 @@
 //!
 //! Invariant: the answers are those of a search.  Complexity: the keys that the object names.  Memory: none is kept.
 
-use super::object::Counted;
 use super::{Alternative, JsonMachine};
 use crate::lexical::Terms;
 use crate::schema::by_key::Key;
 use crate::schema::used::KeySet;
 use crate::schema::{ExprId, NameId, Simple};
+
+/// The atoms of an alternative whose keys are counted, with the room that its count needs.
+pub(super) type Counted = Option<(Simple, Option<Room>)>;
 
 /// The keys that may still come, for a count that must be reached.
 pub(super) struct Room {
