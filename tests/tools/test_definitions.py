@@ -242,3 +242,12 @@ def test_what_is_a_schema_to_the_engine_is_looked_at_no_further(monkeypatch: pyt
     for wrong in (7, None, ["a"], "http://["):
         with pytest.raises(InvalidSchema, match="no JSON Schema"):
             read_tools(tools({"$schema": wrong, "type": 7}))
+
+
+def test_a_definition_that_its_caller_changes_is_his_own() -> None:
+    (tool,) = read_tools([{"name": "add", "parameters": {"type": "object", "properties": {"a": {}}}}])
+    shown = tool.to_openai()
+    shown["function"]["name"] = "other"
+    shown["function"]["parameters"]["properties"]["a"] = False
+    assert tool.to_openai()["function"]["name"] == "add"
+    assert tool.parameters["properties"] == {"a": {}}

@@ -13,6 +13,7 @@ it is).
 
 from __future__ import annotations
 
+import copy
 import inspect
 import json
 import re
@@ -146,11 +147,12 @@ class Tool:
         return self.function(**self.instance(arguments))
 
     def to_openai(self) -> dict[str, Any]:
-        """The definition as chat templates take it."""
-        return self._openai
+        """The definition as chat templates take it; the caller's own."""
+        return copy.deepcopy(self.definition)
 
     @cached_property
-    def _openai(self) -> dict[str, Any]:
+    def definition(self) -> dict[str, Any]:
+        """The same for all that have the tool, which nobody may change."""
         function = {"name": self.name, "description": self.description, "parameters": self._parameters_shown}
         return {"type": "function", "function": function}
 

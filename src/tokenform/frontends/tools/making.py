@@ -86,7 +86,7 @@ def grammar_of_tools(
                 raise
             known = Tools(kept)
             core, notes = _put_together(known, options, source)
-        definitions = Definitions([tool.to_openai() for tool in known], form)
+        definitions = Definitions([tool.definition for tool in known], form)
     before = [*aside.values()]
     grammar = Grammar(
         core,  # whose form is read when it is asked for: few grammars of tools are a part of others
