@@ -37,7 +37,7 @@ def test_a_chain_is_read_once(name: str, monkeypatch: pytest.MonkeyPatch) -> Non
     """The core reads nothing at a step, and at the end as much as of a grammar that was made at once."""
     read: list[str] = []
     composite = _core.composite
-    monkeypatch.setattr(_core, "composite", lambda form, title: read.append(form) or composite(form, title))
+    monkeypatch.setattr(_core, "composite", lambda form, *more: read.append(form) or composite(form, *more))
     small, large = chain(200, STEPS[name]), chain(400, STEPS[name])
     assert not read
     assert large.core.work <= 3 * small.core.work

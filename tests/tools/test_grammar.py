@@ -9,7 +9,6 @@ import pytest
 
 from tokenform.errors import OptionError, ToolError
 from tokenform.frontends.tools import FORMATS, find_format, parse_tool_calls, tool_shape
-from tokenform.frontends.tools.shape import Special
 from tokenform.frontends.tools.shown import written_call
 
 from .tree_matcher import accepts
@@ -108,7 +107,7 @@ def test_markers_are_special_tokens() -> None:
         "hermes": "<tool_call>",
     }
     for name, marker in expected.items():
-        assert marker in {n.text for n in tool_shape(TWO, format=name).nodes() if isinstance(n, Special)}
+        assert marker in tool_shape(TWO, format=name).specials()
 
 
 TAGGED = {

@@ -41,7 +41,7 @@ ShowSchemaOption = Annotated[
 ]
 OrderOption = Annotated[str, typer.Option(help="Order of keys: declared or any.")]
 WhitespaceOption = Annotated[str, typer.Option(help="natural, compact, spaced, indent or any.")]
-NumbersOption = Annotated[str, typer.Option(help="Spelling of numbers: natural, canonical or any.")]
+NumbersOption = Annotated[str, typer.Option(help="Spelling of numbers: natural, shortest, canonical or any.")]
 StringsOption = Annotated[str, typer.Option(help="Escapes in strings: natural, canonical or any.")]
 StrictOption = Annotated[
     bool, typer.Option("--strict", help="Refuse keys of a schema that look like a keyword and are none.")

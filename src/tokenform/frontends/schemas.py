@@ -35,7 +35,7 @@ def json_schema(
     *,
     order: Literal["declared", "any"] = "declared",
     whitespace: Literal["natural", "compact", "spaced", "indent", "any"] = "natural",
-    numbers: Literal["natural", "canonical", "any"] = "natural",
+    numbers: Literal["natural", "shortest", "canonical", "any"] = "natural",
     strings: Literal["natural", "canonical", "any"] = "natural",
     formats: Literal["assert", "annotate"] = "assert",
     additional: Literal["auto", "schema", "forbid"] = "auto",
@@ -57,7 +57,8 @@ def json_schema(
             writes it, with `indent=2`; "any": whatever JSON allows in bounded runs, around the document too.
         numbers: "natural": integers as digits, other numbers as any writer spells them (`19.90`, `3e-4`,
             `1E+06`), with values that a double holds and at most 80 digits before the point and 40 after it;
-            "canonical": as `json.dumps` and `JSON.stringify` write them; "any": every spelling.  Moments have
+            "shortest": of these, as `json.dumps` writes them; "canonical": as `json.dumps` and
+            `JSON.stringify` write them, `1.0` for an integer too; "any": every spelling.  Moments have
             at most 9 digits of a fraction, durations 19 of a count, unless it is "any".
         strings: "natural": characters as they are, or as some writer escapes them: quotes, backslashes and
             control characters, `\\u` with lower-case digits for what is not ASCII and for `<`, `>`, `&`, and

@@ -84,7 +84,7 @@ pub struct Options {
 pub const CHOICES: [(&str, &[&str]); 8] = [
     ("order", &["declared", "any"]),
     ("whitespace", &["natural", "compact", "spaced", "indent", "any"]),
-    ("numbers", &["natural", "canonical", "any"]),
+    ("numbers", &["natural", "shortest", "canonical", "any"]),
     ("strings", &["natural", "canonical", "any"]),
     ("formats", &["assert", "annotate"]),
     ("additional", &["schema", "forbid"]),
@@ -125,6 +125,7 @@ impl Options {
             ("whitespace", "indent") => self.whitespace = Whitespace::Indent,
             ("whitespace", "any") => self.whitespace = Whitespace::Any,
             ("numbers", "natural") => self.numbers = Numbers::Natural,
+            ("numbers", "shortest") => self.numbers = Numbers::Shortest,
             ("numbers", "canonical") => self.numbers = Numbers::Canonical,
             ("numbers", "any") => self.numbers = Numbers::Any,
             ("strings", "natural") => self.strings = Strings::Natural,

@@ -156,7 +156,7 @@ class DiffusionGenerator:
         if written is None:
             written = grammar.for_writing
             try:
-                form = forms.narrowed(written.form, {"numbers": "canonical"})
+                form = forms.narrowed(written.form, {"numbers": "shortest"})
                 if form is not None:
                     narrower = Grammar(forms.compiled(form, "what is written"), form=form)
                     narrower.compile(self.vocabulary)

@@ -31,7 +31,7 @@ LIMITS = Limits(work=20_000_000)
 SPELLINGS = {
     "order": ("declared", "any"),
     "whitespace": ("natural", "compact", "spaced", "indent", "any"),
-    "numbers": ("natural", "canonical", "any"),
+    "numbers": ("natural", "shortest", "canonical", "any"),
     "strings": ("natural", "canonical", "any"),
 }
 CALLS = {"format": None, "tool_choice": ("auto", "required", "none")}

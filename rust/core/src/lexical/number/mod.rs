@@ -18,6 +18,8 @@ pub use text::{NumberTerms, SpelledId};
 pub enum Numbers {
     /// Integers as digits, other numbers in every spelling whose value a double holds, both of bounded length.
     Natural,
+    /// Of these, as `json.dumps` writes them: integers as digits, other numbers in the shortest spelling of a double.
+    Shortest,
     /// As `json.dumps` and `JSON.stringify` write them.
     Canonical,
     /// Every spelling.

@@ -221,8 +221,10 @@ impl Terms {
         if set.is_empty() {
             return Self::EMPTY;
         }
-        if how == Numbers::Natural {
-            return self.natural_numbers(set);
+        match how {
+            Numbers::Natural => return self.natural_numbers(set, Style::Free),
+            Numbers::Shortest => return self.natural_numbers(set, Style::Canonical { integral: false }),
+            Numbers::Canonical | Numbers::Any => {}
         }
         if !is_plain(&set) && !set.in_any_spelling() {
             return self.by_spelling(set, how);
@@ -262,23 +264,23 @@ impl Terms {
         self.and(&[numbers, other])
     }
 
-    /// Integers as digits; of the other numbers those that a double holds, however they are written.
-    fn natural_numbers(&mut self, set: NumSet) -> TermId {
+    /// Integers as digits; of the other numbers those that a double holds, in a style.
+    fn natural_numbers(&mut self, set: NumSet, style: Style) -> TermId {
         let (whole, places) = most_digits(&set);
         let integer =
             |p: &Piece| p.spelling == Spelling::Plain || p.spelling == Spelling::Any && is_integral(p);
         let (integers, others): (Vec<Piece>, Vec<Piece>) = set.pieces.into_iter().partition(integer);
         let (marked, others): (Vec<Piece>, Vec<Piece>) =
             others.into_iter().partition(|p| p.spelling == Spelling::Marked);
-        let plain = Style::Plain { signed_zero: true };
+        let signed_zero = style == Style::Free;
+        let plain = Style::Plain { signed_zero };
         let integers = if integers.iter().any(is_all_integers) {
-            self.plain_syntax(whole, true)
+            self.plain_syntax(whole, signed_zero)
         } else {
             self.few_digits(in_any(NumSet { pieces: integers }), plain, (whole, places))
         };
-        let others = self.few_digits(held(others), Style::Free, (whole, places));
-        let marked =
-            self.few_digits(held(in_any(NumSet { pieces: marked }).pieces), Style::Free, (whole, places));
+        let others = self.few_digits(held(others), style, (whole, places));
+        let marked = self.few_digits(held(in_any(NumSet { pieces: marked }).pieces), style, (whole, places));
         let marked = self.with_mark(marked);
         self.or(&[integers, others, marked])
     }
@@ -288,9 +290,15 @@ impl Terms {
         if values.is_empty() {
             return Self::EMPTY;
         }
-        if style == Style::Free && values == held(vec![Piece::all()]) {
-            let all = self.all_doubles();
-            return self.number(all, "");
+        if values == held(vec![Piece::all()]) {
+            match style {
+                Style::Free => {
+                    let all = self.all_doubles();
+                    return self.number(all, "");
+                }
+                Style::Canonical { integral: false } => return self.number_syntax(style),
+                _ => {}
+            }
         }
         match self.spelled(Spelled::new(values.clone(), style, whole, places)) {
             Self::EMPTY => self.spelled(Spelled::new(values, style, INF, INF)),
