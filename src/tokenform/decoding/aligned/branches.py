@@ -2,8 +2,8 @@
 
 Those whose mass is at least 1/c are kept as they are; of the others as many as there are places left are
 drawn by evenly spaced numbers, and weigh 1/c each, where c is such that the expected number is the number
-asked for.  Of all such choices it adds the least variance (Fearnhead, Clifford 2003).  all fit, nothing
-is drawn: a language of at most N prefixes a step is summed exactly.
+asked for.  Of all such choices it adds the least variance (Fearnhead, Clifford 2003).  Where all of them fit,
+nothing is drawn: a language of at most N prefixes a step is summed exactly.
 
 Invariant: the expected weight of a next prefix is its mass.
 Complexity: O(V) a distinct prefix, and memory of its masses.
@@ -55,8 +55,8 @@ def branches(masses: Sequence[Float], count: int, generator: np.random.Generator
     owners = np.minimum(np.searchsorted(sums, points, side="right"), len(masses) - 1)
     for parent in np.unique(owners).tolist():
         steps = np.cumsum(masses[parent])
-        within = points[owners == parent] - (sums[parent] - steps[-1])
-        last = int(np.searchsorted(steps, steps[-1]))  # no place of mass 0 behind it is drawn by rounding
+        within = np.maximum(points[owners == parent] - (sums[parent] - steps[-1]), 0.0)
+        last = int(np.searchsorted(steps, steps[-1]))  # by rounding no place of mass 0 is drawn
         places = np.minimum(np.searchsorted(steps, within, side="right"), last)
         found += [Branch(parent, int(place), float(sums[-1]) / left) for place in places]
     return found
