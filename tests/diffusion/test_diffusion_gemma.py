@@ -17,6 +17,11 @@ SCHEMA = {"type": "object", "properties": {"ok": {"type": "boolean"}}, "required
 
 @pytest.fixture(scope="module")
 def model() -> Any:
+    return tiny(260)
+
+
+def tiny(size: int) -> Any:
+    """A model of random weights for so many tokens."""
     import torch
     from transformers.models.diffusion_gemma.configuration_diffusion_gemma import (
         DiffusionGemmaConfig,
@@ -26,7 +31,7 @@ def model() -> Any:
 
     torch.manual_seed(0)
     text = DiffusionGemmaTextConfig(
-        vocab_size=260,
+        vocab_size=size,
         hidden_size=32,
         intermediate_size=64,
         num_hidden_layers=2,

@@ -221,7 +221,7 @@ def test_keys_alone_are_enough(page: Any) -> None:
 
 def test_a_phone_needs_no_sideways_scrolling(page: Any) -> None:
     page.set_viewport_size({"width": 390, "height": 844})
-    for tab in ("check", "write", "compare", "copy"):
+    for tab in ("check", "write", "fill", "compare", "copy"):
         page.click(f"#tab-{tab}")
         assert page.evaluate("document.documentElement.scrollWidth") <= 390, tab
 
@@ -230,7 +230,7 @@ def test_a_phone_needs_no_sideways_scrolling(page: Any) -> None:
 def test_every_tab_is_seen_on_a_phone(page: Any, width: int) -> None:
     page.set_viewport_size({"width": width, "height": 844})
     tabs = page.get_by_role("tab")
-    assert tabs.count() == 4
+    assert tabs.count() == 5
     for tab in tabs.all():
         box = tab.bounding_box()
         assert box["x"] >= 0 and box["x"] + box["width"] <= width, tab.inner_text()
@@ -249,6 +249,24 @@ def test_what_may_follow_in_a_string_tells_whether_it_may_end(page: Any) -> None
         assert following.inner_text() == said, text
     write(page, "regex", "(?s)a.+", "a")  # here a quote is a character as others are
     assert following.inner_text() == "any character"
+
+
+def test_a_canvas_is_filled_pass_by_pass(page: Any) -> None:
+    page.click("#tab-fill")
+    if page.locator("#panel-fill .run").count() == 0:
+        assert "needs a model" in page.inner_text("#panel-fill")
+        return
+    page.fill("#panel-fill [name=length]", "96")
+    page.click("#panel-fill .run")
+    page.locator("#filled .cell.known").first.wait_for(timeout=WAIT)
+    assert page.locator("#filled .cell").count() == 96
+    assert page.locator("#filled .cell.new").count() > 0 and "known" in page.inner_text("#panel-fill")
+    page.locator("#filled .part").wait_for(timeout=WAIT)
+    assert page.locator("#filled .cell.known").count() == 96
+    text = page.inner_text("#filled .part")
+    assert json.loads(text)["name"] and "passes" in page.inner_text("#panel-fill [role=status]")
+    cells = page.locator("#filled .cell:not(.end)").all_inner_texts()
+    assert "".join(cells).replace("␣", " ") == text
 
 
 def test_models_write_and_are_compared(page: Any) -> None:

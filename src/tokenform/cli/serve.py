@@ -25,7 +25,11 @@ logger = logging.getLogger("tokenform.server")
 
 def serve(
     model: Annotated[
-        str | None, typer.Argument(help="A Hugging Face model by path or name; default: built in.")
+        str | None,
+        typer.Argument(
+            help="A Hugging Face model by path or name; default: built in.  builtin:diffusion, or the folder "
+            "of a DiffusionGemma: a model that fills canvases."
+        ),
     ] = None,
     host: Annotated[str, typer.Option(help="Address to listen at; 0.0.0.0 is everybody's.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="0: one that is free.")] = 8000,
@@ -52,6 +56,9 @@ def serve(
         typer.Option(
             help="How the model writes calls of tools, where its template does not show it: hermes, ..."
         ),
+    ] = None,
+    length: Annotated[
+        int | None, typer.Option(help="Positions of a diffusion model's canvas: tokens of the longest text.")
     ] = None,
     batch_size: Annotated[int, typer.Option(help="Most texts that run together.")] = 32,
     waiting: Annotated[int, typer.Option(help="Most texts that wait; more are refused.")] = 256,
@@ -86,7 +93,7 @@ def serve(
         if not 0 <= port <= 65535:
             raise OptionError(f"port={port} is none; ports are from 0 to 65535.")
         keys, file = _keys(api_key or (), api_key_file, {"concurrent": concurrent, "tokens": max_tokens})
-        options = {"device": device, "dtype": dtype, "chat_template": _read(chat_template)}
+        options = {"device": device, "dtype": dtype, "chat_template": _read(chat_template), "length": length}
         given: dict[str, Any] = {option: value for option, value in options.items() if value is not None}
         engine = Engine(
             model, name=name, tool_format=tool_format, batch_size=batch_size, waiting=waiting, **given

@@ -8,15 +8,18 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from tokenform.decoding.samplers.local import Local
 from tokenform.decoding.scheduler import Job, Piece, Scheduler
 from tokenform.decoding.thinking import NoThought
 from tokenform.errors import DrafterError, ModelError, OptionError, TokenformError
 from tokenform.frontends.tools import detect_format, find_format
 from tokenform.integrations.asked import GrammarCompiler
+from tokenform.integrations.diffusion import DiffusionGenerator, is_diffusion
 from tokenform.integrations.generation import Generator
+from tokenform.server.canvases import CanvasScheduler, check
 from tokenform.server.constraints import ConstraintReader
 from tokenform.server.faults import Refused
 from tokenform.server.keys import Key
@@ -29,13 +32,14 @@ class Engine:
     """One model, ready to serve.
 
     Args:
-        model: None for the built-in model, a path or hub name, or a `Generator`.
+        model: None for the built-in model, a path or hub name, or a `Generator`; `builtin:diffusion` is the
+            built-in model that fills canvases, and a `DiffusionGenerator` serves others of its kind.
         name: what clients call it; None: its path, or `tokenform-builtin`.
         tool_format: how the model writes calls of tools: a format's name or a `tf.tools.Format`; None: as its
             chat template shows.
         batch_size, waiting, jobs: of the scheduler.
         compilers: requests whose constraints are read at once.
-        **options: of `Generator`, for a model by name.
+        **options: of `Generator`, or `DiffusionGenerator`, for a model by name.
     Raises:
         ModelError, VocabularyError, OptionError: the model can't be used.
         ToolError: there is no such format.
@@ -53,19 +57,29 @@ class Engine:
         compilers: int = 4,
         **options: Any,
     ) -> None:
-        self.generator = model if hasattr(model, "decoder") else Generator(model, **options)
+        self.diffusion = is_diffusion(model)
+        self.generator: Any = _opened(model, self.diffusion, options)
         if self.generator.tokenizer is None:
             raise OptionError("a server reads and writes text: give a model with its tokenizer.")
         self.name = name or (model if isinstance(model, str) else BUILTIN)
-        self.scheduler = Scheduler(self.generator, batch_size=batch_size, waiting=waiting, jobs=jobs)
+        self.scheduler: Scheduler | CanvasScheduler = (
+            CanvasScheduler(self.generator, waiting=waiting)
+            if self.diffusion
+            else Scheduler(self.generator, batch_size=batch_size, waiting=waiting, jobs=jobs)
+        )
         vocabulary = self.generator.vocabulary
         self.asked = GrammarCompiler(self.generator.tokenizer, size=vocabulary.size, eos=vocabulary.eos)
         self._compiling = asyncio.Semaphore(compilers)
         self.format = (
             _format_of(self.generator.tokenizer) if tool_format is None else find_format(tool_format)
         )
-        if tool_format is not None:
+        if tool_format is not None and not self.diffusion:
             self.generator.thoughts.format = self.format
+
+    @property
+    def sampler(self) -> Any:
+        """How texts are drawn where a request says nothing."""
+        return Local(self.generator.temperature) if self.diffusion else self.generator.sampler
 
     def reader(self, key: Key) -> ConstraintReader:
         """Reads constraints within a caller's limits."""
@@ -86,7 +100,9 @@ class Engine:
 
         def count() -> int:
             wanted = read()
-            told: Any = {"thinking": wanted.asked.thinking, "chat_options": wanted.chat_options}
+            told: Any = {"chat_options": wanted.chat_options}
+            if not self.diffusion:
+                told["thinking"] = wanted.asked.thinking
             with self._prompt_of(wanted):
                 return len(self.generator.prompt_ids(self._shown(wanted), wanted.grammar, **told))
 
@@ -111,6 +127,8 @@ class Engine:
 
         def start() -> tuple[Wanted, Job]:
             wanted = read()
+            if self.diffusion:
+                check(wanted)
             return wanted, self._submit(wanted, key, tell)
 
         async with self._compiling:
@@ -164,6 +182,23 @@ class Engine:
             owner=key.name,
             listener=tell,
         )
+
+
+def _opened(model: Any, diffusion: bool, options: Mapping[str, Any]) -> Any:
+    """The generator of a model, by name or made already."""
+    if "length" in options and not diffusion:
+        raise OptionError(
+            "length is of the canvas of a diffusion model; max_tokens of a request is for others."
+        )
+    if hasattr(model, "generate"):
+        return model
+    if not diffusion:
+        return Generator(model, **options)
+    if unknown := set(options) - {"length", "temperature", "policy"}:
+        raise OptionError(
+            f"{', '.join(sorted(unknown))}: not for diffusion models; pass a DiffusionGenerator."
+        )
+    return DiffusionGenerator(model, **options)
 
 
 def _drop(begun: asyncio.Future[tuple[Wanted, Job]]) -> None:

@@ -57,8 +57,8 @@ def read_wanted(
     found = reader.one(body, form, form_place)
     final = None if found is None else found[1]
     turn = read_turn(tools, tool_choice, parallel, engine.format, final, reader)
-    sampler = body.drawn(engine.generator.sampler)
-    chosen = engine.generator.sampler if sampler is None else sampler
+    sampler = body.drawn(engine.sampler)
+    chosen = engine.sampler if sampler is None else sampler
     drafter = _drafter(body.drafter)
     if isinstance(chosen, AlignedSampler) and drafter is not None:
         raise Refused(f"{type(chosen).__name__} draws whole texts: /drafter is not for it.", param="/drafter")

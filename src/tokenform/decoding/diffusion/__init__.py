@@ -7,6 +7,7 @@ from typing import Any
 from tokenform.decoding.diffusion.denoisers import Denoiser, MaskedDenoiser
 from tokenform.decoding.diffusion.generator import DiffusionGenerator
 from tokenform.decoding.diffusion.policies import (
+    AdaptiveParallel,
     Blocks,
     Confidence,
     Credit,
@@ -16,11 +17,13 @@ from tokenform.decoding.diffusion.policies import (
     FillStep,
     LeftToRight,
     LocalDeterminism,
+    SelfDraft,
     Threshold,
 )
 from tokenform.errors import warn_outside
 
 __all__ = [
+    "AdaptiveParallel",
     "Blocks",
     "Confidence",
     "Credit",
@@ -33,6 +36,7 @@ __all__ = [
     "LeftToRight",
     "LocalDeterminism",
     "MaskedDenoiser",
+    "SelfDraft",
     "Threshold",
 ]
 

@@ -24,6 +24,9 @@ class CanvasSession(Protocol):
 
 
 class Denoiser(Protocol):
+    """What it says of a canvas is to depend on prompt and canvas alone; one that is told what it said before
+    has the attribute `remembers`, True."""
+
     def begin(self, prompt: Sequence[int], seed: int | None) -> CanvasSession:
         """Canvases behind a prompt."""
 
@@ -36,10 +39,12 @@ class MaskedDenoiser:
             both directions.
         mask: the id of the mask token.
         device: where its tokens go; None: where its parameters are.
+        window: how many positions behind the first open one the model reads, of what comes after them it says
+            nothing; None: all (Window-Diffusion; shorter passes, and more of them).
     """
 
-    def __init__(self, model: Any, mask: int, device: Any = None) -> None:
-        self.model, self.mask = model, mask
+    def __init__(self, model: Any, mask: int, device: Any = None, window: int | None = None) -> None:
+        self.model, self.mask, self.window = model, mask, window
         parameters = getattr(model, "parameters", None)
         first = next(iter(parameters()), None) if callable(parameters) else None
         self.device = device if device is not None else getattr(first, "device", "cpu")
@@ -54,8 +59,11 @@ class _MaskedSession:
 
     @torch.no_grad()
     def logits(self, texts: Sequence[int], canvases: Sequence[Known]) -> torch.Tensor:
+        length = seen = len(canvases[0])
+        if self._own.window is not None:
+            seen = min(length, max(list(canvas).index(None) for canvas in canvases) + self._own.window)
         rows = [
-            self._prompt + [self._own.mask if token is None else token for token in canvas]
+            self._prompt + [self._own.mask if token is None else token for token in canvas[:seen]]
             for canvas in canvases
         ]
         tokens = torch.tensor(rows, dtype=torch.long, device=self._own.device)
@@ -66,4 +74,6 @@ class _MaskedSession:
                 f"the model gives logits of the shape {tuple(logits.shape)} for tokens of the shape "
                 f"{tuple(tokens.shape)}; a masked diffusion model gives [B, T, V]."
             )
-        return logits[:, len(self._prompt) :]
+        logits = logits[:, len(self._prompt) :]
+        beyond = logits.new_zeros(len(rows), length - seen, logits.shape[2])
+        return logits if seen == length else torch.cat([logits, beyond], 1)

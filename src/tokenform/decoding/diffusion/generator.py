@@ -1,37 +1,44 @@
 """Writing with a diffusion language model under a constraint, in any order.
 
-Purpose: each pass of the model gives logits for all open positions of a canvas.  A whole filling that the
-constraint accepts is drawn from them (greedy: the likeliest), a policy says at which positions its tokens are
-committed, and the next pass sees these.
-Invariant: what is committed is part of one accepted filling, so the canvas can always be filled and every
-text is valid, at every temperature and under every policy.
-Law of a pass: the product of the positions' distributions given that the filling is accepted, exactly
-(`tf.Canvas.sample`).  Texts are not draws from one distribution of the model, which has none for whole texts.
+Purpose: `DiffusionGenerator` reads prompts and constraints and makes results; `run.py` has the passes.
+Invariant: every text is valid, at every temperature and under every policy.
+Law: that of the passes (`run.py`).  Texts are draws from one distribution where the policy is blind to the
+tokens drawn, and then `weigh=True` gives their importance weights.
 Complexity: a pass of the model and a draw over the canvas for each step.
 Rejected: masks for each position by itself (each of two tokens may be possible and both not).
 """
 
 from __future__ import annotations
 
-import copy
-import math
-import time
+import contextlib
 import weakref
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import torch
-from numpy.typing import NDArray
 
+from tokenform.decoding.aligned.results import LogZ, effective_size
+from tokenform.decoding.configuration import context_length
 from tokenform.decoding.diffusion.denoisers import Denoiser, MaskedDenoiser
-from tokenform.decoding.diffusion.policies import FillPolicy, FillStep, Threshold
-from tokenform.decoding.prompts import PromptFormat, PromptOptions, PromptReader
-from tokenform.decoding.results import Result, Stats, read_value
-from tokenform.engine import Canvas, Filling, Grammar, Vocabulary
-from tokenform.engine.packed import mask_bits
-from tokenform.errors import BudgetTooSmall, InvalidType, ModelError, OptionError, TokenformError
+from tokenform.decoding.diffusion.policies import FillPolicy, Threshold
+from tokenform.decoding.diffusion.prefix import PrefixText
+from tokenform.decoding.diffusion.run import CanvasRun, CanvasText, Text, Watch
+from tokenform.decoding.prompts import PromptFormat, PromptOptions, PromptReader, ShowSchema, framed
+from tokenform.decoding.results import Estimates, Result, read_value
+from tokenform.decoding.row import check_room
+from tokenform.engine import Canvas, Grammar, Limits, TokenAutomaton, Vocabulary
+from tokenform.errors import (
+    BudgetTooSmall,
+    InvalidType,
+    LimitExceeded,
+    ModelError,
+    OptionError,
+    PromptTooLong,
+    TokenformError,
+)
 from tokenform.frontends import forms, to_constraint
+
+_WEIGHED = "what the model writes alone in this order, given that the constraint accepts it"
 
 
 class DiffusionGenerator:
@@ -44,7 +51,7 @@ class DiffusionGenerator:
         mask: the id of the mask token; None: the model's or tokenizer's own.
         policy: which positions are committed after a pass; one of `tokenform.decoding.diffusion`: `Threshold`
             (the default), `Confidence`, `EntropyBound`, `Blocks`, `LeftToRight`, `EarlyAnswer`, `Credit`,
-            `LocalDeterminism`.
+            `LocalDeterminism`, `SelfDraft`, `AdaptiveParallel`.
         temperature: of the draws; 0 takes the likeliest accepted filling of each pass.
         length: positions of a canvas where a call says nothing.
         raw, system, show_schema: how prompts are shown, as for `Generator`.
@@ -85,16 +92,19 @@ class DiffusionGenerator:
         self.denoiser: Denoiser = (
             model if hasattr(model, "begin") else MaskedDenoiser(model, self._mask(model, mask))
         )
+        self.model: Any = getattr(self.denoiser, "model", model)
         self.policy = Threshold() if policy is None else policy
         self.temperature, self.length = temperature, length
+        self._context = context_length(model)
         self._prompts = PromptReader(
             self.tokenizer,
             self.vocabulary,
-            None,
+            self._context,
             format_prompt,
             options=PromptOptions(raw, system, show_schema),
         )
         self._written: weakref.WeakKeyDictionary[Grammar, Grammar] = weakref.WeakKeyDictionary()
+        self._over: weakref.WeakKeyDictionary[Grammar, int] = weakref.WeakKeyDictionary()  # lengths, too long
 
     def _mask(self, model: Any, given: int | None) -> int:
         for where in (getattr(model, "config", None), self.tokenizer):
@@ -106,6 +116,23 @@ class DiffusionGenerator:
     def __repr__(self) -> str:
         return f"<{type(self).__name__} of {type(self.denoiser).__name__}, {self.vocabulary.size:,} tokens>"
 
+    @property
+    def own_format(self) -> bool:
+        """Whether the model has a prompt format of its own, in place of a chat template."""
+        return self._prompts.own_format
+
+    def framed(
+        self, prompts: Sequence[Any], raw: bool | None, system: str | None, show_schema: ShowSchema | None
+    ) -> list[Any]:
+        """Prompts with the options of their call, as `Generator.framed`."""
+        return framed(prompts, self._prompts.options, raw, system, show_schema)
+
+    def prompt_ids(
+        self, prompt: Any, grammar: Any = None, *, chat_options: Mapping[str, Any] | None = None
+    ) -> list[int]:
+        """The ids that the model reads for a prompt, its prompt format included."""
+        return self._prompts.read(prompt, _grammar_of(grammar), chat_options)
+
     def generate(
         self,
         prompt: Any,
@@ -116,6 +143,10 @@ class DiffusionGenerator:
         temperature: float | None = None,
         policy: FillPolicy | None = None,
         seed: int | None = None,
+        weigh: bool = False,
+        watch: Watch | None = None,
+        chat_options: Mapping[str, Any] | None = None,
+        limits: Limits | None = None,
     ) -> Any:
         """Writes texts that a constraint accepts.
 
@@ -126,49 +157,83 @@ class DiffusionGenerator:
             length: positions of the canvas: tokens of the longest text.
             temperature, policy: those of the generator where nothing is said.
             seed: of the draws.
+            weigh: give `log_weight` and `estimates`: the weights of the texts towards what the model writes
+                alone in the policy's order, given that the constraint accepts it.
+            watch: is called after each pass with the number and the tokens (None: open) of each canvas; what
+                it raises ends the call.
+            chat_options: arguments of the chat template.
+            limits: of the grammar's automaton.
         Returns:
             A `Result`, of which `logprob` is the sum over the committed tokens of the logarithm of their
             probability in the pass that they were committed in, and `stats.forwards` the number of passes; a
             list of n for n > 1.
         Raises:
-            BudgetTooSmall: no text of the constraint fits into the canvas.
-            LimitExceeded: see `tf.Canvas`.
+            BudgetTooSmall: no text of the constraint fits into the canvas; `least` positions would do.
+            PromptTooLong: prompt and canvas don't fit into the model's context.
+            SamplingError: the model's logits are not numbers, or give no accepted text a probability.
+            LimitExceeded: the automaton's own; or, with `weigh`, the canvas's (`tf.Canvas`).  Without, a text
+                of a constraint that no canvas holds is written from left to right (`prefix.py`).
         """
         if n < 1:
             raise OptionError(f"n={n} is not possible; give a whole number of at least 1.")
-        grammar = to_constraint(schema)
-        if not isinstance(grammar, Grammar):
-            raise OptionError("conditions that look at whole texts are not for canvases; give a grammar.")
+        grammar, heat = _grammar_of(schema), self.temperature if temperature is None else temperature
+        chosen = self.policy if policy is None else policy
+        self._check(chosen, heat, weigh)
         width = self.length if length is None else length
-        empty = Canvas(self._writing(grammar).compile(self.vocabulary), width)
-        if not empty.feasible():
-            raise BudgetTooSmall(f"no text of the constraint fits into {width} tokens; raise length=.")
-        ids = self._prompts.read(prompt, grammar)
-        heat = self.temperature if temperature is None else temperature
-        run = _Run(self.denoiser, heat, self.policy if policy is None else policy, seed)
-        texts = run.write(ids, [empty.fork() for _ in range(n)])
+        automaton = self._writing(grammar).compile(self.vocabulary, limits=limits)
+        ids = self._prompts.read(prompt, grammar, chat_options)
+        if self._context is not None and len(ids) + width > self._context:
+            raise PromptTooLong(
+                f"the prompt has {len(ids)} tokens and the canvas {width}, but the model reads "
+                f"{self._context} at most; shorten the prompt, or give a smaller length=."
+            )
+        run, texts = CanvasRun(self.denoiser, heat, seed, watch), None
+        if weigh or width < self._over.get(grammar, width + 1):
+            try:
+                empty = Canvas(automaton, width)
+                if not empty.feasible():
+                    raise _too_small(automaton, width)
+                texts = run.write(ids, n, lambda own: CanvasText(empty.fork(), own, chosen, weigh))
+            except LimitExceeded:
+                if weigh or run.begun:
+                    raise
+                self._over[grammar] = width
+        if texts is None:
+            check_room(automaton, width)
+            texts = run.write(ids, n, lambda own: PrefixText(automaton, width, own))
         results = [self._result(grammar, text, ids) for text in texts]
+        if weigh:
+            estimates = _estimates(texts)
+            for result, text in zip(results, texts, strict=True):
+                result.log_weight, result.estimates = text.log_weight, estimates
         return results if n > 1 else results[0]
+
+    def _check(self, policy: FillPolicy, temperature: float, weigh: bool) -> None:
+        if weigh and not (temperature > 0 and getattr(policy, "blind", False)):
+            raise OptionError(
+                "weigh=True needs a temperature above 0 and a policy whose choice does not depend on the "
+                "tokens drawn: LeftToRight, EntropyBound, or Blocks and EarlyAnswer around one of them."
+            )
+        if getattr(policy, "drafts", 0) and getattr(self.denoiser, "remembers", False):
+            raise OptionError(
+                f"{type(self.denoiser).__name__} is told what it said in the pass before, so passes can't be "
+                "drafted; take another policy."
+            )
 
     def _writing(self, grammar: Grammar) -> Grammar:
         """What is written of a grammar."""
-        written = self._written.get(grammar)
-        if written is None:
-            written = grammar.for_writing
+        if grammar not in self._written:
             try:
-                form = forms.narrowed(written.form, {"numbers": "shortest"})
-                if form is not None:
-                    narrower = Grammar(forms.compiled(form, "what is written"), form=form)
-                    narrower.compile(self.vocabulary)
-                    written = narrower
+                written = written_on_canvases(grammar)
+                written.compile(self.vocabulary)
             except TokenformError:  # no number is spelled so
-                pass
+                written = grammar.for_writing
             self._written[grammar] = written
-        return written
+        return self._written[grammar]
 
-    def _result(self, grammar: Grammar, text: _Text, prompt: Sequence[int]) -> Result:
+    def _result(self, grammar: Grammar, text: Text, prompt: Sequence[int]) -> Result:
         ends = set(self.vocabulary.eos)
-        filled = [token for token in text.canvas.tokens if token is not None]
+        filled = [token for token in text.known if token is not None]
         tokens = filled[: next((at for at, token in enumerate(filled) if token in ends), len(filled))]
         written = b"".join(self.vocabulary.token(token) for token in tokens).decode("utf-8", "replace")
         value, error = read_value(grammar, written)
@@ -181,71 +246,50 @@ class DiffusionGenerator:
             value,
             text.logprob,
             stats=text.stats,
-            automaton=text.canvas.automaton,
+            automaton=text.automaton,
             prompt=self._prompts.shown(prompt),
         )
 
 
-class _Text:
-    """A canvas that is being filled."""
-
-    def __init__(self, canvas: Canvas, seed: Any, policy: FillPolicy) -> None:
-        self.canvas, self.random, self.policy = canvas, np.random.default_rng(seed), copy.deepcopy(policy)
-        self.logprob, self.stats = 0.0, Stats()
-
-    def commit(self, logits: NDArray[np.float32], temperature: float) -> None:
-        """Tokens of one accepted filling become known at the positions that the policy chooses."""
-        begin = time.perf_counter()
-        open_ = self.canvas.open
-        filling = self.canvas.sample(logits, temperature=temperature, seed=self.random)
-        step, chances = _seen(self.canvas, logits, filling, open_)
-        chosen = set(self.policy.choose(step)) & set(open_)
-        if not chosen:
-            chosen = {open_[int(np.argmax(step.confidence))]}
-        self.canvas.update({at: int(filling.tokens[at]) for at in sorted(chosen)})
-        self.logprob += math.fsum(chances[place] for place, at in enumerate(open_) if at in chosen)
-        self.stats.forwards += 1
-        self.stats.evaluations += len(open_)
-        self.stats.seconds_mask += time.perf_counter() - begin
+def written_on_canvases(grammar: Grammar) -> Grammar:
+    """What is written of a grammar, with its numbers as `json.dumps` writes them: how many digits of other
+    spellings stand in an open run would be part of a canvas's states.
+    """
+    written = grammar.for_writing
+    form = forms.narrowed(written.form, {"numbers": "shortest"})
+    return written if form is None else Grammar(forms.compiled(form, "what is written"), form=form)
 
 
-class _Run:
-    """Texts of one prompt, whose passes are shared."""
-
-    def __init__(self, denoiser: Denoiser, temperature: float, policy: FillPolicy, seed: int | None) -> None:
-        self.denoiser, self.temperature, self.policy, self.seed = denoiser, temperature, policy, seed
-
-    def write(self, prompt: Sequence[int], canvases: Sequence[Canvas]) -> list[_Text]:
-        session = self.denoiser.begin(prompt, self.seed)
-        seeds = np.random.SeedSequence(self.seed).spawn(len(canvases))
-        texts = [_Text(canvas, seed, self.policy) for canvas, seed in zip(canvases, seeds, strict=True)]
-        while going := [number for number, text in enumerate(texts) if text.canvas.open]:
-            begin = time.perf_counter()
-            found = session.logits(going, [texts[number].canvas.tokens for number in going])
-            rows = found.to("cpu", torch.float32).numpy()
-            for number, logits in zip(going, rows, strict=True):
-                text = texts[number]
-                text.stats.seconds_model += (time.perf_counter() - begin) / len(going)
-                text.commit(logits, self.temperature)
-        return texts
+def _grammar_of(schema: Any) -> Grammar:
+    grammar = to_constraint(schema)
+    if not isinstance(grammar, Grammar):
+        raise OptionError("conditions that look at whole texts are not for canvases; give a grammar.")
+    return grammar
 
 
-def _seen(
-    canvas: Canvas, logits: NDArray[np.float32], filling: Filling, open_: Sequence[int]
-) -> tuple[FillStep, NDArray[np.float64]]:
-    """What a policy sees, and the logarithm of each token's probability in its row."""
-    size, count = logits.shape[1], len(open_)
-    confidence, entropy, margin, chances = np.zeros((4, count))
-    for place, (at, mask) in enumerate(zip(open_, canvas.masks(open_), strict=True)):
-        row = logits[at].astype(np.float64)
-        token = filling.tokens[at]
-        most = row.max()
-        chances[place] = row[token] - most - math.log(np.exp(row - most).sum())
-        kept = row[mask_bits(mask, size)]
-        shares = np.exp(kept - kept.max())
-        shares /= shares.sum()
-        confidence[place] = math.exp(row[token] - kept.max()) / np.exp(kept - kept.max()).sum()
-        entropy[place] = -(shares[shares > 0] * np.log(shares[shares > 0])).sum()
-        top = np.partition(shares, -2)[-2:] if len(shares) > 1 else np.array([0.0, 1.0])
-        margin[place] = top[1] - top[0]
-    return FillStep(list(open_), filling.tokens[open_], confidence, entropy, margin, len(canvas)), chances
+def _too_small(automaton: TokenAutomaton, width: int) -> BudgetTooSmall:
+    least = None
+    with contextlib.suppress(LimitExceeded):  # then the error names no length
+        least = automaton.distance(automaton.start)
+    known = "" if least is None or least <= width else f": the shortest that is known has {least}"
+    error = BudgetTooSmall(f"no text of the constraint fits into {width} tokens{known}; raise length=.")
+    error.least = least if known else None
+    return error
+
+
+def _estimates(texts: Sequence[Text]) -> Estimates:
+    """What the weights of a call's texts say together."""
+    weights = np.array([text.log_weight for text in texts])
+    one_pass = all(text.stats.forwards <= 1 for text in texts)  # then each weight is the mass itself
+    mass = LogZ.mean(weights)
+    return Estimates(
+        target=_WEIGHED,
+        exact=one_pass,
+        log_z=mass.value,
+        log_z_error=0.0 if one_pass else mass.error,
+        distance=0.0 if one_pass else None,
+        ess=effective_size(weights),
+        forwards=max(text.stats.forwards for text in texts),
+        evaluations=sum(text.stats.evaluations for text in texts),
+        attempts=len(texts),
+    )

@@ -19,6 +19,7 @@ import contextlib
 import threading
 from collections.abc import Hashable, Mapping, Sequence
 from concurrent.futures import Future
+from functools import partial
 from typing import Any
 
 from tokenform.decoding.aligned.protocols import LanguageModel
@@ -40,7 +41,7 @@ from tokenform.decoding.results import Result
 from tokenform.decoding.scheduler.batch import RunningBatch
 from tokenform.decoding.scheduler.jobs import Job, Listener, Load
 from tokenform.decoding.scheduler.turns import JobText
-from tokenform.decoding.scheduler.whole import Wholes
+from tokenform.decoding.scheduler.whole import Wholes, drawn
 from tokenform.decoding.speculative.targets import Penalties
 from tokenform.decoding.thinking import Thinking
 from tokenform.decoding.tracing import traced_job
@@ -69,7 +70,7 @@ class Scheduler:
         self.generator, self.batch_size, self.waiting = generator, size, waiting
         self._changed = threading.Condition()
         self._batch = RunningBatch(generator, size, self._changed)
-        self._wholes = Wholes(generator, jobs, self._changed)
+        self._wholes = Wholes(jobs, self._changed)
         self._closed = False
 
     @traced_job
@@ -178,7 +179,7 @@ class Scheduler:
 
         with self._changed:
             self._refuse(1)
-            self._wholes.enter(job, work)
+            self._wholes.enter(job, partial(drawn, generator, job, work))
         return job
 
     @property

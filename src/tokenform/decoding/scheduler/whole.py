@@ -27,9 +27,9 @@ class Wholes:
     changed: the scheduler's lock, told whenever there is less to do.
     """
 
-    def __init__(self, generator: Generator, jobs: int, changed: threading.Condition) -> None:
-        self._generator, self._most, self._changed = generator, jobs, changed
-        self._waiting: deque[tuple[Job, Work]] = deque()
+    def __init__(self, jobs: int, changed: threading.Condition) -> None:
+        self._most, self._changed = jobs, changed
+        self._waiting: deque[tuple[Job, Callable[[], None]]] = deque()
         self._threads, self._now = 0, set[Job]()
 
     @property
@@ -47,8 +47,12 @@ class Wholes:
         """All calls that run or wait."""
         return [*self._now, *(job for job, _ in self._waiting)]
 
-    def enter(self, job: Job, work: Work) -> None:
-        """Starts a call, or lets it wait; under the lock."""
+    def enter(self, job: Job, work: Callable[[], None]) -> None:
+        """Starts a call, or lets it wait; under the lock.
+
+        Args:
+            work: tells the job its results; what it raises fails the job, but for `Interrupted`.
+        """
         if self._threads < self._most:
             # before anything is kept: without memory it raises
             threading.Thread(target=self._run, name="tokenform-sampler", daemon=True).start()
@@ -68,21 +72,24 @@ class Wholes:
                 job, work = self._waiting.popleft()
                 self._now.add(job)
                 done = {job}
-            if not job.ended:
-                self._draw(job, work)
+            if job.ended:
+                continue
+            try:
+                work()
+            except Interrupted:  # nobody waits for it any more
+                pass
+            except Exception as error:
+                job.fail(own_error(error, FAILED))
 
-    def _draw(self, job: Job, work: Work) -> None:
-        try:
-            results = work(_Asked(self._generator.language_model(), job.future))
-            job.expected = len(results)
-            for number, one in enumerate(results):
-                if one.thought is not None:
-                    job.tell(Piece(number, one.thought.text, one.thought.tokens, [], [], thought=True))
-                job.tell(Piece(number, one.text, list(one.tokens), [], [], one, cut=one.cut_at))
-        except Interrupted:  # nobody waits for it any more
-            return
-        except Exception as error:
-            job.fail(own_error(error, FAILED))
+
+def drawn(generator: Generator, job: Job, work: Work) -> None:
+    """Runs a call of a faithful sampler and tells its job."""
+    results = work(_Asked(generator.language_model(), job.future))
+    job.expected = len(results)
+    for number, one in enumerate(results):
+        if one.thought is not None:
+            job.tell(Piece(number, one.thought.text, one.thought.tokens, [], [], thought=True))
+        job.tell(Piece(number, one.text, list(one.tokens), [], [], one, cut=one.cut_at))
 
 
 class _Asked(WrappedModel):

@@ -13,7 +13,9 @@ from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.routing import BaseRoute, Mount, Route
 
 import tokenform.server.playground.comparing as comparing
+import tokenform.server.playground.filling as filling
 import tokenform.server.playground.writing as writing
+from tokenform.decoding.diffusion import DiffusionGenerator
 from tokenform.decoding.generator import Generator
 from tokenform.errors import OptionError, TokenformError
 from tokenform.server.faults import Refused
@@ -45,7 +47,7 @@ def page_files() -> dict[str, bytes]:
 
 
 def routes(
-    generator: Generator,
+    generator: Generator | DiffusionGenerator,
     *,
     path: str = "/playground",
     hosts: Collection[str] | None = (),
@@ -55,7 +57,7 @@ def routes(
     """The playground of a model, for the routes of an app.
 
     Args:
-        generator: runs the model, with a tokenizer.
+        generator: runs the model, with a tokenizer; one that fills canvases does that alone.
         path: where it is; the page itself is at `path` and a slash.
         hosts: names that the app is asked by, beside localhost and addresses.  Others are refused: a site
             whose name is made to point here would else be this one to a browser.  None: the app judges
@@ -79,6 +81,7 @@ def routes(
                 "served": served,
                 "keys": admit is not None,
                 "vocabulary": generator.vocabulary.size,
+                "fills": isinstance(generator, DiffusionGenerator),
             }
         )
 
@@ -94,10 +97,12 @@ def routes(
 
         return endpoint
 
-    def stream(module: Any, work: Callable[..., None]) -> Callable[[Request], Any]:
+    def stream(
+        module: Any, work: Callable[..., None], of: Callable[[Any], Any] = causal
+    ) -> Callable[[Request], Any]:
         async def endpoint(request: Request) -> Response:
             async def respond(asked: Query) -> Response:
-                return workers.stream(lambda channel: work(asked, generator, channel))
+                return workers.stream(lambda channel: work(asked, of(generator), channel))
 
             return await _answered(request, hosts, admit, module.SETTINGS, respond)
 
@@ -106,8 +111,9 @@ def routes(
     api = [
         Route("/inspect", answer(lambda asked: inspect(asked, generator.vocabulary)), methods=["POST"]),
         Route("/reach", answer(reach, "sources"), methods=["POST"]),
-        Route("/next", answer(lambda asked: following(asked, generator)), methods=["POST"]),
+        Route("/next", answer(lambda asked: following(asked, causal(generator))), methods=["POST"]),
         Route("/write", stream(writing, writing.write), methods=["POST"]),
+        Route("/fill", stream(filling, filling.fill, lambda own: own), methods=["POST"]),
         Route("/compare", stream(comparing, comparing.compare), methods=["POST"]),
     ]
     inner: list[BaseRoute] = [
@@ -117,6 +123,17 @@ def routes(
         Route("/{name}", asset),
     ]
     return [Route(path, to_page), Mount(path, routes=inner)]
+
+
+def causal(generator: Generator | DiffusionGenerator) -> Generator:
+    """The generator, where it writes from left to right.
+
+    Raises:
+        OptionError: it fills canvases.
+    """
+    if isinstance(generator, DiffusionGenerator):
+        raise OptionError("the model here fills canvases, and writes nothing from left to right: ask /fill.")
+    return generator
 
 
 async def _answered(
@@ -174,7 +191,7 @@ async def _body(request: Request) -> bytes:
     return b"".join(parts)
 
 
-def _name(generator: Generator) -> str:
+def _name(generator: Generator | DiffusionGenerator) -> str:
     config: Any = getattr(generator.model, "config", None)
     name = str(getattr(config, "_name_or_path", "") or type(generator.model).__name__)
     built_in = "tokenform/builtin" in name.replace("\\", "/")

@@ -26,6 +26,10 @@ class FillStep:
         entropy: float64 [len(open)], of the position's distribution over these, in nats.
         margin: float64 [len(open)], between the probabilities of the two likeliest of these.
         length: positions of the canvas.
+        masks: uint32 [len(open), ceil(V/32)], the tokens that each position allows.
+        logits: float32 [L, V], of the model.
+        filling: int [L], all tokens of the filling that `tokens` are of, known ones included.
+        prompt: the ids before the canvas.
     """
 
     open: Sequence[int]
@@ -34,6 +38,10 @@ class FillStep:
     entropy: NDArray[np.float64]
     margin: NDArray[np.float64]
     length: int
+    masks: NDArray[np.uint32] | None = None
+    logits: NDArray[np.float32] | None = None
+    filling: NDArray[np.int32] | None = None
+    prompt: Sequence[int] = ()
 
     def only(self, places: Sequence[int]) -> FillStep:
         """The same with these places of `open` alone."""
@@ -45,11 +53,18 @@ class FillStep:
             confidence=self.confidence[chosen],
             entropy=self.entropy[chosen],
             margin=self.margin[chosen],
+            masks=None if self.masks is None else self.masks[chosen],
         )
 
 
 class FillPolicy(Protocol):
-    """Each text has a copy of its own, which may keep what it saw."""
+    """Each text has a copy of its own, which may keep what it saw.
+
+    Optional attributes:
+        blind: its choice does not depend on which tokens were drawn (`tokens`, `confidence`, `filling`), so
+            that texts can be weighed; False where there is none.
+        drafts: passes that are guessed ahead; 0 where there is none.
+    """
 
     def choose(self, step: FillStep) -> Sequence[int]:
         """Positions of `step.open` to commit; where there is none, the surest is."""

@@ -24,6 +24,10 @@ class Blocks:
             raise OptionError(f"size={size} is not possible; give a whole number of at least 1.")
         self.size, self.within = size, Threshold() if within is None else within
 
+    @property
+    def blind(self) -> bool:
+        return getattr(self.within, "blind", False)
+
     def choose(self, step: FillStep) -> Sequence[int]:
         end = (step.open[0] // self.size + 1) * self.size
         block = step.only([place for place, at in enumerate(step.open) if at < end])

@@ -22,6 +22,10 @@ class EarlyAnswer:
     def __init__(self, before: FillPolicy | None = None, first: float = 0.95, last: float = 0.5) -> None:
         self.before, self.first, self.last = Confidence() if before is None else before, first, last
 
+    @property
+    def blind(self) -> bool:
+        return getattr(self.before, "blind", False)
+
     def choose(self, step: FillStep) -> Sequence[int]:
         done = 1 - len(step.open) / step.length
         enough = self.first + (self.last - self.first) * done

@@ -21,6 +21,8 @@ class EntropyBound:
     bound: in nats.
     """
 
+    blind = True
+
     def __init__(self, bound: float = 0.1) -> None:
         if not bound >= 0:
             raise OptionError(f"bound={bound} is not possible; give a number of at least 0.")

@@ -17,6 +17,8 @@ class LeftToRight:
     count: positions a pass.
     """
 
+    blind = True
+
     def __init__(self, count: int = 1) -> None:
         if count < 1:
             raise OptionError(f"count={count} is not possible; give a whole number of at least 1.")

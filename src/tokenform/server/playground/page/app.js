@@ -6,10 +6,11 @@ import { showProblem, showPromptProblem, showReport, numberLines } from "./const
 import { showChecked, showNext, showReason, waitForNext } from "./check.js";
 import { reasons } from "./why.js";
 import { writePanel } from "./write.js";
+import { fillPanel } from "./fill.js";
 import { comparePanel } from "./compare.js";
 import { copyPanel } from "./copy.js";
 
-const VIEWS = { check: "Check", write: "Generate", compare: "Compare samplers", copy: "Copy as" };
+const VIEWS = { check: "Check", write: "Generate", fill: "Fill", compare: "Compare samplers", copy: "Copy as" };
 const page = { engine: null, examples: [], state: null, pending: null };
 
 // What every request says of the constraint.
@@ -169,6 +170,7 @@ function tabs() {
   }));
   const context = { asked, state: () => page.state, engine: () => page.engine, changed: (part) => Object.assign(page.state, part) };
   writePanel(byId("panel-write"), context);
+  fillPanel(byId("panel-fill"), context);
   comparePanel(byId("panel-compare"), context);
 }
 

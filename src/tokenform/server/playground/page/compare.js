@@ -7,7 +7,7 @@ const NAMES = { exact: "exact", local: "local masking", asap: "ASAp", cars: "CAR
 
 export function comparePanel(panel, context) {
   const { asked, state, engine } = context;
-  if (!engine().compare) return panel.append(withoutModel("Comparing samplers"));
+  if (!engine().compare) return panel.append(withoutModel("Comparing samplers", engine().fill));
   const given = { ...context, state: () => state() ?? {} };
   const status = el("p", { class: "hint", role: "status" });
   const output = el("div", { id: "compared" });

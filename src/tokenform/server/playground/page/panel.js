@@ -30,5 +30,5 @@ export function runner(label, status, work) {
   return button;
 }
 
-export const withoutModel = (what) =>
-  el("p", { class: "hint" }, `${what} needs a model. This page runs the engine alone, in WebAssembly; "tokenform serve" or "tokenform playground" serves it with one.`);
+export const withoutModel = (what, fills = false) =>
+  el("p", { class: "hint" }, fills ? `${what} needs a model that writes from left to right; this server's fills canvases.` : `${what} needs a model. This page runs the engine alone, in WebAssembly; "tokenform serve" or "tokenform playground" serves it with one.`);

@@ -1,5 +1,5 @@
 // The engine behind the server's JSON.  The same calls as wasm.js: `inspect`, `reach`, and where there is a model `next`,
-// `write` and `compare`.
+// `write`, `compare` and `fill`; a model that fills canvases has the last alone.
 
 export class Refused extends Error {
   constructor(error) {
@@ -9,6 +9,12 @@ export class Refused extends Error {
 }
 
 export function serverEngine(config) {
+  const fill = (asked, take, signal) => stream("fill", asked, take, signal);
+  const causal = {
+    next: (asked, signal) => answer("next", asked, signal),
+    write: (asked, take, signal) => stream("write", asked, take, signal),
+    compare: (asked, take, signal) => stream("compare", asked, take, signal),
+  };
   return {
     kinds: null,
     model: config.model,
@@ -17,9 +23,8 @@ export function serverEngine(config) {
     line: `${config.model}, ${config.vocabulary.toLocaleString("en")} tokens, on this server.`,
     inspect: (asked, signal) => answer("inspect", asked, signal),
     reach: (asked, signal) => answer("reach", asked, signal),
-    next: (asked, signal) => answer("next", asked, signal),
-    write: (asked, take, signal) => stream("write", asked, take, signal),
-    compare: (asked, take, signal) => stream("compare", asked, take, signal),
+    fill,
+    ...(config.fills ? {} : causal),
   };
 }
 

@@ -23,8 +23,8 @@ export const OPTIONS = {
   },
 };
 
-const TEXTS = ["source", "text", "prompt", "view", "sampler"];
-const NUMBERS = ["temperature", "seed", "max_tokens", "n", "draws"];
+const TEXTS = ["source", "text", "prompt", "view", "sampler", "policy"];
+const NUMBERS = ["temperature", "seed", "max_tokens", "n", "draws", "length"];
 
 export function encoded(state) {
   const bytes = new TextEncoder().encode(JSON.stringify(state));

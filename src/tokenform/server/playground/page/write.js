@@ -16,7 +16,7 @@ const ORIGINS = { drafted: "guessed by a draft and accepted", forced: "forced by
 
 export function writePanel(panel, context) {
   const { asked, state, engine } = context;
-  if (!engine().write) return panel.append(withoutModel("Writing"));
+  if (!engine().write) return panel.append(withoutModel("Writing", engine().fill));
   const sampler = el("select", { name: "sampler", on: { change: ({ target }) => context.changed({ sampler: target.value }) } },
     Object.entries(SAMPLERS).map(([name, label]) => option(name, label, state()?.sampler ?? "local")));
   const given = { ...context, state: () => state() ?? {} };

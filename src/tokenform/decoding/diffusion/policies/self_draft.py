@@ -1,0 +1,36 @@
+"""Another policy's passes, several of them checked in one.
+
+Law: that of the other policy, pass by pass: the same texts from the same seed.  What it would commit in the
+next passes, if the model said the same again, is guessed; the model reads these canvases together, and what
+it says of one counts where the passes before came to exactly that canvas.
+Source: SSD (Gao et al., 2025, "Self speculative decoding for diffusion large language models") and FreeDave
+(Wu, Zhang, 2025, "Free draft-and-verification"), of which this is the chain of drafts without a tree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tokenform.decoding.diffusion.policies.base import FillPolicy, FillStep
+from tokenform.decoding.diffusion.policies.confidence import Confidence
+from tokenform.errors import OptionError
+
+
+class SelfDraft:
+    """Args:
+    within: the policy whose passes are drafted.
+    drafts: canvases that a pass reads beside the one that is known.
+    Not for models that are told what they said in the pass before (DiffusionGemma).
+    """
+
+    def __init__(self, within: FillPolicy | None = None, drafts: int = 4) -> None:
+        if drafts < 1:
+            raise OptionError(f"drafts={drafts} is not possible; give a whole number of at least 1.")
+        self.within, self.drafts = Confidence() if within is None else within, drafts
+
+    @property
+    def blind(self) -> bool:
+        return getattr(self.within, "blind", False)
+
+    def choose(self, step: FillStep) -> Sequence[int]:
+        return self.within.choose(step)

@@ -1,0 +1,79 @@
+"""A diffusion model fills a canvas under the constraint: the positions that each pass commits.
+
+Invariant: one request has at most `LENGTH` positions; it ends when its reader is gone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from tokenform.decoding.diffusion import (
+    Blocks,
+    Confidence,
+    EntropyBound,
+    FillPolicy,
+    LeftToRight,
+    SelfDraft,
+    Threshold,
+)
+from tokenform.decoding.diffusion.generator import DiffusionGenerator
+from tokenform.engine.opening import opened_once
+from tokenform.integrations import diffusion
+from tokenform.server.playground.asked import Query
+from tokenform.server.playground.inspecting import shown_token
+from tokenform.server.playground.running import Channel
+from tokenform.server.playground.writing import finite
+
+LENGTH = 256
+POLICIES: dict[str, Callable[[], FillPolicy]] = {
+    "threshold": Threshold,
+    "confidence": Confidence,
+    "entropy": EntropyBound,
+    "blocks": lambda: Blocks(16),
+    "left": LeftToRight,
+    "draft": SelfDraft,
+}
+SETTINGS = ("policy", "temperature", "seed", "length")
+
+
+@opened_once(1)
+def builtin() -> DiffusionGenerator:
+    """The built-in model that fills canvases."""
+    return diffusion.DiffusionGenerator()
+
+
+def fill(asked: Query, generator: Any, channel: Channel) -> None:
+    """Sends `canvas`, a `pass` for each pass with [position, text or None for an end] of what it commits, and
+    `done`.
+
+    Args:
+        generator: the server's own; where it writes from left to right, the built-in model fills.
+    """
+    writer = generator if isinstance(generator, DiffusionGenerator) else builtin()
+    length = asked.count("length", min(64, writer.length), LENGTH)
+    known: set[int] = set()
+
+    def watch(_: int, tokens: Sequence[int | None]) -> None:
+        new = [(at, token) for at, token in enumerate(tokens) if token is not None and at not in known]
+        known.update(at for at, _ in new)
+        ends = writer.vocabulary.eos
+        told = [
+            [at, None if token in ends else shown_token(writer.vocabulary.token(token))] for at, token in new
+        ]
+        channel.send("pass", {"filled": told, "known": len(known)})
+
+    channel.send("canvas", {"length": length})
+    result = writer.generate(
+        asked.told,
+        asked.grammar,
+        length=length,
+        temperature=asked.number("temperature", 0.0, 0.0, 5.0),
+        policy=POLICIES[asked.name("policy", "threshold", POLICIES)](),
+        seed=asked.count("seed", 0, 1 << 53, 0),
+        watch=watch,
+    )
+    stats = result.stats
+    told = {"text": result.text, "logprob": finite(result.logprob), "tokens": stats.tokens}
+    seconds = {"model": stats.seconds_model, "mask": stats.seconds_mask}
+    channel.send("done", {**told, "forwards": stats.forwards, "seconds": seconds})
