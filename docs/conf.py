@@ -13,6 +13,9 @@ from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "src"))
+sys.path.insert(0, str(Path(__file__).parent))
+
+import dashboard
 
 import tokenform
 
@@ -34,6 +37,7 @@ suppress_warnings = ["myst.xref_missing"]  # links to files of the repository th
 html_theme = "furo"
 html_title = f"tokenform {version}"
 html_static_path = ["_static"]
+html_css_files = ["pages.css"]
 html_theme_options = {"navigation_with_keys": True}
 highlight_language = "none"
 
@@ -47,8 +51,15 @@ napoleon_custom_sections = [("Raises, when called", "Raises")]
 
 
 def setup(app: Any) -> None:
-    """Shows a function with overloads once, by its own signature: the keywords stand under it."""
+    """Puts the history into its page, and shows a function with overloads once, by its own signature."""
     from sphinx.pycode import ModuleAnalyzer
+
+    def with_history(app: Any, name: str, source: list[str]) -> None:
+        if name == "dashboard":
+            source[0] = dashboard.page(source[0])
+
+    app.connect("source-read", with_history)
+    app.connect("env-get-outdated", lambda *_: ["dashboard"])  # a commit changes it, not its file
 
     analyze = ModuleAnalyzer.analyze
 

@@ -160,9 +160,16 @@ def run_exports(arguments: argparse.Namespace) -> int:
 
 
 def run_certificates(arguments: argparse.Namespace) -> int:
-    counts, wrong = certificates.run(arguments.true, arguments.mutated, arguments.seed)
+    counts, wrong, refused = Counter[str](), list[str](), 0
+    wanted = arguments.true, arguments.mutated, arguments.seed, arguments.first
+    for number, counts, wrong in certificates.run(*wanted):
+        refused = certificates.refused(counts)
+        if (number + 1) % 500 == 0:
+            print(
+                f"draw {number}: {counts['true, accepted']} accepted, {refused} refused, {len(wrong)} wrong",
+                flush=True,
+            )
     print(text_table(["certificates", "of these"], [[kind, str(n)] for kind, n in sorted(counts.items())]))
-    refused = sum(n for kind, n in counts.items() if kind.startswith("-"))
     print(
         f"{counts['true, accepted']} true ones accepted, {refused} mutated ones refused, {len(wrong)} wrong"
     )
@@ -238,6 +245,7 @@ def parser() -> argparse.ArgumentParser:
     sub.add_argument("--true", type=int, default=1000, help="at least so many true ones")
     sub.add_argument("--mutated", type=int, default=1000, help="at least so many that are not true")
     sub.add_argument("--seed", type=int, default=0)
+    sub.add_argument("--first", type=int, default=0, help="the number of the first draw")
     sub = command("corpus", run_corpus, "seeds for the fuzz targets")
     sub.add_argument("folder", type=Path)
     return top

@@ -1,6 +1,7 @@
 """Certificates of random constraints, true ones and mutated ones, judged by the checker and by this file.
 
     python -m benchmarks.suites certificates --true 10000 --mutated 10000
+    python -m benchmarks.suites certificates --true 6000 --mutated 6000 --first 4000   # a part of it
 
 Purpose: `tokenform.certificates` accepts what is true and refuses what is not.
 Invariant: the judge here knows neither the engine nor the checker: languages are enumerated while a
@@ -12,12 +13,12 @@ Complexity: a certificate has up to 12 tokens of a vocabulary of 40.
 from __future__ import annotations
 
 import base64
-import copy
 import hashlib
 import json
 import random
 from collections import Counter
 from collections.abc import Callable, Iterator
+from itertools import count, islice
 from typing import Any
 
 import interegular
@@ -168,6 +169,8 @@ def _schema(rng: random.Random, depth: int) -> tuple[dict[str, Any], set[str]]:
     if kind == "array":
         item, texts = _schema(rng, depth - 1)
         least, most = rng.choice([(0, 1), (1, 2), (2, 2), (0, 2)])
+        if len(texts) ** most > LARGEST:
+            return item, set()
         rows = {0: {""}, 1: texts, 2: {f"{x},{y}" for x in texts for y in texts}}
         told = {"type": "array", "items": item, "minItems": least, "maxItems": most}
         return told, {f"[{row}]" for n in range(least, most + 1) for row in rows[n]}
@@ -180,10 +183,10 @@ def _schema(rng: random.Random, depth: int) -> tuple[dict[str, Any], set[str]]:
     documents: set[tuple[str, ...]] = {()}
     for name in names:
         members = {f"{json.dumps(name, ensure_ascii=False)}:{text}" for text in parts[name][1]}
+        if len(documents) * len(members) > LARGEST:
+            return {}, set()
         with_it = {(*row, member) for row in documents for member in members}
         documents = with_it if name in required else documents | with_it
-        if len(documents) > LARGEST:
-            break
     told = {
         "type": "object",
         "properties": {name: part for name, (part, _) in parts.items()},
@@ -285,20 +288,8 @@ def _holds(
 
 
 def mutations(rng: random.Random, true: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Each field changed in each way, at a random place."""
-
-    def changed(
-        name: str, change: Callable[[dict[str, Any]], object]
-    ) -> Iterator[tuple[str, dict[str, Any]]]:
-        other = copy.deepcopy(true)
-        try:
-            change(other)
-        except (IndexError, ValueError):
-            return
-        if other != true:
-            yield name, other
-
-    size = len(true["vocabulary"]["tokens"])
+    """Each field changed in each way, at a random place; in random order."""
+    size, text = len(true["vocabulary"]["tokens"]), json.dumps(true)
 
     def groups(c: dict[str, Any], kind: str) -> list[Any]:
         return rng.choice([state[kind] for state in c["states"] if state[kind]])
@@ -337,29 +328,33 @@ def mutations(rng: random.Random, true: dict[str, Any]) -> Iterator[tuple[str, d
     def readable(c: dict[str, Any]) -> None:
         rng.choice(groups(c, "refused"))[1] += rng.choice([-1, 1])
 
-    yield from changed("a token taken from a mask", lambda c: _taken(rng, rng.choice(groups(c, "allowed"))))
-    yield from changed(
-        "a token taken from the refused", lambda c: _taken(rng, rng.choice(groups(c, "refused")))
-    )
-    yield from changed("a token moved", moved)
-    yield from changed("a class dropped", lambda c: groups(c, rng.choice(["allowed", "refused"])).pop())
-    yield from changed("a witness changed", witness)
-    yield from changed("a byte of failure moved", readable)
-    yield from changed("an end moved", lambda c: (lambda s: s.update(end=not s["end"]))(state(c)))
-    yield from changed(
-        "a token of the text changed", lambda c: c["text"].__setitem__(-1, rng.randrange(size))
-    )
-    yield from changed("a step dropped", step_dropped)
-    yield from changed("a state dropped", lambda c: c["states"].pop(rng.randrange(len(c["states"]))))
-    yield from changed("a position of another state", another_state)
-    yield from changed("a hash changed", hash_digit)
-    yield from changed("a token's bytes changed", token_bytes)
-    yield from changed("another end", lambda c: c["vocabulary"].update(end=[rng.randrange(size)]))
-    yield from changed(
-        "another special token", lambda c: c["vocabulary"]["special"].append(rng.randrange(size))
-    )
-    yield from changed("another version", lambda c: c.update(version=2))
-    yield from changed("a field dropped", lambda c: c.pop(rng.choice(sorted(c))))
+    changes: list[tuple[str, Callable[[dict[str, Any]], object]]] = [
+        ("a token taken from a mask", lambda c: _taken(rng, rng.choice(groups(c, "allowed")))),
+        ("a token taken from the refused", lambda c: _taken(rng, rng.choice(groups(c, "refused")))),
+        ("a token moved", moved),
+        ("a class dropped", lambda c: groups(c, rng.choice(["allowed", "refused"])).pop()),
+        ("a witness changed", witness),
+        ("a byte of failure moved", readable),
+        ("an end moved", lambda c: (lambda s: s.update(end=not s["end"]))(state(c))),
+        ("a token of the text changed", lambda c: c["text"].__setitem__(-1, rng.randrange(size))),
+        ("a step dropped", step_dropped),
+        ("a state dropped", lambda c: c["states"].pop(rng.randrange(len(c["states"])))),
+        ("a position of another state", another_state),
+        ("a hash changed", hash_digit),
+        ("a token's bytes changed", token_bytes),
+        ("another end", lambda c: c["vocabulary"].update(end=[rng.randrange(size)])),
+        ("another special token", lambda c: c["vocabulary"]["special"].append(rng.randrange(size))),
+        ("another version", lambda c: c.update(version=2)),
+        ("a field dropped", lambda c: c.pop(rng.choice(sorted(c)))),
+    ]
+    for name, change in rng.sample(changes, len(changes)):
+        other = json.loads(text)
+        try:
+            change(other)
+        except (IndexError, ValueError):
+            continue
+        if other != true:
+            yield name, other
 
 
 def _taken(rng: random.Random, group: list[Any]) -> int:
@@ -386,31 +381,44 @@ def verdict(certificate: dict[str, Any]) -> bool | None:
     return True
 
 
-def run(true: int, mutated: int, seed: int = 0) -> tuple[Counter[str], list[str]]:
-    """Counts by kind, and what was judged wrong."""
-    rng, counts, wrong = random.Random(seed), Counter[str](), list[str]()
-    before = drawn(rng)
-    while (
-        counts["true, accepted"] < true
-        or sum(n for kind, n in counts.items() if kind.startswith("-")) < mutated
-    ):
-        certificate, language = drawn(rng)
-        if not is_true(certificate, language):
-            wrong.append(f"the engine's is not true: {certificate['constraint']} {certificate['text']}")
-        elif verdict(certificate) is not True:
-            wrong.append(f"true, not accepted: {certificate['constraint']} {certificate['text']}")
+def run(
+    true: int, mutated: int, seed: int = 0, first: int = 0
+) -> Iterator[tuple[int, Counter[str], list[str]]]:
+    """After each draw: its number, counts by kind until now, and what was judged wrong.
+
+    A draw has a generator of its own, by its number: a run goes on where another ended."""
+    counts, wrong = Counter[str](), list[str]()
+    for number in count(first):
+        judge_one(random.Random(f"{seed} {number}"), -(-mutated // true), counts, wrong)
+        yield number, counts, wrong
+        if counts["true, accepted"] >= true and refused(counts) >= mutated:
+            return
+
+
+def refused(counts: Counter[str]) -> int:
+    return sum(n for kind, n in counts.items() if kind.startswith("-"))
+
+
+def judge_one(rng: random.Random, mutated: int, counts: Counter[str], wrong: list[str]) -> None:
+    """A drawn certificate, and so many mutations of it."""
+    certificate, language = drawn(rng)
+    told = f"{certificate['constraint']} {certificate['text']}"
+    if not is_true(certificate, language):
+        wrong.append(f"the engine's is not true: {told}")
+    elif verdict(certificate) is not True:
+        wrong.append(f"true, not accepted: {told}")
+    else:
+        counts["true, accepted"] += 1
+    for kind, other in islice(mutations(rng, certificate), mutated):
+        meant = language
+        if rng.random() < 0.05:
+            kind, (another, meant) = "another constraint", drawn(rng)
+            other = {**certificate, "constraint": another["constraint"]}
+        if is_true(other, meant):
+            counts["mutated, still true, accepted"] += 1
+            if verdict(other) is not True:
+                wrong.append(f"{kind}, still true, not accepted: {told}")
+        elif verdict(other) is not False:
+            wrong.append(f"{kind}, accepted: {told}")
         else:
-            counts["true, accepted"] += 1
-        made = list(mutations(rng, certificate))
-        made.append(("another constraint", {**certificate, "constraint": before[0]["constraint"]}))
-        for kind, other in rng.sample(made, min(len(made), 3)):
-            if is_true(other, before[1] if kind == "another constraint" else language):
-                counts["mutated, still true, accepted"] += 1
-                if verdict(other) is not True:
-                    wrong.append(f"{kind}, still true, not accepted: {certificate['constraint']}")
-            elif verdict(other) is not False:
-                wrong.append(f"{kind}, accepted: {certificate['constraint']} {certificate['text']}")
-            else:
-                counts[f"- {kind}, refused"] += 1
-        before = certificate, language
-    return counts, wrong
+            counts[f"- {kind}, refused"] += 1

@@ -14,9 +14,11 @@ import httpx
 import pytest
 from typer.testing import CliRunner
 
+from tokenform.builtin.loading import WEIGHTS
 from tokenform.cli import app
 
 SRC = Path(__file__).parents[2] / "src"
+MODEL = str(WEIGHTS / "model")
 
 
 def test_the_command_serves_and_ends(tmp_path):
@@ -24,9 +26,9 @@ def test_the_command_serves_and_ends(tmp_path):
     file, template = tmp_path / "keys", tmp_path / "template.jinja"
     file.write_text("team secret-8\n")
     template.write_text("{% for one in messages %}{{ one.content }}{% endfor %}")
-    command = [sys.executable, "-m", "tokenform", "serve", "--port", "0", "--name", "small"]
+    command = [sys.executable, "-m", "tokenform", "serve", MODEL, "--port", "0", "--name", "small"]
     command += ["--api-key-file", str(file), "--chat-template", str(template), "--log-format", "json"]
-    command += ["--playground"]
+    command += ["--playground", "--device", "cpu", "--dtype", "bfloat16"]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment) as process:
         assert process.stderr is not None
         said = []
@@ -61,9 +63,11 @@ def test_the_command_serves_and_ends(tmp_path):
         assert process.wait(60) in (0, -signal.SIGINT)
     assert "secret-" not in "".join(said) and "Finished server process" in "".join(said)
     last = next(number for number, line in enumerate(said) if "Finished server process" in line)
-    lines = [json.loads(line) for line in said[: last + 1]]  # another library may write at the process's end
+    lines = [
+        json.loads(line) for line in said[: last + 1]
+    ]  # not a line that is none: no bar of a library  # another library may write at the process's end
     messages = [line["message"] for line in lines if "message" in line]
-    assert any("model small" in one and "float32" in one for one in messages)
+    assert any("model small" in one and "cpu, bfloat16" in one for one in messages)
     assert f"playground: {found[1]}/" in messages
     asked = [line for line in lines if "request" in line]
     assert [line["status"] for line in asked].count(401) == 4 and asked[0]["endpoint"] == "completions"
@@ -71,6 +75,21 @@ def test_the_command_serves_and_ends(tmp_path):
 
 def models(url, secret):
     return httpx.get(url + "/v1/models", headers={"x-api-key": secret}).status_code
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ([MODEL, "--device", "nowhere"], "device='nowhere' is none"),
+        ([MODEL, "--device", "cuda:99"], "can't be moved to 'cuda:99'"),
+        ([MODEL, "--dtype", "float7"], "float7"),
+        ([MODEL, "--dtype", "int8"], "floating-point"),
+        (["--device", "cpu"], "the built-in one runs on the CPU in float32"),
+    ],
+)
+def test_a_place_that_is_none_is_said(options, said):
+    wrong = CliRunner().invoke(app, ["serve", *options])
+    assert wrong.exit_code == 2 and said in " ".join(wrong.output.split())
 
 
 def test_what_it_can_not_serve_is_said(tmp_path):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import http.server
 import importlib.util
+import itertools
 import json
 import os
 import shutil
@@ -178,6 +179,8 @@ def test_an_error_is_shown_at_its_place(page: Any) -> None:
     chosen = "(e => e.value.slice(e.selectionStart, e.selectionEnd))(document.getElementById('source'))"
     assert json.loads(page.evaluate(chosen)) == {"type": "integer", "minimum": 18, "maximum": 12}
     assert page.locator("#lines .wrong").count() == 1
+    tops = page.locator("#lines span").evaluate_all("all => all.map(e => e.getBoundingClientRect().top)")
+    assert len({round(after - before) for before, after in itertools.pairwise(tops)}) == 1  # a line each
 
 
 def test_markup_stays_text(page: Any) -> None:

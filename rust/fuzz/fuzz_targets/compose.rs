@@ -15,7 +15,7 @@ use tokenform_core::{work, Error, Kind};
 fuzz_target!(init: walk::bound(), |data: &[u8]| {
     let Some((form, text)) = walk::parts(data) else { return };
     let form = form.to_string();
-    let read = move || read(&form, "the constraint");
+    let read = move || read(&form, "the constraint", &[]);
     // the form of the machine is a property of the constraint
     let single = match work::run(Limits::default().work, &read) {
         Ok(Ok(Composite::Pattern(_))) => true,

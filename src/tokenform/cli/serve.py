@@ -78,11 +78,14 @@ def serve(
     log_format: Annotated[str, typer.Option(help="text, or json: an object a line.")] = "text",
 ) -> None:
     """Serve a model: /v1/chat/completions, /v1/responses, /v1/messages, /v1/completions."""
+    if log_format == "json":  # bars of the libraries that read weights are no lines of JSON
+        os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
     with reported():
         with extras():
             import uvicorn
 
             from tokenform.server import Engine, create_app
+            from tokenform.server.connections import Connection
             from tokenform.server.logs import write_logs
         for option, value, known in (
             ("log_level", log_level, ("debug", "info", "warning", "error")),
@@ -108,7 +111,8 @@ def serve(
         signal.signal(signal.SIGHUP, lambda *_: file.forget())
     # no lines of uvicorn for requests: each has one of its own
     told: dict[str, Any] = {"log_config": None, "log_level": log_level, "access_log": False}
-    config = uvicorn.Config(app, host=host, port=port, timeout_graceful_shutdown=30, **told)
+    told |= {"http": Connection, "timeout_graceful_shutdown": 30}
+    config = uvicorn.Config(app, host=host, port=port, **told)
     listening = config.bind_socket()
     _banner(engine, f"http://{_shown(host)}:{listening.getsockname()[1]}", app)
     server = uvicorn.Server(config)

@@ -58,13 +58,17 @@ def open_model(
         gguf_file: the GGUF file to read, of a folder or name; a path that ends in `.gguf` needs none.
     Raises:
         OptionError: an option of models by name beside another model.
-        ModelError: there is no such model, or a model object comes without its tokenizer.
+        ModelError: there is no such model, its weights can't be moved to the device, or a model object comes
+            without its tokenizer.
     """
     placed = trust_remote_code or any(one is not None for one in (device, dtype, device_map, gguf_file))
     if placed and not isinstance(model, str | os.PathLike):
+        other = (
+            "the built-in one runs on the CPU in float32" if model is None else "move a model object yourself"
+        )
         raise OptionError(
             "device, dtype, device_map, trust_remote_code and gguf_file are for models by path or name; "
-            "move a model object yourself."
+            f"{other}."
         )
     if device is not None and device_map is not None:
         raise OptionError("give device or device_map, not both.")
@@ -96,8 +100,9 @@ def with_template(opened: OpenModel, template: str) -> OpenModel:
         asked = [{"role": "user", "content": "a"}]
         written = tokenizer.apply_chat_template(asked, tokenize=False, add_generation_prompt=True)
     except Exception as error:  # a template is a program and may raise anything
-        reason = (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")
-        raise OptionError(f"the chat template does not write a message of a user: {reason}.") from error
+        raise OptionError(
+            f"the chat template does not write a message of a user: {_reason(error)}."
+        ) from error
     if not written:
         raise OptionError("the chat template writes nothing for a message of a user.")
     return OpenModel(opened.model, tokenizer)
@@ -149,14 +154,13 @@ def _pretrained(
 ) -> OpenModel:
     path, gguf = _located(name, gguf)
     with extras():
-        import torch
         from transformers import AutoModelForCausalLM, AutoTokenizer
 
         if gguf is not None:
             import accelerate  # noqa: F401  # transformers reads these files with both
             import gguf as _reader  # noqa: F401
 
-    source = name if path is None else str(path)
+    source, where = name if path is None else str(path), _device(device)
     try:
         split = json.loads(device_map) if device_map and device_map.startswith("{") else device_map
         kept: dict[str, Any] = {
@@ -169,14 +173,34 @@ def _pretrained(
             source, dtype=dtype or "auto", device_map=split, **kept
         )
     except Exception as error:  # a missing or broken file raises whatever its reader raises
-        reason = (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")
-        raise ModelError(f"the model {name!r} can't be opened: {reason}.") from error
+        raise ModelError(f"the model {name!r} can't be opened: {_reason(error)}.") from error
     if split is not None:
         return OpenModel(model.eval(), tokenizer)
-    where = device or ("cuda" if torch.cuda.is_available() else "cpu")
-    if dtype is None and torch.device(where).type == "cpu":
+    if dtype is None and where.type == "cpu":
         model = _widened(model, name)
-    return OpenModel(model.eval().to(where), tokenizer)
+    try:
+        return OpenModel(model.eval().to(where), tokenizer)
+    except Exception as error:  # no such device, none of its driver, no room on it
+        raise ModelError(f"the model {name!r} can't be moved to {str(where)!r}: {_reason(error)}.") from error
+
+
+def _device(name: str | None) -> Any:
+    """Where a model runs; None: the GPU where there is one.
+
+    Raises:
+        OptionError: no device is called so.
+    """
+    import torch
+
+    try:
+        return torch.device(name or ("cuda" if torch.cuda.is_available() else "cpu"))
+    except RuntimeError as error:
+        known = "cpu, cuda, cuda:1, mps and further ones of torch"
+        raise OptionError(f"device={name!r} is none; there are {known}.") from error
+
+
+def _reason(error: Exception) -> str:
+    return (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")
 
 
 def _located(name: str, gguf: str | None) -> tuple[Path | None, str | None]:

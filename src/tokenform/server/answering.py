@@ -35,6 +35,8 @@ with extras():
     from starlette.responses import JSONResponse, Response, StreamingResponse
 
 logger = logging.getLogger("tokenform.server")
+WRITING = 5.0
+"""Seconds that a client has for the last event of a stream, which may say that the time is over."""
 Event = tuple[str | None, dict[str, Any] | str]
 """Name (or None) and data of a server-sent event."""
 
@@ -122,7 +124,7 @@ async def count(request: Request, endpoint: Count, server: Any) -> Response:
     """
     key = _caller(request, server)
     with server.guard.using(key):
-        body: Any = endpoint.reads.model_validate(await _json(request, server.max_bytes))
+        body: Any = endpoint.reads.model_validate(await _json(request, server))
         _check_model(body, server.engine)
         tokens = await server.engine.counted(lambda: endpoint.wanted(body, server.engine, key))
         return JSONResponse(endpoint.counted(tokens))
@@ -139,7 +141,7 @@ async def answer(request: Request, endpoint: ApiPath, server: Any) -> Response:
     using = contextlib.ExitStack()
     using.enter_context(server.guard.using(key))
     try:
-        body = endpoint.reads.model_validate(await _json(request, server.max_bytes))
+        body = endpoint.reads.model_validate(await _json(request, server))
         _check_model(body, server.engine)
         work, pieces = await _begin(body, endpoint, server.engine, key, record)
         using.callback(work.job.cancel)
@@ -150,7 +152,7 @@ async def answer(request: Request, endpoint: ApiPath, server: Any) -> Response:
             events = _stream(endpoint, work, _again(first, pieces), deadline, server, record)
             headers = {"Cache-Control": "no-cache", "X-Accel-Buffering": "no"}
             streamed = _Stream(events, media_type="text/event-stream", headers=headers)
-            streamed.using = using.pop_all()
+            streamed.using, streamed.until = using.pop_all(), deadline + WRITING
             return streamed
         results = await _finished(work.job, deadline, request)
         server.metrics.whole.observe(time.monotonic() - began)
@@ -162,14 +164,17 @@ async def answer(request: Request, endpoint: ApiPath, server: Any) -> Response:
 
 class _Stream(StreamingResponse):
     """A stream that lets go of what it uses however it ends: a client that is gone before the first event
-    leaves a generator that never began, and such a one runs no `finally`.
+    leaves a generator that never began, and such a one runs no `finally`; one that reads nothing would have
+    it wait without end.
     """
 
     using: contextlib.ExitStack
+    until: float
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        with self.using:
-            await super().__call__(scope, receive, send)
+        with self.using, contextlib.suppress(asyncio.TimeoutError):
+            sending = super().__call__(scope, receive, send)
+            await asyncio.wait_for(sending, max(self.until - time.monotonic(), 0.001))
 
 
 async def _begin(
@@ -310,30 +315,38 @@ def written(event: Event) -> str:
     return (f"event: {name}\n" if name else "") + f"data: {text}\n\n"
 
 
-async def _json(request: Request, most: int) -> Any:
+async def _json(request: Request, server: Any) -> Any:
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != "application/json":  # what a page may send anywhere without asking first
         raise Refused(
             f"the body is to be application/json, not {kind!r}.", status=415, code="invalid_content_type"
         )
-    declared = request.headers.get("content-length", "")
-    parts, size = [], 0
-    if declared.isdigit() and int(declared) > most:
-        raise _too_large(most)
     try:
-        async for part in request.stream():
-            size += len(part)
-            if size > most:
-                raise _too_large(most)
-            parts.append(part)
+        data = await asyncio.wait_for(_bytes(request, server.max_bytes), server.patience)
     except ClientDisconnect:
         raise _gone_away() from None
+    except asyncio.TimeoutError:
+        told: dict[str, Any] = {"status": 408, "code": "slow_body", "headers": {"Connection": "close"}}
+        raise Refused(f"the body did not come within {server.patience:g} seconds.", **told) from None
     try:
-        body = json.loads(b"".join(parts), parse_constant=_no_number)
+        body = json.loads(data, parse_constant=_no_number)
         json.dumps(body, ensure_ascii=False).encode()  # half a character, as an escape may say it
         return body
     except (ValueError, RecursionError) as error:
         raise Refused(f"the body is no JSON: {error}.", code="invalid_json") from None
+
+
+async def _bytes(request: Request, most: int) -> bytes:
+    declared = request.headers.get("content-length", "")
+    if declared.isdigit() and int(declared) > most:
+        raise _too_large(most)
+    parts, size = [], 0
+    async for part in request.stream():
+        size += len(part)
+        if size > most:
+            raise _too_large(most)
+        parts.append(part)
+    return b"".join(parts)
 
 
 def _no_number(name: str) -> Any:

@@ -45,6 +45,7 @@ class Server:
     Attributes:
         max_bytes: of a request's body.
         timeout: seconds that a request may take.
+        patience: seconds that its body may take to come.
     """
 
     engine: Engine
@@ -52,6 +53,7 @@ class Server:
     metrics: Metrics
     max_bytes: int
     timeout: float
+    patience: float = 60.0
     closing: bool = False
 
 
@@ -61,6 +63,7 @@ def create_app(
     keys: Sequence[Key | str] = (),
     max_bytes: int = 4 << 20,
     timeout: float = 600.0,
+    patience: float = 60.0,
     grace: float = 30.0,
     origins: Sequence[str] = (),
     hosts: Sequence[str] = (),
@@ -74,6 +77,7 @@ def create_app(
         keys: who may ask: secrets, or `Key`s with their limits; none: anybody.
         max_bytes: of a request's body.
         timeout: seconds that a request may take.
+        patience: seconds that its body may take to come.
         grace: seconds that texts under way have when the server ends.
         origins: web sites whose pages may ask (CORS); none by default.
         hosts: names that a server without keys answers to, beside localhost and addresses.
@@ -82,9 +86,8 @@ def create_app(
     """
     engine = engine or Engine()
     named = [key if isinstance(key, Key) else Key(key, f"key-{i}") for i, key in enumerate(keys)]
-    server = Server(
-        engine, Guard(named, key_file), Metrics(lambda: engine.scheduler.load), max_bytes, timeout
-    )
+    metrics = Metrics(lambda: engine.scheduler.load)
+    server = Server(engine, Guard(named, key_file), metrics, max_bytes, timeout, patience)
 
     @contextlib.asynccontextmanager
     async def life(_: Starlette) -> AsyncIterator[None]:

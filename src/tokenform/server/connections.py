@@ -1,0 +1,54 @@
+"""Connections of clients that send nothing, or a byte now and then.
+
+Purpose: such a client holds a descriptor of the process for `PATIENCE` seconds and no longer; uvicorn waits
+without end for the first request, and for the rest of one that has begun.
+Invariant: a connection on which an answer is due is never given up here; bodies have a time of their own
+(`answering.py`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+from tokenform.errors import extras
+
+if TYPE_CHECKING:
+    _Protocol: Any = asyncio.Protocol
+else:
+    with extras():
+        from uvicorn.protocols.http.auto import AutoHTTPProtocol as _Protocol
+
+PATIENCE = 60.0
+"""Seconds from a connection's beginning, or the end of an answer, to the last line of the next headers."""
+
+
+class Connection(_Protocol):  # type: ignore[misc]
+    """A connection of uvicorn's that ends where no request comes: `uvicorn.Config(http=Connection)`."""
+
+    _waiting: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """See `asyncio.Protocol`."""
+        super().connection_made(transport)
+        self._wait()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """See `asyncio.Protocol`."""
+        if self._waiting is not None:
+            self._waiting.cancel()
+        super().connection_lost(exc)
+
+    def on_response_complete(self) -> None:
+        """See uvicorn."""
+        super().on_response_complete()
+        self._wait()
+
+    def _wait(self) -> None:
+        if self._waiting is not None:
+            self._waiting.cancel()
+        self._waiting = self.loop.call_later(PATIENCE, self._give_up)
+
+    def _give_up(self) -> None:
+        if self.cycle is None or self.cycle.response_complete:
+            self.transport.close()
