@@ -13,12 +13,10 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from tokenform.errors import InvalidGrammar, LimitExceeded
 from tokenform.frontends import forms
 from tokenform.frontends.forms import Language
-from tokenform.frontends.lark_errors import error_at
 from tokenform.frontends.llguidance_reader import Definition, RegexNode, RegexText
-from tokenform.frontends.llguidance_words import MOST_NESTED, Token
+from tokenform.frontends.llguidance_words import Token, Words
 
 _TOKENS = re.compile(
     r"""(?P<skip>\#[^\n]*|\s+)
@@ -48,82 +46,40 @@ def is_ebnf(text: str) -> bool:
     return any(found.lastgroup == "sign" for found in _SIGN.finditer(text))
 
 
-class EbnfReader:
+class EbnfReader(Words):
     """One text and how far it was read."""
 
-    def __init__(self, text: str) -> None:
-        self.text = text
-        self._at = self._depth = 0
-        self._rules: dict[str, int] = {}
-        self._next = Token("end", "", 0)
-        self._advance()
-
-    def mistake(self, message: str, at: int) -> InvalidGrammar:
-        """The error for a place in the text."""
-        line = self.text.count("\n", 0, at) + 1
-        return error_at(message, self.text, line, at - self.text.rfind("\n", 0, at))
+    words = _TOKENS
 
     def grammar(self) -> RegexText:
         """The whole text."""
         out = RegexText()
-        while self._next.kind != "end":
+        while self.next.kind != "end":
             if not self._at_head():
-                raise self._unexpected("a rule (name ::=)")
-            token = self._advance()
+                raise self.unexpected("a rule (name ::=)")
+            token = self.advance()
             attributes = self._attributes()
-            self._expect("::=")
+            self.expect("::=")
             if token.text in out.definitions:
                 raise self.mistake(f"{token.text} is defined more than once", token.at)
             body = self._alternatives()
-            if self._take("(="):  # what XGrammar is told of the text behind, and does not hold it to
+            if self.take("(="):  # what XGrammar is told of the text behind, and does not hold it to
                 self._alternatives()
-                self._expect(")")
+                self.expect(")")
             out.definitions[token.text] = Definition(token.text, body, token.at, attributes)
         return out
 
     # ---- tokens ------------------------------------------------------------------------------------------
 
-    def _advance(self) -> Token:
-        token = self._next
-        while True:
-            at = self._at
-            found = _TOKENS.match(self.text, at)
-            if found is None:
-                if at < len(self.text):
-                    raise self.mistake(f"{self.text[at]!r} begins nothing, or is not closed", at)
-                self._next = Token("end", "", at)
-                return token
-            self._at = found.end()
-            if found.lastgroup != "skip":
-                self._next = Token(str(found.lastgroup), found.group(), at)
-                return token
-
-    def _has(self, text: str) -> bool:
-        return self._next.kind == "mark" and self._next.text == text
-
-    def _take(self, text: str) -> bool:
-        found = self._has(text)
-        if found:
-            self._advance()
-        return found
-
-    def _expect(self, what: str) -> Token:
-        if self._next.kind != what and not self._has(what):
-            raise self._unexpected(what)
-        return self._advance()
-
-    def _unexpected(self, what: str) -> InvalidGrammar:
-        return self.mistake(f"expected {what}, found {self._next.text or 'the end'}", self._next.at)
-
     def _at_head(self) -> bool:
-        at = self._next.at
+        at = self.next.at
         begins = not self.text[self.text.rfind("\n", 0, at) + 1 : at].strip()
-        return self._next.kind == "name" and begins and _HEAD.match(self.text, at) is not None
+        return self.next.kind == "name" and begins and _HEAD.match(self.text, at) is not None
 
     def _attributes(self) -> dict[str, Any]:
-        if self._next.kind != "class":
+        if self.next.kind != "class":
             return {}
-        token, out = self._advance(), {}
+        token, out = self.advance(), {}
         for key, value in _ATTRIBUTES.findall(token.text[1:-1].strip()):
             if key not in ("lazy", "capture", "temperature", "max_tokens", "max_chars"):
                 raise self.mistake(f"there is no attribute {key}", token.at)
@@ -136,23 +92,21 @@ class EbnfReader:
     # ---- expressions -------------------------------------------------------------------------------------
 
     def _alternatives(self) -> RegexNode:
-        self._depth += 1
-        if self._depth > MOST_NESTED:
-            raise LimitExceeded(f"The grammar nests deeper than {MOST_NESTED}; name inner parts as rules.")
-        at, parts = self._next.at, [self._sequence()]
-        while self._take("|"):
+        self.enter()
+        at, parts = self.next.at, [self._sequence()]
+        while self.take("|"):
             parts.append(self._sequence())
-        self._depth -= 1
+        self.leave()
         return parts[0] if len(parts) == 1 else RegexNode("or", tuple(parts), at)
 
     def _sequence(self) -> RegexNode:
-        at, parts = self._next.at, []
-        while self._next.kind != "end" and not (any(map(self._has, ("|", ")", "(="))) or self._at_head()):
+        at, parts = self.next.at, []
+        while self.next.kind != "end" and not (any(map(self.has, ("|", ")", "(="))) or self._at_head()):
             parts.append(self._repeated())
         return parts[0] if len(parts) == 1 else RegexNode("seq", tuple(parts), at)
 
     def _repeated(self) -> RegexNode:
-        node, operator = self._element(), self._next
+        node, operator = self._element(), self.next
         least, most = {"?": (0, 1), "*": (0, None), "+": (1, None)}.get(operator.text, (-1, None))
         if operator.kind != "mark":
             return node
@@ -167,21 +121,21 @@ class EbnfReader:
             self._at = found.end()
         elif least < 0:
             return node
-        self._advance()
+        self.advance()
         return RegexNode("repeat", (node, least, most), operator.at)
 
     def _element(self) -> RegexNode:
-        token = self._advance()
+        token = self.advance()
         if token.kind == "string":
             return RegexNode("text", (self._string(token), ""), token.at)
         if token.kind == "class":
             return RegexNode("language", (self._class(token),), token.at)
         if token.kind == "name":
-            made = _MACROS.get(token.text) if self._has("(") else None
+            made = _MACROS.get(token.text) if self.has("(") else None
             return made(self, token) if made else RegexNode("name", (token.text,), token.at)
         if token.kind == "mark" and token.text == "(":
             node = self._alternatives()
-            self._expect(")")
+            self.expect(")")
             return node
         raise self.mistake(f"expected a part of a rule, found {token.text or 'the end'}", token.at)
 
@@ -234,34 +188,34 @@ class EbnfReader:
 
     def _arguments(self) -> tuple[list[Any], dict[str, Any]]:
         """What stands in the parentheses of a macro: a `Token` each, or a list of them."""
-        self._expect("(")
+        self.expect("(")
         placed: list[Any] = []
         named: dict[str, Any] = {}
-        while not self._take(")"):
-            if self._has("("):
+        while not self.take(")"):
+            if self.has("("):
                 placed.append(self._tuple())
             else:
-                token = self._advance()
+                token = self.advance()
                 if token.kind not in ("string", "name", "number"):
                     raise self.mistake(f"{token.text or 'the end'} is no argument", token.at)
-                if token.kind == "name" and self._take("="):
-                    named[token.text] = self._tuple() if self._has("(") else self._advance()
+                if token.kind == "name" and self.take("="):
+                    named[token.text] = self._tuple() if self.has("(") else self.advance()
                 else:
                     placed.append(token)
-            if not self._take(",") and not self._has(")"):
-                raise self._unexpected("',' or ')'")
+            if not self.take(",") and not self.has(")"):
+                raise self.unexpected("',' or ')'")
         return placed, named
 
     def _tuple(self) -> list[Token]:
-        self._expect("(")
+        self.expect("(")
         out = []
-        while not self._take(")"):
-            token = self._advance()
+        while not self.take(")"):
+            token = self.advance()
             if token.kind not in ("string", "name", "number"):
                 raise self.mistake(f"{token.text or 'the end'} is no argument", token.at)
             out.append(token)
-            if not self._take(",") and not self._has(")"):
-                raise self._unexpected("',' or ')'")
+            if not self.take(",") and not self.has(")"):
+                raise self.unexpected("',' or ')'")
         return out
 
     def _macro(self, at: Token, kind: str, flags: dict[str, str]) -> tuple[list[Any], dict[str, Any]]:
@@ -286,6 +240,7 @@ class EbnfReader:
         if len(placed) != 1:
             raise self.mistake("Regex has one pattern", at.at)
         pattern = self._string(placed[0])
+        self.check_pattern(pattern, "auto", placed[0].at)
         language: Language = {"regex": f"^(?s:{pattern})$", "dialect": "auto"}
         if "json_string" in named and named["json_string"].text == "true":
             plain: Language = {"regex": r'[^"\\\x00-\x1f]*', "dialect": "python"}

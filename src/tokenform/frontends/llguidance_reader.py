@@ -269,7 +269,10 @@ class LlguidanceReader(Words):
             pattern, _, flags = token.text[1:].rpartition("/")
             if set(flags) - set("imsux"):
                 raise self.mistake("flags of a regex are i, m, s, u and x", at)
-            return RegexNode("regex", (pattern.replace("\\/", "/"), flags), at)
+            pattern = pattern.replace("\\/", "/")
+            end = "\n" if "x" in flags else ""
+            self.check_pattern(f"(?{flags.replace('u', '')}:{pattern}{end})", "rust", at)
+            return RegexNode("regex", (pattern, flags), at)
         if token.kind in ("name", "special", "reference"):
             if token.kind == "name" and self.has("{") and not re.match(r"\s*[\d,+-]", self.text[self._at :]):
                 raise self.mistake(

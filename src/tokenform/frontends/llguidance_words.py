@@ -1,4 +1,4 @@
-"""The words of llguidance's dialect, one after the other.
+"""The words of a grammar's text, one after the other: those of llguidance's dialect, or of another.
 
 Invariant: a word keeps its place; what begins none is an `InvalidGrammar` with line and column.
 Complexity: linear in the text.
@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from typing import Literal
 
-from tokenform.errors import InvalidGrammar, LimitExceeded
+from tokenform.errors import InvalidGrammar, InvalidRegex, LimitExceeded, TokenformError, UnsupportedRegex
 from tokenform.frontends.lark_errors import error_at
+from tokenform.frontends.patterns import regex
 
 MOST_NESTED = 100  # groups and grammars within each other
 
@@ -40,7 +42,13 @@ class Token:
 
 
 class Words:
-    """One text, how far it was read, and its next word."""
+    """One text, how far it was read, and its next word.
+
+    Attributes:
+        words: the words of the dialect, by kinds.
+    """
+
+    words = _TOKENS
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -62,9 +70,9 @@ class Words:
             if at >= len(self.text):
                 self.next = Token("end", "", at)
                 return token
-            found = _TOKENS.match(self.text, at)
+            found = self.words.match(self.text, at)
             if found is None:
-                raise self.mistake(f"{self.text[at]!r} begins nothing", at)
+                raise self.mistake(f"{self.text[at]!r} begins nothing, or is not closed", at)
             self._at = found.end()
             if found.lastgroup != "skip":
                 self.next = Token(str(found.lastgroup), found.group(), at)
@@ -85,8 +93,22 @@ class Words:
         """Takes a token of that kind or text; raises where another is next."""
         if self.next.kind == what or self.has(what):
             return self.advance()
-        shown = self.next.text.strip() or "the end of the line"
-        raise self.mistake(f"expected {what}, found {shown}", self.next.at)
+        raise self.unexpected(what)
+
+    def unexpected(self, what: str) -> InvalidGrammar:
+        """The error for the next word, where something else has to stand."""
+        word = self.next.text.strip() or ("the end" if self.next.kind == "end" else "the end of the line")
+        return self.mistake(f"expected {what}, found {word}", self.next.at)
+
+    def check_pattern(self, pattern: str, dialect: Literal["auto", "rust"], at: int) -> None:
+        """Raises what is wrong with a pattern, with its place in the text."""
+        try:
+            regex(pattern, dialect=dialect)
+        except (InvalidRegex, UnsupportedRegex) as error:
+            placed = self.mistake(str(error).rstrip("."), at)
+            raise type(error)(str(placed), line=placed.line, column=placed.column) from None
+        except TokenformError:
+            pass  # its grammar says so
 
     def enter(self) -> None:
         """Into a group."""
