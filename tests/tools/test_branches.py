@@ -203,3 +203,21 @@ def test_most_schemas_of_arguments_are_plain() -> None:
     )
     for other in ("[]", "{", '{"type": "text"}', '{"required": "a"}', '{"items": [{}]}', '{"minLength": -1}'):
         assert not _core.plain_schema(other)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_manner_of_writing_is_that_of_the_whole_form(seed: int) -> None:
+    """What drafts follow is made of the tools' parts, and has the texts of the form that is read whole."""
+    rng = random.Random(seed)
+    grammar = tf.tools(random_tools(rng), format="hermes", tool_choice="required", strict=False)
+    options = {"additional": "forbid", "whitespace": "spaced", "numbers": "canonical"}
+    narrower, whole = grammar.in_manner(options), forms.narrowed(grammar.form, options)
+    assert narrower is not None and whole is not None
+    same_masks(narrower.compile(VOCABULARY), forms.compiled(whole, "whole").compile(VOCABULARY), rng)
+
+
+def test_what_is_written_in_one_manner_already_has_no_other() -> None:
+    canonical = {"numbers": "canonical", "strings": "canonical"}
+    grammar = tf.tools([tool("f", a={"type": "number"})], format="hermes", json_options=canonical)
+    assert grammar.in_manner({"numbers": "shortest", "strings": "canonical"}) is None
+    assert grammar.in_manner({"whitespace": "compact"}) is not None

@@ -147,16 +147,21 @@ def narrowed(form: Form, options: Mapping[str, str]) -> Form | None:
         given = part.get("options")
         if not isinstance(part.get("schema"), str) or not isinstance(given, dict):
             return part
-        chosen = {
-            name: value
-            for name, value in options.items()
-            if given.get(name, _ABSENT.get(name, "")) in _OPEN[name]
-        }
+        chosen = narrower(given, options)
         changed = changed or bool(chosen)
         return {**part, "options": {**given, **chosen}}
 
     made: Form = json.loads(written(form), object_hook=narrow)
     return made if changed else None
+
+
+def narrower(given: Mapping[str, str], options: Mapping[str, str]) -> dict[str, str]:
+    """Those of the options for which others, which are given, leave a choice."""
+    return {
+        name: value
+        for name, value in options.items()
+        if given.get(name, _ABSENT.get(name, "")) in _OPEN[name]
+    }
 
 
 class Rules:

@@ -14,7 +14,7 @@ constraint (they would differ in nothing but `parse`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any, Literal
@@ -54,6 +54,7 @@ class Grammar:
         "_core",
         "_form",
         "_joined",
+        "_manner",
         "_narrowed",
         "_notes",
         "_read",
@@ -75,6 +76,7 @@ class Grammar:
         tools: Sequence[dict[str, Any]] = (),
         notes: Sequence[str] | Callable[[], Sequence[str]] | None = None,
         narrowed: Callable[[], Grammar | None] | None = None,
+        manner: Callable[[Mapping[str, str]], Grammar | None] | None = None,
     ) -> None:
         self._joined = core if isinstance(core, Joined) else None
         self._core = None if isinstance(core, Joined) else core
@@ -84,6 +86,7 @@ class Grammar:
         self._notes = notes  # in place of the core's report, which knows no names of tools
         self._source = source
         self._narrowed = narrowed
+        self._manner = manner
         self._written: Grammar | None = None  # read when it is asked for
         self._checked = 0  # steps that checking it took, with those before it in the longest chain of & and ~
         self._read = read or _same_text
@@ -127,6 +130,19 @@ class Grammar:
         if self._written is None:
             self._written = (self._narrowed and self._narrowed()) or self
         return self._written
+
+    def in_manner(self, options: Mapping[str, str]) -> Grammar | None:
+        """Its texts whose documents are written by these options, where they leave a choice; None: nowhere.
+
+        >>> import tokenform as tf
+        >>> narrower = tf.json_schema({"type": "array"}).in_manner({"whitespace": "compact"})
+        >>> narrower.form["options"]["whitespace"]
+        'compact'
+        """
+        if self._manner is not None:
+            return self._manner(options)
+        form = forms.narrowed(self.form, options)
+        return None if form is None else Grammar(forms.compiled(form, "a manner of writing"), form=form)
 
     @property
     def core(self) -> _core.Grammar:

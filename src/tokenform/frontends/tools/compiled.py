@@ -58,10 +58,15 @@ def shape_form(shape: Shape, json_options: Mapping[str, str] | None = None) -> F
     return _Compiler(shape, _known(json_options), None).form()
 
 
-def branched_form(shape: Shape, json_options: Mapping[str, str] | None = None) -> tuple[Form, Lists]:
-    """The form of a tree in which options that are kept stand as branches, and their lists."""
+def branched_form(
+    shape: Shape, json_options: Mapping[str, str] | None = None, manner: Mapping[str, str] | None = None
+) -> tuple[Form, Lists]:
+    """The form of a tree in which options that are kept stand as branches, and their lists.
+
+    manner: further options of its documents, which callers can't choose.
+    """
     lists: Lists = []
-    return _Compiler(shape, _known(json_options), lists).form(), lists
+    return _Compiler(shape, {**_known(json_options), **(manner or {})}, lists).form(), lists
 
 
 def _known(json_options: Mapping[str, str] | None) -> dict[str, str]:

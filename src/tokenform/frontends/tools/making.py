@@ -96,8 +96,20 @@ def grammar_of_tools(
         ),
         source=source,
         tools=definitions,
+        manner=functools.partial(_in_manner, known, options, source),
     )
     return grammar, [*before, *(line for tool in known for line in tool.told), *notes]
+
+
+def _in_manner(
+    known: Sequence[Tool], options: TurnOptions, source: str, asked: Mapping[str, str]
+) -> Grammar | None:
+    """The grammar of the same tools whose documents are written so; None: they are already."""
+    told = forms.narrower(options.spelling, asked)
+    if not told:
+        return None
+    made, lists = branched_form(options.shape(known), options.spelling, told)
+    return Grammar(forms.compiled(made, source, lists), source=source)
 
 
 def _report(before: list[str], known: Sequence[Tool], after: list[str]) -> list[str]:

@@ -25,7 +25,6 @@ from weakref import WeakKeyDictionary
 
 from tokenform.engine import Grammar, Limits, Vocabulary
 from tokenform.errors import LimitExceeded, TokenformError
-from tokenform.frontends import forms
 
 LAYOUTS = ("spaced", "compact", "indent")  # as `json.dumps` does by default, without spaces, with indent=2
 _MIXED = ""  # whatever the request allows
@@ -105,9 +104,7 @@ class Hints:
             if key not in known:
                 known[key] = None
                 options = _NARROWINGS[narrowing] | ({"whitespace": layout} if layout else {})
-                form = forms.narrowed(self._grammar.form, options)
-                if form is not None:
-                    known[key] = Grammar(forms.compiled(form, "a manner of writing"), form=form)
+                known[key] = self._grammar.in_manner(options)
             narrower = known[key]
             return None if narrower is None else narrower.compile(self._vocabulary, limits=self._limits)
         except LimitExceeded:
