@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+from itertools import product
 
 import pytest
 
 import tokenform as tf
-from tokenform.errors import InvalidGrammar, InvalidSchema, UnsupportedRegex
+from tokenform.errors import InvalidGrammar, InvalidSchema, UnsupportedRegex, UnsupportedSchema
 
 INTEGER = {"type": "json_schema", "json_schema": {"type": "integer"}}
 
@@ -356,7 +357,11 @@ KEYED = [
 ]
 
 
-@pytest.mark.parametrize("style", [one for one in STYLED if one not in ("minimax_m3_xml", "cohere_xml")])
+# In this one the closing marker repeats the name, so that no unknown name can be written.
+NAMED = [one for one in STYLED if one != "minimax_m3_xml"]
+
+
+@pytest.mark.parametrize("style", NAMED)
 @pytest.mark.parametrize("schema", KEYED)
 def test_keys_that_are_not_declared_hang_together_with_their_values(style, schema):
     jsonschema = pytest.importorskip("jsonschema")
@@ -368,6 +373,65 @@ def test_keys_that_are_not_declared_hang_together_with_their_values(style, schem
             said = said.replace('"number"', '"boolean"') if value is True else said
             right = jsonschema.Draft202012Validator(schema).is_valid({key: value})
             assert made.matches(f"<f>{said}</f>".encode()) == right, said
+
+
+def written_as(style, key, value):
+    """One argument that is a number."""
+    return STYLED[style][1].format(value).replace("days", key)
+
+
+COUNTED = {"type": "object", "properties": {"a": {"type": "integer"}, "b": {"type": "integer"}}}
+
+
+@pytest.mark.parametrize("style", NAMED)
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"minProperties": 1},
+        {"maxProperties": 2},
+        {"minProperties": 1, "maxProperties": 1, "additionalProperties": {"type": "integer"}},
+        {"required": ["b"], "minProperties": 2, "maxProperties": 3},
+        {"minProperties": 1, "maxProperties": 1, "additionalProperties": False},
+        {"maxProperties": 2, "patternProperties": {"^x": {"type": "integer"}}, "additionalProperties": False},
+    ],
+)
+def test_how_many_arguments_there_are(style, more):
+    jsonschema = pytest.importorskip("jsonschema")
+    schema = COUNTED | more
+    part = tag("<f>", "</f>", {"type": "json_schema", "json_schema": schema, "style": style})
+    made = tf.tool_formats.structural_tag({"format": part}).compile(BYTES)
+    for chosen in product([True, False], repeat=5):
+        keys = [key for key, there in zip("abxyz", chosen, strict=True) if there]
+        text = "".join(written_as(style, key, 3) for key in keys)
+        right = jsonschema.Draft202012Validator(schema).is_valid(dict.fromkeys(keys, 3))
+        assert made.matches(f"<f>{text}</f>".encode()) == right, keys
+
+
+@pytest.mark.parametrize("style", STYLED)
+def test_more_unknown_arguments_than_one_are_asked_for(style):
+    """An unknown name may be written twice, and is one argument then: no text can be held to two."""
+    schema = COUNTED | {"minProperties": 2}
+    with pytest.raises(UnsupportedSchema, match="minProperties"):
+        ours({"type": "json_schema", "json_schema": schema, "style": style}, "")
+
+
+@pytest.mark.parametrize("style", STYLED)
+@pytest.mark.parametrize("name", ["city name", "a<b", "a&b", 'a"b', "a\nb", "a=b", "é"])
+def test_names_are_written_as_they_are(style, name):
+    schema = {"type": "object", "properties": {name: {"type": "integer"}}, "required": [name]}
+    spelled = name.replace("&", "&amp;").replace("<", "&lt;").replace('"', "&quot;")
+    said = written_as(style, spelled if style == "cohere_xml" else name, 3)
+    part = {"type": "json_schema", "json_schema": schema, "style": style}
+    assert ours(tag("<f>", "</f>", part), f"<f>{said}</f>")
+    assert not ours(tag("<f>", "</f>", part), f"<f>{written_as(style, 'other', 3)}</f>")
+
+
+def test_a_text_ends_at_its_closing_marker_alone():
+    schema = {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]}
+    for style, before, end in (("glm_xml", "<arg_key>a</arg_key><arg_value>", "</arg_value>"),):
+        part = tag("<f>", "</f>", {"type": "json_schema", "json_schema": schema, "style": style})
+        assert ours(part, f"<f>{before}<arg_value>x</arg_key>{end}</f>")
+        assert not ours(part, f"<f>{before}x{end}{end}</f>")
 
 
 @pytest.mark.parametrize("style", ["json", *STYLED])
@@ -415,12 +479,34 @@ def test_whitespace_of_one_part():
     part = {"type": "json_schema", "json_schema": ARGUMENTS}
     compact, spaced = ({**part, "max_whitespace_cnt": most} for most in (0, 2))
     assert ours(compact, '{"city":"Rome"}') and not ours(compact, '{"city": "Rome"}')
-    assert ours(spaced, '{"city": "Rome"}') and not ours(spaced, '{"city":   "Rome"}')
+    for white in ("", " ", "\n", " \t", "\r\n"):
+        assert ours(spaced, f'{{{white}"city"{white}:{white}"Rome"{white}}}')
+    assert (
+        tf.Grammar.from_bytes(tf.tool_formats.structural_tag({"format": spaced}).to_bytes())
+        .compile(BYTES)
+        .matches(b'{"city" : \n"Rome"}')
+    )
+    assert not ours(spaced, '{"city":   "Rome"}') and not ours(spaced, '{"city": "Rome" \n }')
     both = {"type": "sequence", "elements": [compact, part]}
     assert ours(both, '{"city":"Rome"}{"city": "Rome"}')
     styled_part = tag("<f>", "</f>", compact | {"style": "minimax_xml", "json_schema": LISTED})
     assert ours(styled_part, '<f><parameter name="a">[1,2]</parameter></f>')
     assert not ours(styled_part, '<f><parameter name="a">[1, 2]</parameter></f>')
+
+
+@pytest.mark.parametrize("style", STYLED)
+def test_whitespace_between_arguments(style):
+    city, days = STYLED[style][0], written_as(style, "days", "{}")
+    part = {"type": "json_schema", "json_schema": ARGUMENTS, "style": style}
+
+    def allowed(white, options=None, **more):
+        inside = f"{white}{city}{white}{days.format(f'{white}3{white}')}{white}"
+        return ours(tag("<f>", "</f>", part | more), f"<f>{inside}</f>", json_options=options)
+
+    assert allowed("") and allowed("\t\n") and allowed(" " * 24) and not allowed(" " * 25)
+    assert allowed(" " * 99, {"whitespace": "any"})
+    assert allowed("\r\n", max_whitespace_cnt=2) and not allowed("\n  ", max_whitespace_cnt=2)
+    assert allowed("", max_whitespace_cnt=0) and not allowed(" ", max_whitespace_cnt=0)
 
 
 LISTED = {

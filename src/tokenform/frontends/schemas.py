@@ -34,7 +34,7 @@ def json_schema(
     schema: Schema,
     *,
     order: Literal["declared", "any"] = "declared",
-    whitespace: Literal["natural", "compact", "spaced", "indent", "any"] = "natural",
+    whitespace: Literal["natural", "compact", "spaced", "indent", "any"] | str = "natural",
     numbers: Literal["natural", "shortest", "canonical", "any"] = "natural",
     strings: Literal["natural", "canonical", "any"] = "natural",
     formats: Literal["assert", "annotate"] = "assert",
@@ -54,7 +54,8 @@ def json_schema(
         whitespace: "natural": what a writer puts there, as the model likes: after an opening bracket, after
             a comma and before a closing bracket nothing, a space, or one line break and an indentation; after
             a colon nothing or a space; else nothing.  "compact": none; "spaced" and "indent": as `json.dumps`
-            writes it, with `indent=2`; "any": whatever JSON allows in bounded runs, around the document too.
+            writes it, with `indent=2`; "any": whatever JSON allows in bounded runs, around the document too;
+            "at most 3" (1 to 15): the same in runs of so many characters.
         numbers: "natural": integers as digits, other numbers as any writer spells them (`19.90`, `3e-4`,
             `1E+06`), with values that a double holds and at most 80 digits before the point and 40 after it;
             "shortest": of these, as `json.dumps` writes them; "canonical": as `json.dumps` and

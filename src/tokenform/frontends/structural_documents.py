@@ -17,12 +17,16 @@ from tokenform.frontends.tools.elements import Nested
 from tokenform.frontends.tools.formats import FORMATS
 from tokenform.frontends.tools.layout import Elements, Tagged
 from tokenform.frontends.tools.shape import (
+    BLANK,
+    LINE,
     AnyOrder,
     Choice,
     Json,
     Node,
+    Regex,
     Repeat,
     Seq,
+    sequence,
 )
 from tokenform.frontends.tools.tagged import tagged_arguments
 
@@ -37,6 +41,9 @@ STYLES = {
     "kimi_k3_xml": "kimi_k3",
 }
 """Styles of `json_schema` parts, and the tool formats whose arguments are written so."""
+
+_RUN = 24
+"""Whitespace characters in a row, where a tag does not say how many."""
 
 _IN_STRINGS = re.compile(r"\A(?![0-9eE+.-]+\Z|(?:t?r?u?e?|f?a?l?s?e?|n?u?l?l?)\Z)[^\"{}\[\],:\s\\]+\Z")
 """Texts that occur in documents within strings only."""
@@ -71,12 +78,19 @@ def document(
     named = dict.fromkeys(rules)
     order = own.get("order", options.get("order", "declared"))
     node = _styled(style, schema, order, without, place, rules, literal)
-    if "whitespace" in own:
-        told = (("whitespace", own["whitespace"]),)
-        for name in [name for name in rules if name not in named]:
-            rules[name] = _with_options(rules[name], told)
-        node = _with_options(node, told)
-    return node
+    told = (("whitespace", own["whitespace"]),) if "whitespace" in own else ()
+    space = _space(own.get("whitespace", options.get("whitespace", "")))
+    again = _Spacing(space, told)
+    for name in [name for name in rules if name not in named]:
+        rules[name] = again(rules[name])
+    return sequence(space, again(node))
+
+
+def _space(whitespace: str) -> Node:
+    """What may stand between two markers, and beside a value that is JSON."""
+    counted = whitespace.removeprefix("at most ")
+    most = {"compact": "0", "any": ""}.get(whitespace, counted if counted.isdigit() else f"{_RUN}")
+    return Regex(rf"[ \t\r\n]{{0,{most}}}") if most != "0" else Seq(())
 
 
 def _own_options(spec: Mapping[str, Any], options: Mapping[str, str], place: str) -> dict[str, str]:
@@ -89,7 +103,7 @@ def _own_options(spec: Mapping[str, Any], options: Mapping[str, str], place: str
         raise wrong("max_whitespace_cnt is a number of characters", place)
     if most == 0 or options.get("whitespace") == "compact":
         return {**own, "whitespace": "compact"}
-    return {**own, "whitespace": "spaced"}
+    return {**own, "whitespace": f"at most {most}" if most < 16 else "any"}
 
 
 def _styled(
@@ -109,12 +123,20 @@ def _styled(
     try:
         if isinstance(layout, Elements):
             layout = replace(layout, outer=(*layout.outer, *without))
-            nested = Nested(rules, order, layout, literal)
+            spelled = _attribute if '="{name}"' in layout.member else str
+            nested = Nested(rules, order, layout, literal, spelled)
             made, notes = nested.arguments(schema, owner, False), nested.loosened
         else:
-            layout = replace(layout, markers=(*layout.markers, *without))
+            layout = replace(layout, markers=without)
             made = tagged_arguments(
-                layout, schema, owner, literal, order=order, strict=False, loosen=notes.append
+                layout,
+                schema,
+                owner,
+                lambda text: _marker(text, literal),
+                order=order,
+                strict=False,
+                loosen=notes.append,
+                read=False,
             )
     except ToolError as error:
         raise wrong(str(error), place) from None
@@ -127,18 +149,45 @@ def _styled(
     return made
 
 
-def _with_options(node: Node, told: tuple[tuple[str, str], ...]) -> Node:
-    """The node, whose documents have these options."""
-    again = lambda part: _with_options(part, told)  # noqa: E731
-    if isinstance(node, Json):
-        return replace(node, options=told)
-    if isinstance(node, Seq):
-        return Seq(tuple(map(again, node.parts)))
-    if isinstance(node, Choice):
-        return Choice(tuple(map(again, node.options)))
-    if isinstance(node, Repeat):
-        return Repeat(again(node.item), node.least, node.most, node.separator)
-    if isinstance(node, AnyOrder):
-        members = tuple((again(member), required) for member, required in node.members)
-        return replace(node, members=members, others=node.others and again(node.others))
-    return node
+def _attribute(name: str) -> str:
+    """A name within the quotes of an attribute."""
+    for plain, written in (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;"), ('"', "&quot;")):
+        name = name.replace(plain, written)
+    return name
+
+
+def _marker(text: str, literal: Callable[[str], Node]) -> Node:
+    """A marker, in which whitespace may stand between two tags."""
+    parts = [part for tag in re.split(r"(?<=>)\s*(?=<)", text) for part in (LINE, literal(tag))]
+    return sequence(*parts[1:])
+
+
+class _Spacing:
+    """The same nodes with other whitespace and options of documents; what is shared stays shared."""
+
+    def __init__(self, space: Node, told: tuple[tuple[str, str], ...]) -> None:
+        self.space, self.told = space, told
+        self._made: dict[int, Node] = {}
+        self._kept: list[Node] = []  # keeps the ids from being used again
+
+    def __call__(self, node: Node) -> Node:
+        if id(node) not in self._made:
+            self._kept.append(node)
+            self._made[id(node)] = self._again(node)
+        return self._made[id(node)]
+
+    def _again(self, node: Node) -> Node:
+        if node is BLANK or node is LINE:
+            return self.space
+        if isinstance(node, Json):
+            return replace(node, options=self.told)
+        if isinstance(node, Seq):
+            return sequence(*map(self, node.parts))
+        if isinstance(node, Choice):
+            return Choice(tuple(map(self, node.options)))
+        if isinstance(node, Repeat):
+            return Repeat(self(node.item), node.least, node.most, node.separator)
+        if isinstance(node, AnyOrder):
+            members = tuple((self(member), required) for member, required in node.members)
+            return replace(node, members=members, others=node.others and self(node.others))
+        return node

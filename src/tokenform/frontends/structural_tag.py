@@ -5,7 +5,8 @@ Invariant: free text ends at the first place where something that may follow it 
 the tag around it).  What can't be kept exactly is refused by its name and place, a JSON Pointer into the tag.
 Differences from XGrammar, whose format this is: free text holds no control tokens but those that the tag
 names; a count of tokens (`max_tokens`) is refused; documents in any order have no key twice and all that are
-required, whitespace within `max_whitespace_cnt` is at most one space.
+required; objects may have members that their schema does not name, unless it forbids them; whitespace that no
+`max_whitespace_cnt` bounds is what writers put there, 24 characters at most between arguments.
 Complexity: linear in the tag.
 Source: XGrammar 0.2.8, `structural_tag.py`; vLLM's older form, `{"structures": [...], "triggers": [...]}`.
 """

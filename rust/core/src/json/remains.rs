@@ -28,7 +28,9 @@ impl JsonMachine {
         }
         let bytes = self.remaining(node, opens)?.saturating_add(EDGE);
         match self.schema.options.whitespace {
-            Whitespace::Compact | Whitespace::Natural | Whitespace::Any => Some(bytes),
+            Whitespace::Compact | Whitespace::Natural | Whitespace::Any | Whitespace::AtMost(_) => {
+                Some(bytes)
+            }
             // a space before each of them at most
             Whitespace::Spaced => Some(bytes.saturating_mul(2)),
             // after a line break the way out may not be the one that was counted

@@ -5,7 +5,7 @@
 //! it), and before a bracket that closes; a space after a colon.  Before a comma and a colon stands nothing: after a
 //! break there a model writes the bracket that closes, and can't where a key is missing.  So what follows a value tells
 //! "go on" from "close", as an indented document does.  Any: any mixture of up to [`RUN`] characters, or a line break and
-//! an indentation.  Indentations have up to eight columns a level (what `json.dumps(indent=0..8)` writes); how many
+//! an indentation; at most n: any mixture of so many.  Indentations have up to eight columns a level (what `json.dumps(indent=0..8)` writes); how many
 //! levels there are is known only roughly, so that depths share their states.
 //! Rejected: one indentation a document, chosen at its first line (each would be a copy of every context, and writers do
 //! mix: an array in one line, the next in ten).
@@ -34,6 +34,7 @@ impl JsonMachine {
         let depth = match self.schema.options.whitespace {
             Whitespace::Any if node.depth > EXACT => node.depth.next_power_of_two(),
             Whitespace::Natural => node.depth.max(SHALLOW).next_power_of_two(),
+            Whitespace::AtMost(_) => 0,
             _ => node.depth,
         };
         let key = (place, depth, ways);
@@ -84,6 +85,7 @@ impl JsonMachine {
         let style = self.schema.options.whitespace;
         match (style, place) {
             (Whitespace::Any, _) => self.any_white(depth),
+            (Whitespace::AtMost(most), _) => self.run(u32::from(most)),
             (Whitespace::Natural, ParserPhase::Value) => {
                 let space = self.terms().literal(" ");
                 self.terms().optional(space)
@@ -136,14 +138,19 @@ impl JsonMachine {
         terms.concat(ends, indent)
     }
 
-    fn any_white(&mut self, depth: u32) -> TermId {
+    fn run(&mut self, most: u32) -> TermId {
         let terms = self.terms();
         let blank = terms.class(&[(9, 10), (13, 13), (32, 32)]);
-        let run = terms.repeat(blank, 0, RUN);
+        terms.repeat(blank, 0, most)
+    }
+
+    fn any_white(&mut self, depth: u32) -> TermId {
+        let run = self.run(RUN);
         let wide = COLUMNS * (depth + 1);
         if wide <= RUN {
             return run;
         }
+        let terms = self.terms();
         let (crlf, lf) = (terms.literal("\r\n"), terms.literal("\n"));
         let line = terms.or(&[crlf, lf]);
         let inside = terms.class(&[(9, 9), (32, 32)]);
@@ -155,7 +162,7 @@ impl JsonMachine {
     /// Levels below which an indentation may be longer than every token; `None` where each level has its own.
     pub(super) fn indents(&self, longest: u32) -> Option<u32> {
         match self.schema.options.whitespace {
-            Whitespace::Compact | Whitespace::Spaced => Some(0),
+            Whitespace::Compact | Whitespace::Spaced | Whitespace::AtMost(_) => Some(0),
             Whitespace::Any | Whitespace::Natural => Some(longest.max(RUN) / COLUMNS + 1),
             Whitespace::Indent => None,
         }

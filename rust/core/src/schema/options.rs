@@ -33,7 +33,28 @@ pub enum Whitespace {
     Indent,
     /// Whatever JSON allows, in bounded runs.
     Any,
+    /// So many whitespace characters in a row at most, one or more.
+    AtMost(u8),
 }
+
+/// `Whitespace::AtMost` by name; longer runs than these are `Any`.
+const AT_MOST: [&str; 15] = [
+    "at most 1",
+    "at most 2",
+    "at most 3",
+    "at most 4",
+    "at most 5",
+    "at most 6",
+    "at most 7",
+    "at most 8",
+    "at most 9",
+    "at most 10",
+    "at most 11",
+    "at most 12",
+    "at most 13",
+    "at most 14",
+    "at most 15",
+];
 
 /// How the characters of strings are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -124,6 +145,11 @@ impl Options {
             ("whitespace", "spaced") => self.whitespace = Whitespace::Spaced,
             ("whitespace", "indent") => self.whitespace = Whitespace::Indent,
             ("whitespace", "any") => self.whitespace = Whitespace::Any,
+            ("whitespace", _) => {
+                let most =
+                    AT_MOST.iter().position(|name| *name == value).ok_or_else(|| unknown(name, value))?;
+                self.whitespace = Whitespace::AtMost(most as u8 + 1);
+            }
             ("numbers", "natural") => self.numbers = Numbers::Natural,
             ("numbers", "shortest") => self.numbers = Numbers::Shortest,
             ("numbers", "canonical") => self.numbers = Numbers::Canonical,
@@ -152,7 +178,9 @@ impl Options {
             let value = *values.iter().find(|value| same(name, value))?;
             (value != values[0]).then_some((*name, value))
         };
-        CHOICES.iter().chain([&flags]).filter_map(chosen).collect()
+        let counted =
+            AT_MOST.iter().find(|value| same("whitespace", value)).map(|value| ("whitespace", *value));
+        CHOICES.iter().chain([&flags]).filter_map(chosen).chain(counted).collect()
     }
 
     /// The options of a form: names and values, `registry` as pairs, `without` as a list; what is missing has its

@@ -193,8 +193,8 @@ def counted(parts: Parts, names: list[str], closed: bool, loosen: Callable[[str]
     """The cases of one, where it says how many members there are.  closed: no others may come besides."""
     needed = {key for part in parts for key in part.get("required", ())}
     found: list[Parts] = [parts]
-    least = max((int(part.get("minProperties", 0)) for part in parts), default=0)
-    most = min((int(part["maxProperties"]) for part in parts if "maxProperties" in part), default=len(names))
+    least, bound = count_bounds(parts)
+    most = len(names) if bound is None else bound
     if least > len(needed):
         free = [name for name in names if name not in needed]
         more = least - len(needed)
@@ -202,7 +202,7 @@ def counted(parts: Parts, names: list[str], closed: bool, loosen: Callable[[str]
             loosen("minProperties")
         else:
             found = [[*parts, {"required": list(chosen)}] for chosen in combinations(free, more)]
-    if any("maxProperties" in part for part in parts) and (most < len(names) or not closed):
+    if bound is not None and (most < len(names) or not closed):
         free = [name for name in names if name not in needed]
         fewer = len(names) - most
         if not closed or comb(len(free), fewer) * len(found) > MOST:
@@ -211,6 +211,12 @@ def counted(parts: Parts, names: list[str], closed: bool, loosen: Callable[[str]
             gone = [{"properties": dict.fromkeys(chosen, False)} for chosen in combinations(free, fewer)]
             found = [[*case, out] for case in found for out in gone]
     return found
+
+
+def count_bounds(parts: Parts) -> tuple[int, int | None]:
+    """How many members there are at least and at most."""
+    least = max((int(part.get("minProperties", 0)) for part in parts), default=0)
+    return least, min((int(part["maxProperties"]) for part in parts if "maxProperties" in part), default=None)
 
 
 def _product(one: list[Parts], two: list[Parts]) -> list[Parts] | None:

@@ -12,14 +12,13 @@ Rejected: closing markers of any name (texts would be allowed that no reader tak
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from tokenform.errors import ToolError
 from tokenform.frontends.tools.layout import Elements
 from tokenform.frontends.tools.members import dump
-from tokenform.frontends.tools.notation import Notation, Pair
+from tokenform.frontends.tools.notation import Members, Notation
 from tokenform.frontends.tools.order import in_order
 from tokenform.frontends.tools.shape import (
     LINE,
@@ -38,8 +37,6 @@ from tokenform.frontends.tools.shape import (
 
 TEXT, JSON, OBJECT, LIST = range(4)
 _SCALARS: dict[str, Any] = {"type": ["number", "boolean", "null"]}
-# A name of a member that the schema does not name.
-_NAME = Regex(r"[A-Za-z_][A-Za-z0-9_.-]*")
 
 
 class Nested(Notation):
@@ -49,17 +46,24 @@ class Nested(Notation):
     behind = LINE
 
     def __init__(
-        self, rules: dict[str, Node], order: str, layout: Elements, literal: Callable[[str], Node]
+        self,
+        rules: dict[str, Node],
+        order: str,
+        layout: Elements,
+        literal: Callable[[str], Node],
+        spelled: Callable[[str], str] | None = None,
     ) -> None:
+        """spelled: how the names of members are written; None: as they are, where readers take them."""
         super().__init__(rules, order)
-        self.layout, self.literal = layout, literal
+        self.layout, self.literal, self.spelled = layout, literal, spelled
 
     def arguments(self, schema: Any, owner: str, strict: bool) -> Node:
         """The elements of all arguments."""
-        cases = self.members(schema, owner, strict)
-        return choice([self._row(pairs, more, owner) for pairs, more in cases])
+        return choice([self._row(members) for members in self.members(schema, owner, strict)])
 
     def member_place(self, key: str) -> Node:
+        if self.spelled is not None:
+            return Text(self.spelled(key))
         if not key or key != key.strip() or any(c in key for c in '<>"&/= \n'):
             raise ToolError(f"the member {key!r} can't be written in this format; rename it")
         return Text(key)
@@ -91,7 +95,7 @@ class Nested(Notation):
 
     def _free_elements(self, place: Node | None) -> list[Node]:
         """Lists and objects of anything."""
-        items, pairs = (Repeat(sequence(self.any(p), LINE), 0, None) for p in (None, _NAME))
+        items, pairs = (Repeat(sequence(self.any(p), LINE), 0, None) for p in (None, Regex(self.key)))
         return [self.element(LIST, items, place), self.element(OBJECT, pairs, place)]
 
     def _json(self, schema: Any) -> Node:
@@ -106,7 +110,7 @@ class Nested(Notation):
             return self.element(LIST, items, place)
         if isinstance(value, Mapping):
             pairs = [(key, self.constant(item, self.member_place(key)), True) for key, item in value.items()]
-            return self.mapping(pairs, None, "", place)
+            return self.mapping(Members(pairs), place)
         return self.element(JSON, Text(dump(value)), place)
 
     def string(self, schema: Any, bounded: bool, place: Node | None) -> Node:
@@ -118,19 +122,15 @@ class Nested(Notation):
     def array(self, inside: Node, place: Node | None) -> Node:
         return self.element(LIST, sequence(LINE, inside), place)
 
-    def mapping(self, pairs: list[Pair], more: Node | None, owner: str, place: Node | None) -> Node:
-        return self.element(OBJECT, sequence(LINE, self._row(pairs, more, owner)), place)
+    def mapping(self, members: Members, place: Node | None) -> Node:
+        return self.element(OBJECT, sequence(LINE, self._row(members)), place)
 
-    def _row(self, pairs: list[Pair], more: Node | None, owner: str) -> Node:
-        written = [(sequence(value, LINE), needed) for _, value, needed in pairs]
-        return in_order(self.order, written, more, Seq(()))
+    def _row(self, members: Members) -> Node:
+        written = [(sequence(value, LINE), needed) for _, value, needed in members.pairs]
+        return in_order(self.order, written, members.more, Seq(()), bounds=members.bounds)
 
-    def others(self, declared: list[str], schema: Any, owner: str, root: Mapping[str, Any]) -> Node | None:
-        if self.layout.kinds is None:
-            return None
-        taken = "|".join(map(re.escape, declared))
-        name = Regex(rf"(?!(?:{taken})\Z){_NAME.pattern}") if declared else _NAME
-        return sequence(self.value(schema, owner, root, name), LINE)
+    def other(self, key: Node, schema: Any, owner: str, root: Mapping[str, Any]) -> Node | None:
+        return None if self.layout.kinds is None else sequence(self.value(schema, owner, root, key), LINE)
 
     def free_mapping(self, values: Any, owner: str, root: Mapping[str, Any], place: Node | None) -> Node:
         if self.layout.kinds is not None:

@@ -17,7 +17,7 @@ from typing import Any
 
 from tokenform.errors import ToolError
 from tokenform.frontends.tools.layout import MarkedArguments
-from tokenform.frontends.tools.notation import Notation, Pair, texts
+from tokenform.frontends.tools.notation import Members, Notation, Pair, texts
 from tokenform.frontends.tools.order import in_order
 from tokenform.frontends.tools.pythonic import COLON, COMMA
 from tokenform.frontends.tools.shape import (
@@ -37,8 +37,6 @@ from tokenform.frontends.tools.shape import (
 
 _ANY = "marked_value"
 _WORDS: dict[Any, list[str]] = {True: ["true"], False: ["false"], None: ["null", "None"]}
-# A key of an object whose members the schema does not name.
-_KEY = r"[A-Za-z_][A-Za-z0-9_.-]*"
 
 
 class Marked(Notation):
@@ -56,14 +54,13 @@ class Marked(Notation):
 
     def arguments(self, schema: Any, owner: str, strict: bool) -> Node:
         """The arguments with the braces around them."""
-        cases = self.members(schema, owner, strict)
-        return choice([self.mapping(pairs, more, owner, None) for pairs, more in cases])
+        return choice([self.mapping(members, None) for members in self.members(schema, owner, strict)])
 
     def any(self, place: Node | None) -> Node:
         if _ANY not in self.rules:
             self.rules[_ANY] = Seq(())
             value, words = Rule(_ANY), [self.constant(word, None) for word in (True, False, None)]
-            pair = sequence(Regex(_KEY), COLON, value)
+            pair = sequence(Regex(self.key), COLON, value)
             self.rules[_ANY] = Choice(
                 (
                     self.string({"type": "string"}, False, None),
@@ -85,7 +82,7 @@ class Marked(Notation):
             return sequence(Text("["), joined(items, COMMA) if items else Seq(()), Text("]"))
         if isinstance(value, Mapping):
             pairs = [(key, self.constant(item, None), True) for key, item in value.items()]
-            return self.mapping(pairs, None, "", None)
+            return self.mapping(Members(pairs), None)
         return self._either(
             texts(_WORDS[value] if value is None or isinstance(value, bool) else [repr(value)])
         )
@@ -106,16 +103,16 @@ class Marked(Notation):
     def array(self, inside: Node, place: Node | None) -> Node:
         return sequence(Text("["), inside, Text("]"))
 
-    def mapping(self, pairs: list[Pair], more: Node | None, owner: str, place: Node | None) -> Node:
-        orders = [pairs]
-        if self.order != "any" and sorted(pairs, key=_folded) != pairs:
-            orders.append(sorted(pairs, key=_folded))
-        rows = [in_order(self.order, self._row(o), more, COMMA) for o in orders]
+    def mapping(self, members: Members, place: Node | None) -> Node:
+        orders = [members.pairs]
+        if self.order != "any" and sorted(members.pairs, key=_folded) != members.pairs:
+            orders.append(sorted(members.pairs, key=_folded))
+        rows = [
+            in_order(self.order, self._row(o), members.more, COMMA, bounds=members.bounds) for o in orders
+        ]
         return choice([sequence(Text("{"), row, Text("}")) for row in rows])
 
-    def others(self, declared: list[str], schema: Any, owner: str, root: Mapping[str, Any]) -> Node:
-        taken = "|".join(map(re.escape, declared))
-        key = Regex((rf"(?!(?:{taken})\Z)" if declared else "") + _KEY)
+    def other(self, key: Node, schema: Any, owner: str, root: Mapping[str, Any]) -> Node:
         return sequence(key, COLON, self.value(schema, owner, root))
 
     def _row(self, pairs: list[Pair]) -> list[tuple[Node, bool]]:

@@ -12,13 +12,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import Any
 
 from tokenform.errors import InvalidSchema
 from tokenform.frontends.pattern_dialects import DIALECT
-from tokenform.frontends.tools.cases import BESIDE, MOST, Parts, Splitter, counted
+from tokenform.frontends.tools.cases import BESIDE, MOST, WORK, Parts, Splitter, count_bounds, counted
 from tokenform.frontends.tools.conjuncts import DEFINITIONS, TYPES, alone, types_of
 from tokenform.frontends.tools.judge import possible, satisfies
 
@@ -47,12 +47,14 @@ class Case:
     others: the schema of the members that are not declared; False: there are none.
     names: all that are declared, those too that may not come here.
     keyed: schemas of their keys, each with that of its values, where they hang together.
+    bounds: how many members there are in all.
     """
 
     members: list[Member]
     others: Any
     names: list[str]
     keyed: list[tuple[Any, Any]] = field(default_factory=list)
+    bounds: tuple[int, int | None] = (0, None)
 
 
 def close(schema: Mapping[str, Any]) -> dict[str, Any]:
@@ -104,13 +106,15 @@ def member_cases(
     owner: str,
     strict: bool = True,
     loosen: Callable[[str], None] = lambda keyword: None,
-    keys: bool = False,
+    written: bool = False,
+    counts: bool = False,
 ) -> list[Case]:
     """The members of an object schema, in each of the ways that they may stand together.
 
     Where the schema does not speak of members that are not declared, strict forbids them.
     loosen: is told of each keyword that the cases do not keep.
-    keys: the caller writes `Case.keyed`, which keeps patternProperties and propertyNames.
+    written: the caller writes `Case.keyed`, which keeps patternProperties and propertyNames.
+    counts: it counts the members, too.
     Raises:
         InvalidSchema: there are none.
     """
@@ -119,20 +123,39 @@ def member_cases(
     wrong: InvalidSchema | None = None
     split = Splitter(root, owner, loosen).split(root)
     for parts in split:
-        names, keyed = _names(parts), _keyed(parts, strict) if keys else []
+        names, keyed = _names(parts), _keyed(parts, strict) if written else []
         others = True if keyed else _others(parts, strict, loosen)
-        for case in counted(parts, names, others is False, loosen):
+        bounds = _bounds(parts, names, others is False, loosen) if counts else (0, None)
+        for case in [parts] if counts else counted(parts, names, others is False, loosen):
             try:
-                made = _case(case, root, owner, others, loosen, len(split) > 1)
+                made = replace(_case(case, root, owner, others, len(split) > 1), bounds=bounds)
             except InvalidSchema as error:
                 wrong = error
                 continue
             made.keyed.extend((_besides(key, names), alone(said, root, owner)) for key, said in keyed)
             told = [[member.key, member.bare, member.required] for member in made.members]
-            found.setdefault(json.dumps([told, made.others, made.names]), made)
+            found.setdefault(json.dumps([told, made.others, made.names, bounds]), made)
     if not found:
         raise wrong or InvalidSchema(f"{owner}: no object satisfies the schema")
     return list(found.values())
+
+
+def _bounds(
+    parts: Parts, names: list[str], closed: bool, loosen: Callable[[str], None]
+) -> tuple[int, int | None]:
+    """How many members there are, as far as rows can count them."""
+    needed = {key for part in parts for key in part.get("required", ())}
+    least, most = count_bounds(parts)
+    if most is not None and closed and most >= len(names):
+        most = None
+    if least > len(needed) + 1 and not closed:
+        loosen("minProperties")  # an unknown name may come twice, and counts once
+    least = least if least > len(needed) else 0
+    for keyword, bound in (("minProperties", least), ("maxProperties", most)):
+        if bound and bound * len(names) > WORK:
+            loosen(keyword)
+            return 0, None
+    return least, most
 
 
 def _names(parts: Parts) -> list[str]:
@@ -194,7 +217,6 @@ def _case(
     root: Mapping[str, Any],
     owner: str,
     others: Any,
-    loosen: Callable[[str], None],
     judged: bool,
 ) -> Case:
     """judged: members that can have no value are looked for."""

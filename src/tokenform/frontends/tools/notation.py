@@ -14,7 +14,9 @@ refusing such schemas, which took the other tools with them.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
@@ -31,13 +33,25 @@ from tokenform.frontends.tools.conjuncts import (
     types_of,
 )
 from tokenform.frontends.tools.judge import satisfies
-from tokenform.frontends.tools.members import all_of, member_cases, of_kind
-from tokenform.frontends.tools.shape import Node, Rule, Seq, Text, choice, listed, sequence
+from tokenform.frontends.tools.members import Case, all_of, member_cases, of_kind
+from tokenform.frontends.tools.shape import Given, Node, Regex, Rule, Seq, Text, choice, listed, sequence
 
 _ARRAY = ("contains", "uniqueItems", "unevaluatedItems")
 _BOUNDS = ("minLength", "maxLength", "pattern", "format", "not", "if")
 # A member's value: its key, its tree, and whether it has to be there.
 Pair = tuple[str, Node, bool]
+
+
+@dataclass(frozen=True, eq=False)
+class Members:
+    """The members of an object in one of the ways in which they may stand together.
+
+    more: a further one, if there may be any.  bounds: how many there are in all.
+    """
+
+    pairs: list[Pair]
+    more: Node | None = None
+    bounds: tuple[int, int | None] = (0, None)
 
 
 class Notation:
@@ -51,6 +65,7 @@ class Notation:
     """
 
     what = "this notation"
+    key = r"[A-Za-z_][A-Za-z0-9_.-]*"  # the names of members that a schema does not name
     apart: Node | None = None  # between two items of a list
     behind: Node = Seq(())  # after each item
 
@@ -84,17 +99,25 @@ class Notation:
         """A list of these items."""
         raise NotImplementedError
 
-    def mapping(self, pairs: list[Pair], more: Node | None, owner: str, place: Node | None) -> Node:
-        """Objects of these members, and of any number of further ones."""
+    def mapping(self, members: Members, place: Node | None) -> Node:
+        """Objects of these members."""
         raise NotImplementedError
 
-    def others(self, declared: list[str], schema: Any, owner: str, root: Mapping[str, Any]) -> Node | None:
-        """A member of another name whose value satisfies the schema; None: it can't be written."""
+    def other(self, key: Node, schema: Any, owner: str, root: Mapping[str, Any]) -> Node | None:
+        """A member of such a name whose value satisfies the schema; None: it can't be written."""
         raise NotImplementedError
+
+    def unknown(self, declared: list[str]) -> Node:
+        """The names that are not declared."""
+        return unknown_name(self.key, declared)
+
+    def named(self, schema: Any) -> Node:
+        """The names that satisfy the schema."""
+        return named_by(self.key, schema)
 
     def free_mapping(self, values: Any, owner: str, root: Mapping[str, Any], place: Node | None) -> Node:
         """Objects of any members whose values satisfy the schema."""
-        return self.mapping([], self.others([], values, owner, root), owner, place)
+        return self.mapping(Members([], self.other(self.unknown([]), values, owner, root)), place)
 
     def member_place(self, key: str) -> Node | None:
         """Where the value of a member stands."""
@@ -109,28 +132,38 @@ class Notation:
         strict: bool,
         kind: str = "argument",
         root: Mapping[str, Any] | None = None,
-    ) -> list[tuple[list[Pair], Node | None]]:
-        """The members of an object, each with its value's tree, and a further one, if there may be any: one
-        pair for each way in which they may stand together.
+    ) -> list[Members]:
+        """The members of an object, each with its value's tree.
 
         kind: what errors call them.  root: the schema that references are looked up in; None: each member's
         own.
         """
-        found: list[tuple[list[Pair], Node | None]] = []
-        for case in member_cases(schema, owner, strict, self.loosens(owner)):
+        found: list[Members] = []
+        for case in self.cases(schema, owner, strict):
             pairs: list[Pair] = []
             for member in case.members:
                 place = self.member_place(member.key)
                 value = self.shared(member.schema, f"{owner}, {kind} {member.key!r}", root, place)
                 pairs.append((member.key, value, member.required))
-            more: Node | None = None
-            if case.others is not False:
-                name = f"{owner}, {kind}s that are not declared"
-                more = self.others(case.names, case.others, name, root or root_of(case.others))
-                if more is None:
-                    self.notes.append(f"{name}: this format can't write them")
-            found.append((pairs, more))
+            name = f"{owner}, {kind}s that are not declared"
+            found.append(Members(pairs, self.others(case, name, root), case.bounds))
         return found
+
+    def cases(self, schema: Any, owner: str, strict: bool) -> list[Case]:
+        """The members of an object as their names and schemas."""
+        counts = self.order != "any"
+        return member_cases(schema, owner, strict, self.loosens(owner), written=True, counts=counts)
+
+    def others(self, case: Case, owner: str, root: Mapping[str, Any] | None) -> Node | None:
+        """A member that is not declared; None: there are none, or they can't be written."""
+        said = [(self.named(key), value) for key, value in case.keyed]
+        if not said and case.others is not False:
+            said = [(self.unknown(case.names), case.others)]
+        made = [self.other(key, value, owner, root or root_of(value)) for key, value in said]
+        written = [node for node in made if node is not None]
+        if len(written) < len(made):
+            self.notes.append(f"{owner}: this format can't write them")
+        return choice(written) if written else None
 
     def loosens(self, owner: str) -> Callable[[str], None]:
         """Notes keywords that are not kept there."""
@@ -282,11 +315,28 @@ class Notation:
     ) -> Node:
         definitions = {k: v for k, v in root.items() if k in DEFINITIONS}
         whole = {**definitions, **schema}
-        cases = member_cases({**whole, "type": "object"}, owner, strict=False, loosen=self.loosens(owner))
-        if len(cases) == 1 and not cases[0].names and cases[0].others is not False:
-            return self.free_mapping(cases[0].others, owner, root or root_of(cases[0].others), place)
+        cases = self.cases({**whole, "type": "object"}, owner, False)
+        only = cases[0]
+        if (
+            len(cases) == 1
+            and only.others is not False
+            and not (only.names or only.keyed or any(only.bounds))
+        ):
+            return self.free_mapping(only.others, owner, root or root_of(only.others), place)
         made = self.members(whole, owner, False, "member", root)
-        return choice([self.mapping(pairs, more, owner, place) for pairs, more in made])
+        return choice([self.mapping(members, place) for members in made])
+
+
+def unknown_name(pattern: str, declared: list[str]) -> Node:
+    """The names of a pattern that are not declared."""
+    taken = "|".join(map(re.escape, declared))
+    return Regex((rf"(?!(?:{taken})\Z)" if declared else "") + pattern)
+
+
+def named_by(pattern: str, schema: Any) -> Node:
+    """The names of a pattern that satisfy a schema."""
+    plain = {"regex": pattern, "dialect": "python"}
+    return Given({"language": {"and": [plain, {"string": json.dumps(schema)}]}})
 
 
 def loosened(owner: str, keyword: str) -> str:

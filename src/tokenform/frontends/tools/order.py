@@ -2,8 +2,8 @@
 
 Purpose: formats that write each argument by itself say here in which order they may come.
 Invariant: no member comes twice, and every required one is there.
-Complexity: declared: see `joined`; any: linear, as the engine makes a rule for a set of members that may
-still come when a text meets it.
+Complexity: declared: see `joined`, counted: the members times the count; any: linear, as the engine makes a
+rule for a set of members that may still come when a text meets it.
 Rejected: rules for any order in the tree (n members have 2**n).
 """
 
@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tokenform.frontends.tools.shape import AnyOrder, Node, Repeat, Seq, joined, sequence
+from tokenform.frontends.tools.shape import AnyOrder, Choice, Node, Repeat, Seq, choice, joined, sequence
 
 
 def in_order(
@@ -20,11 +20,12 @@ def in_order(
     others: Node | None,
     separator: Node,
     lead: Node | None = None,
+    bounds: tuple[int, int | None] = (0, None),
 ) -> Node:
     """The members as `order` ("declared" or "any") says.
 
     members: (node, required) pairs.  others: further members, any number of them: last, or anywhere.
-    lead: what each of them begins with.
+    lead: what each of them begins with.  bounds: how many there are in all, where the order is declared.
     """
     apart = None if isinstance(separator, Seq) and not separator.parts else separator
     if order == "any" and len(members) + (others is not None) > 1:
@@ -32,5 +33,42 @@ def in_order(
     if lead is not None:
         members = [(sequence(lead, node), required) for node, required in members]
         others = others and sequence(lead, others)
+    if bounds != (0, None):
+        return _counted(members, others, apart, *bounds)
     tail = [] if others is None else [(Repeat(others, 1, None, apart), False)]
     return joined([*members, *tail], apart)
+
+
+def _counted(
+    members: Sequence[tuple[Node, bool]],
+    others: Node | None,
+    apart: Node | None,
+    least: int,
+    most: int | None,
+) -> Node:
+    """So many of the members, in this order, and of the others behind them."""
+    enough = max(least, 1) if most is None else most
+    # what may follow where so many have come; None: nothing does
+    rows = [_more(others, apart, come, max(least - come, 0), most) for come in range(enough + 1)]
+    for node, required in reversed(members):
+        later = rows
+        rows = []
+        for come, left_out in enumerate(later):
+            follows = None if come == most else later[min(come + 1, enough)]
+            options: list[Node] = []
+            if follows is not None:
+                options.append(sequence(*([apart] if apart and come else []), node, follows))
+            if not required and left_out is not None:
+                options.append(left_out)
+            rows.append(choice(options) if options else None)
+    return rows[0] or Choice(())
+
+
+def _more(others: Node | None, apart: Node | None, come: int, least: int, most: int | None) -> Node | None:
+    """Further members after so many."""
+    room = None if most is None else most - come
+    if others is None or room == 0:
+        return None if least else Seq(())
+    if apart and come:
+        return Repeat(sequence(apart, others), least, room)
+    return Repeat(others, least, room, apart)

@@ -18,8 +18,8 @@ from keyword import iskeyword, kwlist
 from typing import Any
 
 from tokenform.errors import ToolError
-from tokenform.frontends.tools.members import Case, member_cases
-from tokenform.frontends.tools.notation import Notation, Pair, root_of, texts
+from tokenform.frontends.tools.members import Case
+from tokenform.frontends.tools.notation import Members, Notation, named_by, root_of, texts, unknown_name
 from tokenform.frontends.tools.order import in_order
 from tokenform.frontends.tools.shape import (
     LINE,
@@ -43,6 +43,8 @@ DOUBLE = r'"([^"\\\x00-\x1f\x7f]|\\[' + "'" + r'"\\nrt])*"'
 COMMA, COLON = sequence(Text(","), LINE), sequence(Text(":"), SPACE)
 _STRING = Choice((Regex(SINGLE), Regex(DOUBLE)))
 _ANY = "python_value"
+# An argument that is not declared.
+_KEYWORD = rf"(?!(?:{'|'.join(kwlist)})\Z)[A-Za-z_][A-Za-z0-9_]{{0,63}}"
 _SPELLED: dict[str, str | int | None] = {"\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 _PYTHON = {True: "True", False: "False", None: "None"}
 _JSON = {True: "true", False: "false", None: "null"}
@@ -60,8 +62,7 @@ class Pythonic(Notation):
 
     def arguments(self, schema: Any, owner: str, strict: bool) -> Node:
         """`key=value` pairs, comma-separated, as the order says."""
-        cases = member_cases(schema, owner, strict, self.loosens(owner))
-        return choice([self._keywords(case, owner) for case in cases])
+        return choice([self._keywords(case, owner) for case in self.cases(schema, owner, strict)])
 
     def _keywords(self, case: Case, owner: str) -> Node:
         written: list[tuple[Node, bool]] = []
@@ -72,13 +73,12 @@ class Pythonic(Notation):
                 )
             value = self.shared(member.schema, f"{owner}, argument {member.key!r}", None, None)
             written.append((sequence(Text(member.key + "="), value), member.required))
-        more: Node | None = None
-        if case.others is not False:
-            taken = "|".join([*case.names, *kwlist])
-            key = Regex(rf"(?!(?:{taken})\Z)[A-Za-z_][A-Za-z0-9_]{{0,63}}")
-            value = self.value(case.others, f"{owner}, arguments that are not declared", root_of(case.others))
-            more = sequence(key, Text("="), value)
-        return in_order(self.order, written, more, COMMA)
+        said = [(named_by(_KEYWORD, key), value) for key, value in case.keyed]
+        if not said and case.others is not False:
+            said = [(unknown_name(_KEYWORD, case.names), case.others)]
+        beside = f"{owner}, arguments that are not declared"
+        others = [sequence(k, Text("="), self.value(v, beside, root_of(v))) for k, v in said]
+        return in_order(self.order, written, choice(others) if others else None, COMMA, bounds=case.bounds)
 
     def any(self, place: Node | None) -> Node:
         if _ANY not in self.rules:
@@ -113,15 +113,23 @@ class Pythonic(Notation):
     def array(self, inside: Node, place: Node | None) -> Node:
         return sequence(Text("["), inside, Text("]"))
 
-    def mapping(self, pairs: list[Pair], more: Node | None, owner: str, place: Node | None) -> Node:
-        written = [(sequence(self.constant(key, None), COLON, value), needed) for key, value, needed in pairs]
-        inside = in_order(self.order, written, more, COMMA)
+    def mapping(self, members: Members, place: Node | None) -> Node:
+        written = [
+            (sequence(self.constant(key, None), COLON, value), needed) for key, value, needed in members.pairs
+        ]
+        inside = in_order(self.order, written, members.more, COMMA, bounds=members.bounds)
         return sequence(Text("{"), inside, Text("}"))
 
-    def others(self, declared: list[str], schema: Any, owner: str, root: Mapping[str, Any]) -> Node:
-        # A key that is written twice is read as Python reads it: the last value holds.
-        keys = Choice(tuple(Regex(_key(quote, declared)) for quote in "'\""))
-        return sequence(keys, COLON, self.value(schema, owner, root))
+    # A key that is written twice is read as Python reads it: the last value holds.
+
+    def other(self, key: Node, schema: Any, owner: str, root: Mapping[str, Any]) -> Node:
+        return sequence(key, COLON, self.value(schema, owner, root))
+
+    def unknown(self, declared: list[str]) -> Node:
+        return Choice(tuple(Regex(_key(quote, declared)) for quote in "'\""))
+
+    def named(self, schema: Any) -> Node:
+        return self.string(schema, True, None)
 
 
 def _key(quote: str, declared: list[str]) -> str:

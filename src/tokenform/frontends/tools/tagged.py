@@ -23,14 +23,13 @@ from tokenform.frontends.tools.conjuncts import types_of
 from tokenform.frontends.tools.judge import possible
 from tokenform.frontends.tools.layout import Tagged
 from tokenform.frontends.tools.members import Case, member_cases, of_kind, without_strings
+from tokenform.frontends.tools.notation import named_by, unknown_name
 from tokenform.frontends.tools.order import in_order
 from tokenform.frontends.tools.shape import (
     LINE,
-    Given,
     Json,
     Node,
     RawString,
-    Regex,
     Seq,
     Text,
     choice,
@@ -66,17 +65,20 @@ def tagged_arguments(
     special: Sequence[str] = (),
     embedded: Sequence[str] = (),
     call_heads: Sequence[str] = (),
+    read: bool = True,
 ) -> Node:
     """The tree of all arguments; `owner` is what errors call the tool, `literal` makes a marker's node.
 
     ends: what may follow the arguments; special: the format's special tokens.  With them, a text may hold its
     own closing marker where neither an argument nor these follow it, see `Inside`.
     embedded, call_heads: see `bars`.
+    read: whether a reader follows, who tells names and texts by what they may not hold; else a name is
+        written as it is, and a text ends at its closing marker alone.
 
     The others are those of `in_order` and `member_cases`.
     """
     values: dict[str, Node] = {}
-    inside = Inside((*heads(layout, schema), *bars(layout, embedded, call_heads)))
+    inside = Inside((*heads(layout, schema), *bars(layout, embedded, call_heads)) if read else ())
     if ends and isinstance(literal(layout.close), Text):
         before = next(iter(re.findall(r"\S+", layout.before)))
         inside = Inside(inside.barred, (before, *ends), tuple(special))
@@ -91,26 +93,23 @@ def tagged_arguments(
     def row(case: Case) -> Node:
         written: list[tuple[Node, bool]] = []
         for member in case.members:
-            _check_key(layout, member.key, owner)
+            if read:
+                _check_key(layout, member.key, owner)
             options = value(member.schema, f"{owner}, argument {member.key!r}")
             written.append((sequence(Text(member.key), options, LINE), member.required))
         more: Node | None = None
         if case.keyed:
             beside = f"{owner}, arguments that are not declared"
-            more = choice([sequence(_key(key), value(said, beside), LINE) for key, said in case.keyed])
+            more = choice(
+                [sequence(named_by(_KEY, key), value(said, beside), LINE) for key, said in case.keyed]
+            )
         elif case.others is not False:
-            keys = "|".join(map(re.escape, case.names))
-            key = Regex((rf"(?!(?:{keys})\Z)" if keys else "") + _KEY)
-            more = sequence(key, value(case.others, f"{owner}, arguments that are not declared"), LINE)
-        return in_order(order, written, more, Seq(()), literal(layout.before))
+            value_of = value(case.others, f"{owner}, arguments that are not declared")
+            more = sequence(unknown_name(_KEY, case.names), value_of, LINE)
+        return in_order(order, written, more, Seq(()), literal(layout.before), case.bounds)
 
-    return choice([row(case) for case in member_cases(schema, owner, strict, loosen, keys=True)])
-
-
-def _key(schema: Any) -> Node:
-    """A key that is not declared and satisfies a schema."""
-    plain = {"regex": _KEY, "dialect": "python"}
-    return Given({"language": {"and": [plain, {"string": json.dumps(schema)}]}})
+    cases = member_cases(schema, owner, strict, loosen, written=True, counts=order != "any")
+    return choice([row(case) for case in cases])
 
 
 @dataclass(frozen=True)
