@@ -9,7 +9,9 @@ import jsonschema
 import pytest
 
 import tokenform as tf
+from tokenform.builtin import load
 from tokenform.decoding.diffusion import (
+    AdaptiveParallel,
     Blocks,
     Confidence,
     Credit,
@@ -17,6 +19,7 @@ from tokenform.decoding.diffusion import (
     EntropyBound,
     LeftToRight,
     LocalDeterminism,
+    SelfDraft,
     Threshold,
 )
 
@@ -40,6 +43,8 @@ POLICIES = [
     EarlyAnswer(Confidence(4)),
     Credit(),
     LocalDeterminism(),
+    SelfDraft(Confidence(4), 2),
+    AdaptiveParallel(load()[0]),
 ]
 
 

@@ -9,7 +9,16 @@ import jsonschema
 import pytest
 
 import tokenform as tf
-from tokenform.decoding.diffusion import Confidence, EntropyBound, LeftToRight, Threshold
+from tokenform.decoding.diffusion import (
+    Blocks,
+    Confidence,
+    Credit,
+    EarlyAnswer,
+    EntropyBound,
+    LeftToRight,
+    LocalDeterminism,
+    Threshold,
+)
 
 modeling = pytest.importorskip("transformers.models.diffusion_gemma.modeling_diffusion_gemma")
 SCHEMA = {"type": "object", "properties": {"ok": {"type": "boolean"}}, "required": ["ok"]}
@@ -52,8 +61,20 @@ def tiny(size: int) -> Any:
     return modeling.DiffusionGemmaForBlockDiffusion(config).eval()
 
 
-@pytest.mark.parametrize("policy", [EntropyBound(1.0), Confidence(4), Threshold(0.3), LeftToRight(4)])
-@pytest.mark.parametrize("temperature", [0.0, 1.0])
+POLICIES = [
+    EntropyBound(1.0),
+    Confidence(4),
+    Threshold(0.3),
+    LeftToRight(4),
+    Blocks(8, Confidence(2)),
+    EarlyAnswer(first=0.3, last=0.1),
+    Credit(0.3),
+    LocalDeterminism(0.3, 0.1),
+]
+
+
+@pytest.mark.parametrize("policy", POLICIES, ids=lambda policy: type(policy).__name__)
+@pytest.mark.parametrize("temperature", [0.0, 0.7, 1.0, 5.0])
 def test_every_text_is_valid(model: Any, policy: Any, temperature: float) -> None:
     tokens = [b"<pad>", b"<eos>", b"<bos>", b"<mask>"] + [bytes([b]) for b in range(256)]
     vocabulary = tf.Vocabulary(tokens, eos=[1], special=[0, 1, 2, 3])
@@ -62,3 +83,21 @@ def test_every_text_is_valid(model: Any, policy: Any, temperature: float) -> Non
     for result in writer.generate([2, 70, 80], SCHEMA, n=2, seed=1):
         jsonschema.validate(json.loads(result.text), SCHEMA)
         assert result.stats.forwards <= 24
+
+
+def test_the_prompt_is_read_once(model: Any) -> None:
+    """Its keys and values are kept, and say what reading it again says."""
+    import torch
+
+    from tokenform.integrations.diffusion import DiffusionGemma
+
+    prompt, canvases = [2, 70, 80], [[None] * 4, [5, None, 7, None], [None, 6, None, 9]]
+    kept = DiffusionGemma(model).begin(prompt, 3)
+    assert kept.logits([0, 1, 2], canvases).shape == (3, 4, 260)
+    first = dict(enumerate(kept._before.values()))
+    kept._before = {}
+    kept._random.manual_seed(5)
+    again = kept.logits([0, 2], [canvases[0], canvases[2]])  # one of them has ended
+    fresh = DiffusionGemma(model).begin(prompt, 5)
+    torch.testing.assert_close(again, fresh.logits([0, 2], [canvases[0], canvases[2]]), atol=1e-5, rtol=1e-4)
+    assert len(first) == 3

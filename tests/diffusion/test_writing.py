@@ -21,6 +21,7 @@ from tokenform.decoding.diffusion import (
     FillStep,
     LeftToRight,
     LocalDeterminism,
+    SelfDraft,
     Threshold,
 )
 
@@ -50,6 +51,7 @@ POLICIES = [
     EarlyAnswer(first=0.3, last=0.1),
     Credit(0.6),
     LocalDeterminism(0.5, 0.2),
+    SelfDraft(Confidence(2), 3),
 ]
 
 

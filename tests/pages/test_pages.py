@@ -91,8 +91,8 @@ def test_notebooks_run_from_top_to_bottom(
             assert out.rstrip("\n") == kept.rstrip("\n"), f"{path.name}, cell {number}"
 
 
-def test_there_are_six_notebooks() -> None:
-    assert len(NOTEBOOKS) == 6
+def test_there_are_seven_notebooks() -> None:
+    assert len(NOTEBOOKS) == 7
 
 
 def test_the_readme_is_short_and_shows_what_it_prints() -> None:

@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "papers.md").read_text(encoding="utf-8")
 SHARED = Path(os.environ.get("TOKENFORM_SHARED", ROOT.parent / "shared"))
 DRAFTS = "tokenform.decoding.speculative"
-PLACES = ("tokenform", f"{DRAFTS}.drafters", f"{DRAFTS}.policies")
+PLACES = ("tokenform", f"{DRAFTS}.drafters", f"{DRAFTS}.policies", "tokenform.decoding.diffusion")
 
 
 def missing(pointer: str) -> str | None:

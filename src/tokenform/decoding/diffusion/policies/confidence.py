@@ -1,6 +1,7 @@
 """The surest positions first, so many a pass.
 
-Law: the k open positions whose token is likeliest; ties by position.
+Law: the k open positions whose token is likeliest, to a thousandth; ties by position, so that the order of
+those that are sure is not the rounding's.
 Source: MaskGIT (Chang et al., 2022); LLaDA's low-confidence remasking (Nie et al., 2025).
 """
 
@@ -25,5 +26,5 @@ class Confidence:
         self.count = count
 
     def choose(self, step: FillStep) -> Sequence[int]:
-        order = np.argsort(-step.confidence, kind="stable")
+        order = np.argsort(-np.round(step.confidence, 3), kind="stable")
         return [step.open[place] for place in order[: self.count]]
