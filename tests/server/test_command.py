@@ -96,6 +96,12 @@ def test_what_it_can_not_serve_is_said(tmp_path):
     wrong = CliRunner().invoke(app, ["serve", "./no/such/model"])
     assert wrong.exit_code == 2 and "there is no model" in wrong.output
     assert CliRunner().invoke(app, ["serve", "--port", "99999"]).exit_code == 2
+    for options, said in (
+        (["--length", "9"], "length"),
+        (["builtin:diffusion", "--device", "cpu"], "device"),
+    ):
+        wrong = CliRunner().invoke(app, ["serve", *options])
+        assert wrong.exit_code == 2 and said in wrong.output
     for option in ("--api-key-file", "--chat-template"):
         absent = CliRunner().invoke(app, ["serve", option, "./no/such/file"])
         assert absent.exit_code == 2 and "can't be read" in absent.output
