@@ -509,6 +509,25 @@ def test_whitespace_between_arguments(style):
     assert allowed("", max_whitespace_cnt=0) and not allowed(" ", max_whitespace_cnt=0)
 
 
+@pytest.mark.parametrize("style", STYLED)
+@pytest.mark.parametrize("said", [{"enum": ["Rome", "Oslo"]}, {"type": "string", "pattern": "^R[a-z]+$"}])
+def test_whitespace_around_texts_that_are_not_any(style, said):
+    schema = {"type": "object", "properties": {"city": said}, "required": ["city"]}
+    part = tag("<f>", "</f>", {"type": "json_schema", "json_schema": schema, "style": style})
+    written = f"<f>{STYLED[style][0]}</f>"
+    for right in ("Rome", "\nRome\n", " Rome \t"):
+        assert ours(part, written.replace("Rome", right)), right
+    assert not ours(part, written.replace("Rome", "\nrome"))
+    assert not ours(part, written.replace("Rome", " " * 25 + "Rome"))
+
+
+def test_unknown_names_in_quotes_are_any_text():
+    schema = {"type": "object", "properties": {"a": {"type": "integer"}}}
+    part = tag("<f>", "</f>", {"type": "json_schema", "json_schema": schema, "style": "cohere_xml"})
+    assert ours(part, f"<f>{written_as('cohere_xml', 'two words', 3)}</f>")
+    assert not ours(part, f"<f>{written_as('cohere_xml', 'a', 3).replace('3', 'true')}</f>")
+
+
 LISTED = {
     "type": "object",
     "properties": {"a": {"type": "array", "items": {"type": "integer"}}},

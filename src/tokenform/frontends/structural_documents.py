@@ -123,8 +123,10 @@ def _styled(
     try:
         if isinstance(layout, Elements):
             layout = replace(layout, outer=(*layout.outer, *without))
-            spelled = _attribute if '="{name}"' in layout.member else str
-            nested = Nested(rules, order, layout, literal, spelled)
+            quoted = '="{name}"' in layout.member
+            nested = Nested(rules, order, layout, literal, _attribute if quoted else str)
+            if quoted:
+                nested.key = r'[^"<>&\x00-\x1f]{1,64}'
             made, notes = nested.arguments(schema, owner, False), nested.loosened
         else:
             layout = replace(layout, markers=without)

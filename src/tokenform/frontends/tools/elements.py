@@ -104,7 +104,7 @@ class Nested(Notation):
     def constant(self, value: Any, place: Node | None) -> Node:
         if isinstance(value, str):
             fits = not any(mark in value for mark in self.layout.barred)
-            return self.element(TEXT, Text(value), place) if fits else Choice(())
+            return self._text(Text(value), True, place) if fits else Choice(())
         if isinstance(value, list):
             items = sequence(*(self.constant(item, None) for item in value))
             return self.element(LIST, items, place)
@@ -114,7 +114,12 @@ class Nested(Notation):
         return self.element(JSON, Text(dump(value)), place)
 
     def string(self, schema: Any, bounded: bool, place: Node | None) -> Node:
-        return self.element(TEXT, RawString(schema, self.layout.barred), place)
+        return self._text(RawString(schema, self.layout.barred), bounded, place)
+
+    def _text(self, text: Node, bounded: bool, place: Node | None) -> Node:
+        """A text; where nobody reads it whitespace may stand around one that is not any text."""
+        spaced = bounded and self.spelled is not None
+        return self.element(TEXT, sequence(LINE, text, LINE) if spaced else text, place)
 
     def number(self, schema: dict[str, Any], place: Node | None) -> Node:
         return self.element(JSON, sequence(LINE, self._json(schema), LINE), place)

@@ -48,6 +48,8 @@ _PLAIN = {
     "items",
     "properties",
 }
+# Beside these a string is any text.
+_ANY_TEXT = _PLAIN - {"minLength", "maxLength"}
 # What an argument that is not declared may be called.
 _KEY = r"[\w][\w.$-]{0,63}"
 
@@ -78,7 +80,8 @@ def tagged_arguments(
     The others are those of `in_order` and `member_cases`.
     """
     values: dict[str, Node] = {}
-    inside = Inside((*heads(layout, schema), *bars(layout, embedded, call_heads)) if read else ())
+    barred = (*heads(layout, schema), *bars(layout, embedded, call_heads)) if read else ()
+    inside = Inside(barred, spaced=not read)
     if ends and isinstance(literal(layout.close), Text):
         before = next(iter(re.findall(r"\S+", layout.before)))
         inside = Inside(inside.barred, (before, *ends), tuple(special))
@@ -118,12 +121,14 @@ class Inside:
 
     barred: whatever these are.  followers: what follows a closing marker; with them, one that none of them
     follows is text.  special: tokens that stand in no text after such a marker: where a call is broken, the
-    reader looks no further for the end of its text.
+    reader looks no further for the end of its text.  spaced: whitespace may stand around one that is not any
+    text.
     """
 
     barred: tuple[str, ...] = ()
     followers: tuple[str, ...] = ()
     special: tuple[str, ...] = ()
+    spaced: bool = False
 
     def text(
         self, layout: Tagged, schema: Any, without: tuple[str, ...], feeds: tuple[bool, bool]
@@ -175,7 +180,10 @@ def tagged_value(
         strings = strings and possible(json.dumps(schema), True)
         others = others and possible(json.dumps(schema), False)
     if strings:
-        text = (inside or Inside()).text(layout, schema, without, feeds)
+        inside = inside or Inside()
+        text: Node = inside.text(layout, schema, without, feeds)
+        if inside.spaced and not set(schema if isinstance(schema, dict) else ()) <= _ANY_TEXT:
+            text = sequence(LINE, text, LINE)
         options.append(sequence(literal(layout.middle.rstrip("\n")), text, close))
     if others:
         value: Node = Json(without_strings(schema, owner) if strings else schema, without)
