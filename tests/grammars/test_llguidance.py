@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 import numpy as np
 import pytest
 from benchmarks.suites.maskcheck import byte_vocabulary
@@ -134,10 +136,43 @@ def test_other_grammars_by_name() -> None:
 
 def test_what_changes_no_text_is_reported() -> None:
     grammar = tf.lark("start: x\nx[capture, temperature=0.5]: /a+/")
-    assert [line.partition(",")[0] for line in grammar.report] == [
-        "left out: capture of the rule x",
-        "left out: temperature of the rule x",
-    ]
+    assert [line.partition(",")[0] for line in grammar.report] == ["left out: temperature of the rule x"]
+
+
+CAPTURES = [
+    ('start: x "z" y ("," y)*\nx[capture="n"]: /[a-c]+/\ny[capture]: /[0-9]+/ | "(" y ")"', "abz12,3,(45)"),
+    ('start: x y\nx[stop=".", capture]: /[a-z.]*/\ny[capture]: /[A-Z]/\n%ignore " "', "ab C"),
+    ('start: (item ";")*\nitem[capture="i"]: /[a-z ]+/', "a;b c;" * 40),
+    ('start: "call" args\nargs[capture="a"]: %json {"type": "object"}', 'call{"x": 1}'),
+    ('start[capture]: "a" | "b" x?\nx[capture]: "c"{2,3}', "bccc"),
+]
+FOUND: list[dict[str, list[str]]] = [
+    {"n": ["ab"], "y": ["12", "3", "(45)", "45"]},
+    {"x": ["ab"], "y": ["C"]},
+    {"i": ["a", "b c"] * 40},
+    {"a": ['{"x": 1}']},
+    {"start": ["bccc"], "x": ["ccc"]},
+]
+
+
+@pytest.mark.parametrize(
+    ("grammar", "text", "found"), [(*c, f) for c, f in zip(CAPTURES, FOUND, strict=True)]
+)
+def test_captures_are_found_in_a_text(grammar: str, text: str, found: dict[str, list[str]]) -> None:
+    made = pickle.loads(pickle.dumps(tf.lark(grammar)))
+    captures = made.captures(text)
+    listed = {name: one if isinstance(one, list) else [one] for name, one in captures.items()}
+    assert {name: [one.text for one in several] for name, several in listed.items()} == found
+    assert all(text[slice(*one.span)] == one.text for several in listed.values() for one in several)
+    with pytest.raises(OptionError, match="no text of the grammar"):
+        made.captures(text + "!")
+
+
+def test_captures_in_a_rule_that_begins_with_itself_are_refused() -> None:
+    grammar = tf.lark('start: a\na: a "+" b | b\nb[capture]: /[0-9]/')
+    with pytest.raises(OptionError, match="begin with themselves"):
+        grammar.captures("1+2")
+    assert tf.lark("start: @g", definitions={"g": grammar}).compile(BYTES).matches(b"1+2")
 
 
 REFUSED = [

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from tokenform.decoding.calls import Constraint, texts_of
 from tokenform.decoding.cuts import cut_at, cut_values, whole_calls
 from tokenform.decoding.prompts import ReadPrompt
-from tokenform.decoding.results import Result, Stats, read_value
+from tokenform.decoding.results import Result, Stats, finder, read_value
 from tokenform.decoding.row import Row
 from tokenform.frontends.tools.calls import ToolCalls
 
@@ -72,4 +72,5 @@ def result_of(
         cut=made,
         prompt=prompt,
         thought=row.thought,
+        find=finder(grammar),
     )

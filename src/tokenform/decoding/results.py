@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Generic
 
@@ -122,6 +123,7 @@ class Result(Generic[T]):
         origin: who wrote it, for `Field.alternatives`; None for weighted samplers.
         prompt: what the model read, as text (`str(result.prompt)`) and as `ids`; None where it is not known.
         thought: what a model that thinks wrote before the text; None: nothing.
+        find: finds the captures of the grammar in a text; None: it has none.
     """
 
     text: str
@@ -144,6 +146,24 @@ class Result(Generic[T]):
     origin: Origin | None = field(default=None, repr=False, compare=False)
     prompt: ReadPrompt | None = field(default=None, repr=False, compare=False)
     thought: Thought | None = None
+    find: Callable[[str], dict[str, Any]] | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def captures(self) -> dict[str, Any]:
+        """The parts that `tf.combinators.capture` names, or `[capture]` of a rule in llguidance's dialect: a
+        `Capture` each, or a list where a name occurs several times.
+
+        Raises:
+            OptionError: the text was cut, and is none of the grammar's.
+            LimitExceeded: finding them needs too many steps.
+
+        >>> import tokenform as tf
+        >>> grammar = tf.lark('start: "n=" number\\nnumber[capture]: /[0-9]+/')
+        >>> result = tf.generate("The parcel has the number 4821.", grammar, max_tokens=20)
+        >>> result.captures["number"].text == result.text[2:]
+        True
+        """
+        return {} if self.find is None else self.find(self.text)
 
     @property
     def reasoning(self) -> str | None:
@@ -232,3 +252,8 @@ def read_value(grammar: Any, text: str) -> tuple[Any, InvalidType | None]:
         return grammar.parse(text), None
     except InvalidType as error:
         return error.partial, error
+
+
+def finder(grammar: Any) -> Callable[[str], dict[str, Any]] | None:
+    """What finds the captures of a grammar; None: it has none."""
+    return grammar.captures if getattr(grammar, "parts", None) is not None else None

@@ -22,7 +22,7 @@ from tokenform.decoding.aligned.sampler import AlignedSampler
 from tokenform.decoding.aligned.side_by_side import side_by_side
 from tokenform.decoding.options import Call
 from tokenform.decoding.progress import Progress
-from tokenform.decoding.results import Estimates, Result, Stats, read_value
+from tokenform.decoding.results import Estimates, Result, Stats, finder, read_value
 from tokenform.decoding.samplers.local import Local
 from tokenform.decoding.thinking import Thought
 from tokenform.engine import Grammar
@@ -185,6 +185,7 @@ def results_of(sample: Sample, grammar: Grammar | Condition, before: Thought | N
                 estimates,
                 error=error,
                 thought=before,
+                find=finder(grammar),
             )
         )
     return results

@@ -58,7 +58,7 @@ def found_in(grammar: Parted, text: str) -> dict[str, Any]:
     """The captures of an accepted text, by name: one each, or a list where the name occurs several times.
 
     Raises:
-        OptionError: the grammar does not accept the text.
+        OptionError: the grammar does not accept the text, or has captures in a rule that begins with itself.
         LimitExceeded: finding them needs too many steps.
     """
     if grammar.parts is None:
@@ -94,11 +94,15 @@ class _Cut:
         self.data = text.encode("utf-8", "surrogatepass")
         self._left = STEPS
         self._known: dict[tuple[int, int], Ways] = {}
+        self._begun: set[tuple[int, int]] = set()
 
     def ways(self, grammar: Parted, start: int) -> Ways:
         """The ways in which the grammar takes a part from `start`."""
         key = id(grammar), start
         if key not in self._known:
+            if key in self._begun:
+                raise OptionError("captures are not found in rules that begin with themselves; write x: y x?")
+            self._begun.add(key)
             self._known[key] = self._first_of_each(self._ways(grammar, start))
         return self._known[key]
 
@@ -109,6 +113,8 @@ class _Cut:
         elif parts[0] == "capture":
             for end, found in self.ways(parts[2], start):
                 yield end, (*found, (parts[1], parts[2], start, end))
+        elif parts[0] == "rules":
+            yield from self.ways(parts[1], start)
         elif parts[0] == "choice":
             for one in parts[1]:
                 yield from self.ways(one, start)

@@ -460,7 +460,7 @@ def without_captures(grammar: Grammar, place: str) -> Form:
     Raises:
         InvalidGrammar: it has captures, which would be lost there.
     """
-    if grammar.parts is not None:
+    if grammar.parts is not None and grammar.parts[0] != "rules":
         raise InvalidGrammar(f"captures are found in grammars that + and | put together, not in {place}.")
     return grammar.form
 

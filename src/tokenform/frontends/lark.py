@@ -93,14 +93,16 @@ def _of_llguidance(
         if not isinstance(grammar, Grammar):
             raise OptionError(f"definitions[{name!r}] must be a Grammar, not {type(grammar).__name__}.")
     try:
-        form, notes = read_llguidance(text, start, given, known_options(json_options))
+        form, notes, parts = read_llguidance(text, start, given, known_options(json_options))
     except RecursionError:
         raise LimitExceeded("The grammar's terminals refer to each other too deeply to be read.") from None
     try:
         core = forms.compiled(form, "the grammar")
     except TokenformError as error:
         raise _at_terminal(error, text) from None
-    return Grammar(core, form=form, source=text, notes=[*core.report, *notes] if notes else None)
+    made = Grammar(core, form=form, source=text, notes=[*core.report, *notes] if notes else None)
+    made.parts = parts
+    return made
 
 
 def _read_once(text: str, start: str | None, lexer: Lexer | None, asked: str) -> _core.Grammar:

@@ -4,7 +4,8 @@ Purpose: `tf.lark(text, dialect="llguidance")`: the texts that llguidance's lexe
 Invariant: a lexeme is the longest that a terminal of the context reads, and counts as each of the
 terminals that read it; a lazy one ends where it first can.  Patterns are Rust's; `~` is the complement among
 texts of characters.  A `stop=` is taken back there once it was written; here it is not written.  What is not
-followed exactly is refused (`max_tokens=`); captures and temperatures change no text, and are in the report.
+followed exactly is refused (`max_tokens=`); temperatures change no text, and are in the report; captures are
+found in a text again (`Grammar.captures`).
 Complexity: linear in the text, the counts of repetitions and the numbers that rules with a parameter are
 given; languages are the engine's work.
 Source: docs/syntax.md of guidance-ai/llguidance.
@@ -15,6 +16,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from tokenform.errors import InvalidGrammar, LimitExceeded, TokenformError, UnsatisfiableGrammar
@@ -22,6 +25,7 @@ from tokenform.frontends import forms
 from tokenform.frontends.ebnf_reader import EbnfReader
 from tokenform.frontends.forms import Form, Language
 from tokenform.frontends.grammar import Grammar, without_captures
+from tokenform.frontends.llguidance_captures import CapturingRules
 from tokenform.frontends.llguidance_reader import Definition, LlguidanceReader, RegexNode, RegexText
 from tokenform.frontends.llguidance_terminals import Terminals, shown_as
 from tokenform.frontends.schemas import json_schema
@@ -29,16 +33,38 @@ from tokenform.frontends.schemas import json_schema
 MOST_REPEATED = 20_000
 MOST_INSTANCES = 20_000  # rules that those with a parameter are written out to
 _OPTIONS = {"no_forcing", "allow_initial_skip", "allow_invalid_utf8", "skip_repetition"}
+_ALONE = "a part by itself"
 _TOKEN_IDS = re.compile(r"<\[(?:\^?\d+(?:-\d+)?(?:,\d+(?:-\d+)?)*|\*)\]>")
 
 
 def read_llguidance(
     text: str, start: str, definitions: Mapping[str, Grammar], json_options: Mapping[str, Any]
-) -> tuple[Form, list[str]]:
-    """The form of a grammar, and what its report says; raises what `lark` raises."""
+) -> tuple[Form, list[str], tuple[Any, ...] | None]:
+    """The form of a grammar, what its report says, and where it has captures how it is put together; raises
+    what `lark` raises."""
     reader = LlguidanceReader(text)
-    lowering = Lowering(reader, reader.grammar(), start, definitions, json_options, [])
-    return lowering.form(), lowering.notes
+    read = reader.grammar()
+    lowering = Lowering(reader, read, start, definitions, json_options, [])
+    form = lowering.form()
+    rules = CapturingRules(read, partial(_part_alone, reader, read, definitions, json_options))
+    captured = start in rules.capturing
+    parts = ("rules", rules.piece(RegexNode("name", (start,), 0))) if captured else None
+    return form, lowering.notes, parts
+
+
+def _part_alone(
+    reader: LlguidanceReader,
+    text: RegexText,
+    definitions: Mapping[str, Grammar],
+    json_options: Mapping[str, Any],
+    node: RegexNode,
+) -> Grammar:
+    """The grammar of one part of another."""
+    known = {**text.definitions, _ALONE: Definition(_ALONE, node, node.at)}
+    one_lexeme = node.kind in ("text", "regex", "range") or (node.kind == "name" and node.values[0].isupper())
+    alone = replace(text, definitions=known, ignored=[] if one_lexeme else text.ignored)
+    form = Lowering(reader, alone, _ALONE, definitions, json_options, []).form()
+    return Grammar(forms.compiled(form, "a part of the grammar"), form=form)
 
 
 class Lowering:
@@ -54,8 +80,11 @@ class Lowering:
         definitions: Mapping[str, Grammar],
         json_options: Mapping[str, Any],
         notes: list[str],
+        nested: bool = False,
     ) -> None:
+        """nested: it stands in another grammar, which finds no captures in it."""
         self.reader = reader
+        self.nested = nested
         self._text = text
         self._start = start
         self._definitions = definitions
@@ -129,6 +158,8 @@ class Lowering:
                 placed = self.reader.mistake(message, definition.at)
                 raise LimitExceeded(str(placed), line=placed.line, column=placed.column)
             self._number, name = number, f"{name}::{number}"
+            if "capture" in definition.attributes:
+                self.notes.append(f"left out: capture of the rule {name}")
         lexeme = self.lexeme(definition)
         if lexeme is not None:
             self._add(name, lexeme)
@@ -155,7 +186,8 @@ class Lowering:
         if "max_tokens" in given:
             message = "max_tokens= counts tokens, which no text shows; count characters with {m,n}"
             raise self.reader.mistake(message, definition.at)
-        for key in ("capture", "stop_capture", "temperature"):
+        left_out = ("stop_capture", "temperature", *(("capture",) if self.nested else ()))
+        for key in left_out:
             if key in given:
                 self.notes.append(f"left out: {key} of the rule {definition.name}, which changes no text")
         stop, suffix = given.get("stop"), given.get("suffix")
@@ -294,8 +326,8 @@ class Lowering:
         if node.kind == "special":
             return {"special": value, "spelled": "unknown"}
         if node.kind == "lark":
-            inner = Lowering(self.reader, value, "start", self._definitions, self._json_options, self.notes)
-            return inner.form()
+            options = self._definitions, self._json_options, self.notes
+            return Lowering(self.reader, value, "start", *options, nested=True).form()
         try:
             if node.kind == "json":
                 return json_schema(value, **self._json_options).form
