@@ -46,6 +46,7 @@ from tokenform.frontends.tools.notation import loosened
 from tokenform.frontends.tools.pythonic import Pythonic
 from tokenform.frontends.tools.shape import (
     BLANK,
+    LAST,
     LINE,
     SPACE,
     Choice,
@@ -178,7 +179,7 @@ class Builder:
         if self.form.fenced:
             return fenced.turn(self.form, self.literal, self.calls(most), tool_choice, reasoning)
         if tool_choice == "required":
-            return sequence(self.reasoning(reasoning), BLANK, self.calls(most), BLANK)
+            return sequence(self.reasoning(reasoning), BLANK, self.calls(most), LAST)
         if self.form.at_start:
             text = Free(not_prefix=self.beginnings(), allow=self.allowed())
             options = [text] if tool_choice == "none" else [text, *self.calls_at_start(most)]

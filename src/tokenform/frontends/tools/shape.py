@@ -64,6 +64,8 @@ class Regex:
 BLANK = Regex(r" ?|(?:\r?\n){1,3}[ \t]{0,24}")
 LINE = Regex(r" ?|\r?\n[ \t]{0,24}")
 SPACE = Regex(r" ?")
+# Behind the last call; a small model that would call again and may not indents for as long as it can.
+LAST = Regex(r" ?|(?:\r?\n){1,3}")
 
 
 @dataclass(frozen=True, eq=False)
@@ -290,6 +292,8 @@ def sequence(*parts: Node) -> Node:
                     flat.append(piece)
             elif (piece is BLANK or piece is LINE) and (last is BLANK or last is LINE):
                 flat[-1] = BLANK if piece is BLANK else last  # the one that allows more
+            elif piece is LAST and (last is BLANK or last is LINE):
+                flat[-1] = LAST
             else:
                 flat.append(piece)
     return flat[0] if len(flat) == 1 else Seq(tuple(flat))
