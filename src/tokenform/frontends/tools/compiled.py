@@ -147,9 +147,10 @@ class _Compiler:
     def branched(self, kept: list[Kept]) -> bool:
         """Adds the list of these options and reads those that are new; False: it can't be."""
         told = self._told
+        branches: list[Any] = [option.made.get(told) for option in kept]
         fresh: dict[int, list[Kept]] = {}
-        for option in kept:
-            if told not in option.made:
+        for option, made in zip(kept, branches, strict=True) if None in branches else ():
+            if made is None:
                 fresh.setdefault(id(option.follows), []).append(option)
         for options in fresh.values():
             rest = self.rest(options[0].follows)
@@ -159,7 +160,7 @@ class _Compiler:
             for option, branch in zip(options, read, strict=True):
                 option.made[told] = branch
         assert self.lists is not None
-        self.lists.append([option.made[told] for option in kept])
+        self.lists.append([option.made[told] for option in kept] if fresh else branches)
         return True
 
     def rest(self, follows: Follows) -> _core.Rest | None:

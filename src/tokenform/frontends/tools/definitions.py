@@ -205,7 +205,7 @@ def read_tools(
     given = list(tools)
     keys = None if numbers is None else array("Q", numbers)
     kept: list[Tool | None] = [None] * len(given) if keys is None else TOOLS.get_all(keys)
-    for index, tool in enumerate(given):
+    for index, tool in enumerate(given) if None in kept else ():
         if kept[index] is None:
             kept[index] = made = _read_tool(tool, index, put_aside, None if keys is None else keys[index])
             try:
@@ -215,6 +215,8 @@ def read_tools(
                     f"the name or description of tool {index} holds half a surrogate pair"
                 ) from None
     result = Tools(tool for tool in kept if tool is not None)
+    if len({tool.name for tool in result}) == len(result):
+        return result
     first: dict[str, int] = {}
     for index, tool in enumerate(result):
         if first.setdefault(tool.name, index) != index:

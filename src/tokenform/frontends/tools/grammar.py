@@ -312,15 +312,14 @@ class Builder:
             return [self._rest_here(parts, tool) for tool in self.known]
         follows = self._follows(parts)
         key: Any = follows or (*self._own, self.order, parts)
-        made: list[Node] = []
-        for tool in self.known:
-            found = tool.written.get(key)
-            if found is None:
-                found = tool.written[key] = (
+        made: list[Any] = [tool.written.get(key) for tool in self.known]
+        for at, tool in enumerate(self.known) if None in made else ():
+            if made[at] is None:
+                made[at] = tool.written[key] = (
                     self._rest(parts, tool, follows) if follows else self._rest_alone(parts, tool)
                 )
-            self.tagged_notes += getattr(found, "notes", ())
-            made.append(found)
+        if follows is None:
+            self.tagged_notes += [note for one in made for note in one.notes]
         return made
 
     def _rest_alone(self, parts: tuple[Part, ...], tool: Tool) -> Node:

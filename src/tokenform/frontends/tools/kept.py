@@ -73,16 +73,12 @@ class LastAsked(Generic[_Made]):
     def get_all(self, keys: Iterable[Hashable]) -> list[_Made | None]:
         """The values of the keys, None for those that are not there."""
         with self._lock:
-            values = self._values
-            found: list[_Made | None] = []
-            for key in keys:
-                entry = values.get(key)
-                if entry is None:
-                    found.append(None)
-                else:
-                    values.move_to_end(key)
-                    found.append(entry[0])
-            return found
+            asked = list(keys)
+            found = list(map(self._values.get, asked))
+            for key, entry in zip(asked, found, strict=True):
+                if entry is not None:
+                    self._values.move_to_end(key)
+            return [entry and entry[0] for entry in found]
 
     def put(self, key: Hashable, value: _Made, weight: int) -> None:
         """Keeps a value of so many bytes, unless it is heavier than all may be together."""
