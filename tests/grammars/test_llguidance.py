@@ -242,3 +242,40 @@ def test_the_dialect_is_told_from_the_text() -> None:
         tf.lark(both, dialect="ebnf")  # type: ignore[arg-type]
     with pytest.raises(OptionError):
         tf.lark(both, dialect="llguidance", lexer="dynamic")
+
+
+XGRAMMARS = {  # what XGrammar's own reader of Lark takes, and texts of each
+    'start: A+ "x"?\nA: /[0-9]+/': ["1", "12x", "x", ""],
+    'start: (A ",")* A\nA: /[a-z]+/': ["a", "a,b", "a,", ""],
+    'start: "a"{2,3} | "b"{2} | "c"{2,}': ["a", "aa", "aaaa", "bb", "b", "cccc", "c"],
+    'start: "a"i "B"': ["AB", "aB", "ab"],
+    'start: a b\na: "x" | ""\nb: "y"': ["y", "xy", "x"],
+    'start: A B\nA: "x"\nB: "y"\n%ignore /[ ]+/': ["xy", "x  y", "x"],
+    'start: "x" %json {"type": "boolean"} "y"': ["xtruey", "xtrue", "xfalsey"],
+    'start: A\nA: "a".."f"': ["a", "f", "g"],
+    'start: %regex {"substring_chars": "hello"}': ["ell", "hello", "hl"],
+    'start: %regex {"substring_chunks": ["ab", "cd"]}': ["ab", "abcd", "bc"],
+    'start: x "end"\nx[lazy]: /.*/': ["end", "e"],
+    'start: x\nx[suffix="</t>"]: /.*/': ["ab</t>", "ab", "</t>a</t>"],
+    'start: x\nx[capture="n", temperature=0.5]: "a" | "b"': ["a", "c"],
+    "%import common (WORD, DIGIT)\nstart: WORD DIGIT": ["ab1", "a", "1"],
+    "%import common.NUMBER\nstart: NUMBER": ["12", "1.5", "a"],
+    'start: %lark { start: "a" B\n B: /b+/ } "c"': ["abc", "abbc", "ac"],
+    'start: e\ne: e "+" t | t\nt: "x" | "(" e ")"': ["x", "x+x", "(x+x)+x", "x+"],
+    'start: ["a"] ("b" | "c" "d"?)+': ["b", "abcd", "a", "cbc"],
+    "start: /[^a]+/": ["b\n", "a"],
+    'start: A -> al\n | "b" -> be\nA: "a"': ["a", "b", "ab"],
+}
+
+
+@pytest.mark.parametrize("grammar", XGRAMMARS)
+def test_xgrammars_reader_of_lark_takes_the_same_texts(grammar: str) -> None:
+    xgrammar = pytest.importorskip("xgrammar")
+    spelled = [bytes([byte]) for byte in range(256)] + [b"</s>"]
+    info = xgrammar.TokenizerInfo(spelled, stop_token_ids=[256])
+    theirs = xgrammar.GrammarCompiler(info, max_threads=1).compile_lark(grammar)
+    ours = tf.lark(grammar, dialect="llguidance").compile(BYTES)
+    for text in XGRAMMARS[grammar]:
+        matcher = xgrammar.GrammarMatcher(theirs)
+        taken = all(matcher.accept_token(byte) for byte in text.encode()) and matcher.accept_token(256)
+        assert ours.matches(text.encode()) == taken, text
