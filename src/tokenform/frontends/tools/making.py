@@ -79,15 +79,15 @@ def grammar_of_tools(
             known = Tools(tool for tool in known if tool.name not in aside)
         source = f"tools({', '.join(tool.name for tool in known)}; {form.name})"
         try:
-            core, notes = _put_together(known, options, source)
+            core, shape = _put_together(known, options, source)
         except (TokenformError, RecursionError):
             kept = _kept(known, options, put_aside) if options.bad != "raise" else known
             if kept == known:
                 raise
             known = Tools(kept)
-            core, notes = _put_together(known, options, source)
+            core, shape = _put_together(known, options, source)
         definitions = Definitions([tool.definition for tool in known], form)
-    before = [*aside.values()]
+    before, notes = [*aside.values()], list(shape.notes)
     grammar = Grammar(
         core,  # whose form is read when it is asked for: few grammars of tools are a part of others
         notes=functools.partial(_report, before, known, notes),
@@ -96,19 +96,19 @@ def grammar_of_tools(
         ),
         source=source,
         tools=definitions,
-        manner=functools.partial(_in_manner, known, options, source),
+        manner=functools.partial(_in_manner, shape, options.spelling, source),
     )
     return grammar, [*before, *(line for tool in known for line in tool.told), *notes]
 
 
 def _in_manner(
-    known: Sequence[Tool], options: TurnOptions, source: str, asked: Mapping[str, str]
+    shape: Shape, spelling: Mapping[str, str], source: str, asked: Mapping[str, str]
 ) -> Grammar | None:
-    """The grammar of the same tools whose documents are written so; None: they are already."""
-    told = forms.narrower(options.spelling, asked)
+    """The grammar of the same turn whose documents are written so; None: they are already."""
+    told = forms.narrower(spelling, asked)
     if not told:
         return None
-    made, lists = branched_form(options.shape(known), options.spelling, told)
+    made, lists = branched_form(shape, spelling, told)
     return Grammar(forms.compiled(made, source, lists), source=source)
 
 
@@ -116,17 +116,15 @@ def _report(before: list[str], known: Sequence[Tool], after: list[str]) -> list[
     return [*before, *(line for tool in known for line in tool.report), *after]
 
 
-def _put_together(
-    known: Sequence[Tool], options: TurnOptions, source: str
-) -> tuple[_core.Grammar, list[str]]:
-    """The core's grammar, and what there is to say of the format."""
+def _put_together(known: Sequence[Tool], options: TurnOptions, source: str) -> tuple[_core.Grammar, Shape]:
+    """The core's grammar, and the tree of the turn."""
     shape = options.shape(known)
     try:
         made, lists = branched_form(shape, options.spelling)
         core = forms.compiled(made, source, lists)
     except TokenformError as error:
         raise _blamed(error, known, options) from None
-    return core, list(shape.notes)
+    return core, shape
 
 
 def _kept(
