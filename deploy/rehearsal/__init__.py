@@ -1,0 +1,1 @@
+"""The rehearsal of docs/guides/operating.md by subject; `deploy/rehearse.py` runs it."""
