@@ -27,6 +27,8 @@ class Suffix:
     branches: how many different continuations a tree may have.
     remember: add every finished output to the datastore.
     keep: tokens that the datastore holds at least before its older half is forgotten.
+
+    Memory: 450 bytes a token, of up to 3 x `keep` tokens: 45 MB.
     """
 
     name = "suffix"
@@ -38,7 +40,7 @@ class Suffix:
         shortest: int = 1,
         branches: int = 3,
         remember: bool = True,
-        keep: int = 1 << 17,
+        keep: int = 1 << 15,
     ) -> None:
         self.tokens, self.shortest, self.branches, self.remember = tokens, shortest, branches, remember
         self.keep, self._adding = keep, Lock()
