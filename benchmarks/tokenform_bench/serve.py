@@ -332,9 +332,10 @@ def as_json(load: Load, answers: Sequence[Answer]) -> dict[str, Any]:
     told = {k: v for k, v in asdict(load).items() if k not in ("key", "schemas", "prompts")}
     found = [asdict(one) for one in figures(answers)]
     errors = sorted({answer.error for answer in answers if answer.error is not None})
-    return _finite(
+    made: dict[str, Any] = _finite(
         {"load": told, "figures": found, "errors": errors, "answers": [asdict(a) for a in answers]}
     )
+    return made
 
 
 def _finite(value: Any) -> Any:

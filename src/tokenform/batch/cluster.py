@@ -1,23 +1,19 @@
-"""The same tasks on a Ray cluster: actors of Ray Data, each with a worker process of its own behind it.
+"""The same tasks on a Ray cluster: actors, with a worker process of its own behind each.
 
 Purpose: yield (task, outcome) as `workers.run_tasks` does, the tasks spread over the machines of a cluster.
 Invariant: the limits on time and memory hold where a task runs (the actor's own worker process is ended, not
-the actor).  What was on a node that died is lost and tried again; a task that is lost `_ATTEMPTS` times, the
-last of them with nothing beside it, counts as "crash".  Where actors die before they have begun (a node whose
-memory others fill), no task is to blame: the wave begins again after a pause, `_STARTS` times.
-Complexity: tasks travel in waves, a dataset each, one task a block; what a wave lost is in the next.
+the actor).  What was on a node that died is tried again; a task that is lost `_ATTEMPTS` times, the last of
+them with nothing beside it, counts as "crash".  An actor that can't be started (a node whose memory others
+fill) blames no task: another one is started after a pause, `_STARTS` times in a row.
 Rejected: Ray's own restarts and retries (a task that ends its node would take one node after the other, and
-an actor whose node is gone waits for room for ever, its tasks with it); actors placed by hand (Ray Data knows
-how full each is).
+an actor whose node is gone waits for room for ever, its tasks with it); Ray Data (a block that is lost is
+lost with all blocks of its stage).
 """
 
 from __future__ import annotations
 
-import logging
-import pickle
 import socket
 import time
-import warnings
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
@@ -29,45 +25,28 @@ from tokenform.errors import DataError, extras
 _ATTEMPTS = 3
 _STARTS = 7
 _PAUSE_SECONDS = 1.0  # doubled each time
-_WAVE = 2048
+_ROOM_SECONDS = 120.0
 _REACH_SECONDS = 10.0
-
-
-class PoolLost(Exception):
-    """The actors of a wave could not be started."""
 
 
 class Host:
     """What an actor holds: a pool of one worker process, fed a task at a time."""
 
-    def __init__(
-        self,
-        factory: Callable[..., Callable[[Any], Any]],
-        arguments: tuple[Any, ...],
-        timeout: float,
-        memory_bytes: int | None,
-    ) -> None:
-        self._broken = ""
+    def __init__(self, factory: Callable[..., Any], arguments: tuple[Any, ...], **bounds: Any) -> None:
         self._tasks: deque[Any] = deque()
         feed = iter(self._tasks.popleft, None)  # a task is appended before the pool asks
-        self._stream = run_tasks(
-            feed, factory, arguments, workers=1, timeout=timeout, memory_bytes=memory_bytes
-        )
+        self._stream = run_tasks(feed, factory, arguments, workers=1, **bounds)
 
-    def __call__(self, batch: dict[str, Any]) -> dict[str, list[Any]]:
-        """The outcomes of the tasks of a batch: columns "place" and "task" give "place" and "outcome"."""
-        return {
-            "place": list(batch["place"]),
-            "outcome": [pickle.dumps(self._run(pickle.loads(task))) for task in batch["task"]],
-        }
-
-    def _run(self, task: Any) -> TaskOutcome | str:
+    def run(self, task: Any) -> TaskOutcome | str:
+        """How the task ended, or why nothing can be run here."""
         self._tasks.append(task)
         try:
-            return self._broken or next(self._stream)[1]
+            return next(self._stream)[1]
         except WorkerStartError as error:
-            self._broken = str(error) or "no reason is known"
-            return self._broken
+            return str(error) or "no reason is known"
+
+    def ready(self) -> None:
+        """Answers when the actor has started."""
 
 
 def run_on_ray(
@@ -90,94 +69,77 @@ def run_on_ray(
     """
     with extras():
         import ray
-        import ray.data
     _connect(ray, address, workers)
-    source, again = iter(tasks), list[tuple[Any, int]]()
-    given, failed = (factory, arguments, timeout, memory_bytes), 0
+    actor = ray.remote(num_cpus=1, max_restarts=0, max_task_retries=0)(Host)
+    source, waiting = iter(tasks), deque[tuple[Any, int]]()
+    starting, idle, busy = dict[Any, Any](), list[Any](), dict[Any, tuple[Any, Any, int]]()
+    failed = 0
     while True:
-        alone = next((one for one in again if one[1] == _ATTEMPTS - 1), None)
-        if alone is not None:
-            again.remove(alone)
-            wave = [alone]
-        else:
-            wave = [*again, *((task, 0) for task in islice(source, _WAVE))]
-            again.clear()
-        if not wave:
+        waiting.extend((task, 0) for task in islice(source, 0 if waiting else 1))
+        if not waiting and not busy:
             return
-        left, blamed = dict(enumerate(wave)), 1
+        alone = bool(waiting) and waiting[0][1] == _ATTEMPTS - 1
+        if waiting and idle and not (alone and busy):
+            host, (task, attempts) = idle.pop(), waiting.popleft()
+            busy[host.run.remote(task)] = host, task, attempts
+            continue
+        room = max(1, min(workers, int(ray.cluster_resources().get("CPU", 1))))
+        if not idle and len(starting) < len(waiting) and len(busy) + len(starting) < room:
+            host = actor.remote(factory, arguments, timeout=timeout, memory_bytes=memory_bytes)
+            starting[host.ready.remote()] = host
+            continue
+        ended = ray.wait([*busy, *starting], timeout=None if busy else _ROOM_SECONDS)[0]
+        if not ended:
+            raise WorkerStartError(f"no actor has started in {_ROOM_SECONDS:g} s: the cluster has no room")
+        if ended[0] in starting:
+            host, failed = starting.pop(ended[0]), _started(ray, ended[0], failed)
+            idle += [host] if failed == 0 else []
+            continue
+        host, task, attempts = busy.pop(ended[0])
         try:
-            for place, outcome in _outcomes(ray, [task for task, _ in wave], given, workers):
-                if isinstance(outcome, str):
-                    raise WorkerStartError(outcome)
-                failed = 0
-                yield left.pop(place)[0], outcome
-        except PoolLost as error:
-            failed, blamed = failed + 1, 0
-            if failed == _STARTS:
-                raise WorkerStartError(f"{_STARTS} times an actor died at its start: {error}") from error
-            time.sleep(_PAUSE_SECONDS * 2 ** (failed - 1))
-        for task, attempts in left.values():
-            if attempts + blamed < _ATTEMPTS:
-                again.append((task, attempts + blamed))
+            outcome = ray.get(ended[0])
+        except ray.exceptions.RayError:  # the actor died, or its node
+            if attempts + 1 < _ATTEMPTS:
+                waiting.append((task, attempts + 1))
             else:
                 yield task, TaskOutcome("crash", None, f"its actor died {_ATTEMPTS} times")
+            continue
+        if isinstance(outcome, str):
+            raise WorkerStartError(outcome)
+        idle.append(host)
+        yield task, outcome
 
 
-def _outcomes(
-    ray: Any, tasks: list[Any], given: tuple[Any, ...], workers: int
-) -> Iterator[tuple[int, TaskOutcome | str]]:
-    """(place, outcome) of the tasks of a wave, without those that were lost.
+def _started(ray: Any, answer: Any, failed: int) -> int:
+    """How many starts in a row have failed, with this one; waits a while after one that has.
 
     Raises:
-        PoolLost: an actor died at its start, and the wave with it; the tasks that are left are not to blame.
+        WorkerStartError: too many.
     """
-    room = max(1, min(workers, len(tasks), int(ray.cluster_resources().get("CPU", 1))))
-    context = ray.data.DataContext.get_current()
-    context.enable_progress_bars = False
-    context.max_errored_blocks = -1  # what dies with its actor is lost, and the others go on
-    logging.getLogger("ray.data").setLevel(logging.ERROR)
-    rows = [{"place": place, "task": pickle.dumps(task)} for place, task in enumerate(tasks)]
-    blocks = ray.data.from_items(rows, override_num_blocks=len(rows))
-    with warnings.catch_warnings():  # what says that an actor does not come back has no other name yet
-        warnings.filterwarnings("ignore", "`ray_remote_args` is deprecated")
-        outcomes = blocks.map_batches(
-            Host,
-            batch_size=1,
-            fn_constructor_args=given,
-            compute=ray.data.ActorPoolStrategy(size=room),
-            num_cpus=1,
-            max_restarts=0,
-            max_task_retries=0,
-        )
     try:
-        for batch in outcomes.iter_batches(batch_size=None, prefetch_batches=0):
-            for place, outcome in zip(batch["place"], batch["outcome"]):
-                yield int(place), pickle.loads(outcome)
-    except ray.exceptions.RayError as error:  # a block that dies is lost by itself, see above
-        reason = next((line for line in str(error).splitlines() if "memory" in line), str(error))
-        logging.getLogger("tokenform").warning("a part of the cluster was lost: %s", reason)
-        raise PoolLost(reason) from error
+        ray.get(answer)
+    except ray.exceptions.RayError as error:
+        if failed + 1 == _STARTS:
+            raise WorkerStartError(f"{_STARTS} times an actor died at its start: {error}") from error
+        time.sleep(_PAUSE_SECONDS * 2**failed)
+        return failed + 1
+    return 0
 
 
 def _connect(ray: Any, address: str, workers: int) -> None:
+    """DataError where no cluster is at HOST:PORT or ray://HOST:PORT (Ray itself waits for minutes)."""
     if ray.is_initialized():
         return
-    if address != "auto":
-        _reach(address)
     try:
-        ray.init(address=address, log_to_driver=False)
-    except ConnectionError as error:
         if address != "auto":
-            raise DataError(f"no Ray cluster at {address}: {error}") from error
-        ray.init(num_cpus=workers, log_to_driver=False, include_dashboard=False)
-
-
-def _reach(address: str) -> None:
-    """DataError where nothing listens at HOST:PORT or ray://HOST:PORT (Ray itself waits for minutes)."""
-    host, _, port = address.removeprefix("ray://").rpartition(":")
-    if not host or not port.isdecimal():
-        raise DataError(f"no Ray cluster at {address!r}: give auto, HOST:PORT or ray://HOST:PORT")
-    try:
-        socket.create_connection((host.strip("[]"), int(port)), _REACH_SECONDS).close()
-    except (OSError, OverflowError) as error:
-        raise DataError(f"no Ray cluster at {address}: {error}; start one with `ray start`") from error
+            host, _, port = address.removeprefix("ray://").rpartition(":")
+            socket.create_connection((host.strip("[]"), int(port)), _REACH_SECONDS).close()
+        ray.init(address=address, log_to_driver=False)
+    except (ConnectionError, OSError, OverflowError, ValueError) as error:
+        if address == "auto" and isinstance(error, ConnectionError):
+            ray.init(num_cpus=workers, log_to_driver=False, include_dashboard=False)
+            return
+        raise DataError(
+            f"no Ray cluster at {address!r}: {error}; give auto, HOST:PORT or ray://HOST:PORT of one that "
+            "`ray start` has started"
+        ) from error

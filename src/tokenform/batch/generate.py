@@ -15,8 +15,7 @@ import hashlib
 import json
 import pickle
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -27,15 +26,28 @@ from tokenform.frontends import Grammar, from_type, json_schema, one_constraint,
 from tokenform.frontends.python_types import is_type
 
 Row = Mapping[str, Any]
+Request = tuple[Any, Any, int]
+"""Prompt, constraint, seed."""
 
 
-@dataclass(frozen=True)
-class RowRequest:
-    """One text that is asked for."""
+class Column(NamedTuple):
+    """A column that is written: how its name ends, the member of a row's record, and what stands for None."""
 
-    prompt: Any
-    constraint: Any
-    seed: int
+    suffix: str
+    member: str
+    dtype: Any = object
+    missing: Any = None
+
+
+COLUMNS = (
+    Column("", "text"),
+    Column("_error", "error"),
+    Column("_logprob", "logprob", np.float64, np.nan),
+    Column("_tokens", "tokens", np.int64, 0),
+    Column("_reason", "ended"),
+    Column("_cut", "cut"),
+    Column("_reasoning", "reasoning"),
+)
 
 
 class Generate:
@@ -118,12 +130,9 @@ class Generate:
         self.constraint()  # refused here, not in a worker
 
     @property
-    def outputs(self) -> tuple[str, str, str, str, str, str, str]:
+    def outputs(self) -> tuple[str, ...]:
         """The columns that are written."""
-        name = self.output
-        added = ("error", "logprob", "tokens", "reason", "cut", "reasoning")
-        error, logprob, tokens, reason, cut, reasoning = (f"{name}_{one}" for one in added)
-        return name, error, logprob, tokens, reason, cut, reasoning
+        return tuple(f"{self.output}{column.suffix}" for column in COLUMNS)
 
     def constraint(self) -> Any:
         """The constraint of rows that have none of their own; made once a process."""
@@ -156,10 +165,11 @@ class Generate:
             (`Result.reason`), what `max_tokens` made of them: None, or `Result.cut` as JSON text; and their
             thoughts.
         """
-        columns = {name: list(values) for name, values in batch.items()}
-        count = len(next(iter(columns.values()), []))
-        rows = [{name: values[i] for name, values in columns.items()} for i in range(count)]
-        return {**batch, **self._columns(self.rows(rows))}
+        done = self.rows([dict(zip(batch, values)) for values in zip(*batch.values(), strict=True)])
+        for one in done:
+            if "error" in one:
+                one["error"] = f"{one['error']}: {one['reason']}"
+        return {**batch, **{f"{self.output}{column.suffix}": _filled(column, done) for column in COLUMNS}}
 
     def frame(self, frame: Any) -> Any:
         """The same for a pandas frame: what Dask's `map_partitions` takes."""
@@ -178,22 +188,26 @@ class Generate:
             For each row {"text", "logprob", "tokens", "ended", "cut", "reasoning"}, or {"error", "reason"}:
             a class and its words.
         """
-        done: list[dict[str, Any]] = [{} for _ in rows]
-        asked: list[tuple[int, RowRequest]] = []
+        done: dict[int, dict[str, Any]] = {}
+        requests: dict[int, Request] = {}
         for number, row in enumerate(rows):
-            clash = [name for name in self.outputs if name in row]
-            if clash:
-                raise OptionError(f"the rows have a column {clash[0]!r} already; give another output=.")
+            self.check(row)
             try:
-                asked.append((number, self._request(row)))
+                requests[number] = self._request(row)
             except TokenformError as error:
-                done[number] = self._refused(error)
-        for start in range(0, len(asked), self.batch_size):
-            part = asked[start : start + self.batch_size]
-            for (number, _), result in zip(part, self._write([request for _, request in part]), strict=True):
-                failed = isinstance(result, TokenformError)
-                done[number] = self._refused(result) if failed else _described(result)
-        return done
+                done[number] = self._record(error)
+        numbers = list(requests)
+        for start in range(0, len(numbers), self.batch_size):
+            part = numbers[start : start + self.batch_size]
+            results = self._write([requests[number] for number in part])
+            done.update((number, self._record(one)) for number, one in zip(part, results, strict=True))
+        return [done[number] for number in range(len(rows))]
+
+    def check(self, row: Row) -> None:
+        """OptionError where a row has one of the columns that are written."""
+        clash = [name for name in self.outputs if name in row]
+        if clash:
+            raise OptionError(f"the rows have a column {clash[0]!r} already; give another output=.")
 
     def fingerprint(self) -> dict[str, Any]:
         """What the texts depend on beside the rows; two runs of one job have the same."""
@@ -210,12 +224,18 @@ class Generate:
             "options": {name: str(value) for name, value in sorted(self.options.items())},
         }
 
+    def row_digest(self, row: Row) -> str:
+        """What a row asks for: when it changes, its text is written again."""
+        names = [self.prompt, *(name for name in self.own.values() if name is not None)]
+        parts = json.dumps([text_of(plain(row.get(name))) for name in names])
+        return hashlib.blake2b(parts.encode(), digest_size=8).hexdigest()
+
     def row_seed(self, key: str) -> int:
         """The seed of the row with this id: 63 bits."""
         digest = hashlib.blake2b(f"{self.seed}:{key}".encode("utf-8", "surrogatepass"), digest_size=8)
         return int.from_bytes(digest.digest(), "little") >> 1
 
-    def _request(self, row: Row) -> RowRequest:
+    def _request(self, row: Row) -> Request:
         """What a row asks for."""
         prompt, key = prompt_of(row, self.prompt), plain(row.get(self.key))
         seed = self.row_seed(text_of(prompt) if key is None else str(key))
@@ -226,34 +246,30 @@ class Generate:
         for kind, value in own.items():
             spelling = tuple(sorted(self.spelling.items()))
             text = value if isinstance(value, str) else json.dumps(value)
-            return RowRequest(prompt, own_grammar(kind, text, spelling), seed)
-        return RowRequest(prompt, self.constraint(), seed)
+            return prompt, own_grammar(kind, text, spelling), seed
+        return prompt, self.constraint(), seed
 
-    def _write(self, requests: list[RowRequest]) -> list[Any]:
+    def _write(self, requests: list[Request]) -> list[Any]:
         """Results and errors.  A call that fails as a whole is made again row by row."""
-        if not requests:
-            return []
+        prompts, constraints, seeds = map(list, zip(*requests))
         try:
-            return list(self._sample(requests))
+            groups = self.open().sample(
+                prompts,
+                constraints,
+                seed=seeds,
+                max_tokens=self.max_tokens,
+                on_error="return",
+                progress=False,
+                **self._drawing(),
+                **self.thinks,
+            )
+            return [one for (one,) in groups]
         except ModelError:
             raise
         except TokenformError as error:
             if len(requests) == 1:
                 return [error]
             return [result for one in requests for result in self._write([one])]
-
-    def _sample(self, requests: list[RowRequest]) -> list[Any]:
-        groups = self.open().sample(
-            [request.prompt for request in requests],
-            [request.constraint for request in requests],
-            seed=[request.seed for request in requests],
-            max_tokens=self.max_tokens,
-            on_error="return",
-            progress=False,
-            **self._drawing(),
-            **self.thinks,
-        )
-        return [one for (one,) in groups]
 
     def _drawing(self) -> dict[str, Any]:
         if hasattr(self.model, "open_writer"):
@@ -266,24 +282,16 @@ class Generate:
             from tokenform.decoding.samplers.local import Local
         return {"sampler": Local(temperature=self.temperature, top_p=self.top_p)}
 
-    def _refused(self, error: TokenformError) -> dict[str, Any]:
+    def _record(self, result: Any) -> dict[str, Any]:
+        """What came of a row, as `rows` gives it."""
+        if not isinstance(result, TokenformError):
+            cut = json.dumps(result.cut) if result.reason == "length" else None
+            record = {"text": result.text, "logprob": result.logprob, "tokens": len(result.tokens)}
+            return {**record, "ended": result.reason, "cut": cut, "reasoning": result.reasoning}
         if self.on_error == "raise":
-            raise error
-        place = f" (at {error.pointer})" if error.pointer and error.pointer not in str(error) else ""
-        return {"error": type(error).__name__, "reason": f"{error}{place}"}
-
-    def _columns(self, done: list[dict[str, Any]]) -> dict[str, Any]:
-        text, error, logprob, tokens, reason, cut, reasoning = self.outputs
-        said = [f"{one['error']}: {one['reason']}" if "error" in one else None for one in done]
-        return {
-            text: _objects([one.get("text") for one in done]),
-            error: _objects(said),
-            logprob: np.array([_number(one.get("logprob")) for one in done], np.float64),
-            tokens: np.array([one.get("tokens") or 0 for one in done], np.int64),
-            reason: _objects([one.get("ended") for one in done]),
-            cut: _objects([one.get("cut") for one in done]),
-            reasoning: _objects([one.get("reasoning") for one in done]),
-        }
+            raise result
+        at = f" (at {result.pointer})" if result.pointer and result.pointer not in str(result) else ""
+        return {"error": type(result).__name__, "reason": f"{result}{at}"}
 
     def __getstate__(self) -> dict[str, Any]:
         state = {name: value for name, value in self.__dict__.items() if name != "_constraint"}
@@ -297,24 +305,8 @@ class Generate:
         return state
 
 
-def _described(result: Any) -> dict[str, Any]:
-    cut = json.dumps(result.cut) if result.reason == "length" else None
-    said = {"text": result.text, "logprob": result.logprob, "tokens": len(result.tokens)}
-    return {**said, "ended": result.reason, "cut": cut, "reasoning": result.reasoning}
-
-
-def _number(value: float | None) -> float:
-    return float("nan") if value is None else value
-
-
-def _objects(values: list[Any]) -> Any:
-    array = np.empty(len(values), object)
-    array[:] = values
+def _filled(column: Column, records: list[dict[str, Any]]) -> Any:
+    values = [record.get(column.member) for record in records]
+    array = np.empty(len(values), column.dtype)
+    array[:] = [column.missing if value is None else value for value in values]
     return array
-
-
-def row_digest(row: Row, generate: Generate) -> str:
-    """What a row asks for: when it changes, its text is written again."""
-    names = [generate.prompt, *(name for name in generate.own.values() if name is not None)]
-    asked = json.dumps([text_of(plain(row.get(name))) for name in names])
-    return hashlib.blake2b(asked.encode(), digest_size=8).hexdigest()

@@ -14,23 +14,22 @@ from __future__ import annotations
 
 import sys
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from tokenform.batch.cluster import run_on_ray
 from tokenform.batch.files import kind_of, read_table, write_table
-from tokenform.batch.generate import Generate, row_digest
+from tokenform.batch.generate import COLUMNS, Generate
 from tokenform.batch.journal import Journal
 from tokenform.batch.progress import Meter
 from tokenform.batch.workers import TaskOutcome, WorkerStartError, run_tasks
 from tokenform.errors import DataError, ModelError, OptionError
 
 _TRIES = 2
-_UNREADABLE = "unreadable"
 
 
 @dataclass(frozen=True)
@@ -74,18 +73,27 @@ class Summary:
     errors: Path | None
 
 
-@dataclass(frozen=True)
-class Task:
-    """Rows that are written together.
+class InputRow(NamedTuple):
+    """A row of the input.
 
     Attributes:
-        rows: the rows.
-        names: (key, digest) of each.
-        tried: how many workers ended under them.
+        key: its id, or the number of its line.
+        digest: of what it asks for.
+        row: its columns.
+        fault: why it can't be read; empty where it can.
     """
 
-    rows: list[dict[str, Any]]
-    names: list[tuple[str, str]]
+    key: str
+    digest: str
+    row: dict[str, Any]
+    fault: str = ""
+
+
+@dataclass(frozen=True)
+class Task:
+    """Rows that are written together, and how many workers ended under them."""
+
+    rows: list[InputRow]
     tried: int = 0
 
 
@@ -114,12 +122,12 @@ class TaskQueue:
         if outcome.status == "error" and outcome.detail.startswith("ModelError: "):
             raise ModelError(outcome.detail.removeprefix("ModelError: "))
         if outcome.status == "crash" and task.tried + 1 < _TRIES:
-            self._again.append(Task(task.rows, task.names, task.tried + 1))
-            return None
-        if len(task.rows) > 1:
-            self._again.extend(Task([row], [name]) for row, name in zip(task.rows, task.names))
-            return None
-        return [{"error": outcome.status, "reason": outcome.detail}]
+            self._again.append(Task(task.rows, task.tried + 1))
+        elif len(task.rows) > 1:
+            self._again.extend(Task([row]) for row in task.rows)
+        else:
+            return [{"error": outcome.status, "reason": outcome.detail}]
+        return None
 
 
 def run(
@@ -153,76 +161,45 @@ def run(
         raise OptionError("the output is the input; name another file.")
     with Journal(output.with_name(f"{output.name}.journal")) as journal:
         journal.fix(generate.fingerprint())
-        todo = _Input(source, generate)
-        rows, before = todo.count(journal, retry)
+        rows = before = 0
+        for row in _readable(source, generate):
+            rows, before = rows + 1, before + journal.done(row.key, row.digest, not retry)
         with Meter("rows", rows, before, quiet) as meter:
-            for task, written in _written(todo.tasks(journal, retry), generate, limits):
-                journal.add(
-                    (key, digest, said) for (key, digest), said in zip(task.names, written, strict=True)
-                )
-                for said in written:
-                    meter.step(said.get("error", "written"))
-        return _lay_out(todo, journal, generate, output, before)
+            for task, written in _written(_left(source, generate, journal, retry), generate, limits):
+                journal.add(zip((row.key for row in task.rows), (row.digest for row in task.rows), written))
+                for record in written:
+                    meter.step(record.get("error", "written"))
+        return _lay_out(source, journal, generate, output, before)
 
 
-class _Input:
+def _read(source: Path, generate: Generate) -> Iterator[InputRow]:
     """The rows of the input, with their keys."""
-
-    def __init__(self, source: Path, generate: Generate) -> None:
-        self._source, self._generate = source, generate
-
-    def rows(self) -> Iterator[tuple[str, str, dict[str, Any] | str]]:
-        """(key, digest, row or what is wrong with it)."""
-        seen: set[str] = set()
-        for number, row in read_table(self._source):
-            if isinstance(row, str):
-                yield f"line {number}", _UNREADABLE, f"line {number}: {row}"
-                continue
-            given = row.get(self._generate.key)
-            key = str(number) if given is None or given == "" else str(given)
-            if key in seen:
-                yield f"line {number}", _UNREADABLE, f"line {number}: the id {key!r} was there before"
-                continue
-            seen.add(key)
-            yield (
-                key,
-                row_digest(row, self._generate),
-                {**row, self._generate.key: key if given is None else given},
-            )
-
-    def count(self, journal: Journal, retry: bool) -> tuple[int, int]:
-        """How many rows can be read, and how many of them are done."""
-        total = before = 0
-        for key, digest, row in self.rows():
-            if not isinstance(row, str):
-                self._check(row)
-                total += 1
-                before += journal.done(key, digest, not retry)
-        return total, before
-
-    def tasks(self, journal: Journal, retry: bool) -> Iterator[Task]:
-        """The batches that are left; what is left of a batch that was done in part, row by row."""
-        batch: list[tuple[str, str, dict[str, Any]]] = []
-        for key, digest, row in self.rows():
-            if isinstance(row, str):
-                continue
-            batch.append((key, digest, row))
-            if len(batch) == self._generate.batch_size:
-                yield from _left(batch, journal, retry)
-                batch = []
-        yield from _left(batch, journal, retry)
-
-    def _check(self, row: dict[str, Any]) -> None:
-        clash = [name for name in self._generate.outputs if name in row]
-        if clash:
-            raise OptionError(f"the rows have a column {clash[0]!r} already; give another output=.")
+    seen: set[str] = set()
+    for number, row in read_table(source):
+        line, key_column = f"line {number}", generate.key
+        if isinstance(row, str):
+            yield InputRow(line, "", {}, f"{line}: {row}")
+            continue
+        generate.check(row)
+        own = row.get(key_column)
+        key = str(number) if own is None or own == "" else str(own)
+        if key in seen:
+            yield InputRow(line, "", {}, f"{line}: the id {key!r} was there before")
+            continue
+        seen.add(key)
+        yield InputRow(key, generate.row_digest(row), {**row, key_column: key if own is None else own})
 
 
-def _left(batch: Sequence[tuple[str, str, dict[str, Any]]], journal: Journal, retry: bool) -> Iterator[Task]:
-    left = [one for one in batch if not journal.done(one[0], one[1], not retry)]
-    groups = [left] if len(left) == len(batch) else [[one] for one in left]
-    for group in filter(None, groups):
-        yield Task([row for _, _, row in group], [(key, digest) for key, digest, _ in group])
+def _readable(source: Path, generate: Generate) -> Iterator[InputRow]:
+    return (row for row in _read(source, generate) if not row.fault)
+
+
+def _left(source: Path, generate: Generate, journal: Journal, retry: bool) -> Iterator[Task]:
+    """The batches that are left; what is left of a batch that was done in part, row by row."""
+    rows = _readable(source, generate)
+    while batch := list(islice(rows, generate.batch_size)):
+        left = [row for row in batch if not journal.done(row.key, row.digest, not retry)]
+        yield from [Task(left)] if len(left) == len(batch) else [Task([row]) for row in left]
 
 
 def _written(
@@ -252,14 +229,14 @@ def _outcomes(queue: TaskQueue, generate: Generate, limits: Limits) -> Iterator[
 
 def _asked(tasks: Iterator[Task], generate: Generate) -> Iterator[tuple[Task, list[dict[str, Any]]]]:
     """The same by a server: threads of this process that wait, each for one row."""
-    single = (Task([row], [name]) for task in tasks for row, name in zip(task.rows, task.names))
+    single = (Task([row]) for task in tasks for row in task.rows)
     room = generate.model.concurrency
     with ThreadPoolExecutor(room) as pool:
         flying: dict[Future[list[dict[str, Any]]], Task] = {}
         try:
             while True:
                 for task in islice(single, room - len(flying)):
-                    flying[pool.submit(generate.rows, task.rows)] = task
+                    flying[pool.submit(generate.rows, [task.rows[0].row])] = task
                 if not flying:
                     return
                 for done in wait(flying, return_when=FIRST_COMPLETED).done:
@@ -276,36 +253,37 @@ def open_worker(generate: Generate) -> Callable[[Task], list[dict[str, Any]]]:
         torch.set_num_threads(generate.threads)
 
     def write(task: Task) -> list[dict[str, Any]]:
-        return generate.rows(task.rows)
+        return generate.rows([row.row for row in task.rows])
 
     return write
 
 
-def _lay_out(todo: _Input, journal: Journal, generate: Generate, output: Path, before: int) -> Summary:
+def _lay_out(source: Path, journal: Journal, generate: Generate, output: Path, before: int) -> Summary:
     """Write the output and the file of errors from the journal, in the input's order."""
-    counts = {"rows": 0, "written": 0}
     aside: list[dict[str, Any]] = []
+    written = [column for column in COLUMNS if column.member != "error"]
 
     def rows() -> Iterator[dict[str, Any]]:
-        for key, _, row in todo.rows():
-            counts["rows"] += 1
-            if isinstance(row, str):
-                aside.append({"id": None, "error": "DataError", "reason": row})
+        for key, _, row, fault in _read(source, generate):
+            if fault:
+                aside.append({"id": None, "error": "DataError", "reason": fault})
                 continue
-            said = journal.read(key) or {"error": "missing", "reason": "the input changed while it was read"}
-            if "error" in said:
-                aside.append({"id": key, "error": said["error"], "reason": said["reason"], "row": row})
+            record = journal.read(key) or {
+                "error": "missing",
+                "reason": "the input changed while it was read",
+            }
+            if "error" in record:
+                aside.append({"id": key, **record, "row": row})
                 continue
-            counts["written"] += 1
-            text, _, logprob, tokens, reason, cut, reasoning = generate.outputs
-            told = {text: said["text"], logprob: said["logprob"], tokens: said["tokens"]}
-            told |= {reason: said.get("ended"), cut: said.get("cut"), reasoning: said.get("reasoning")}
-            yield {**row, **told}
+            yield {
+                **row,
+                **{f"{generate.output}{column.suffix}": record.get(column.member) for column in written},
+            }
 
-    write_table(output, rows())
+    count = write_table(output, rows())
     errors = output.with_name(f"{output.stem}.errors.jsonl")
     if aside:
         write_table(errors, aside)
     else:
         errors.unlink(missing_ok=True)
-    return Summary(counts["rows"], counts["written"], len(aside), before, errors if aside else None)
+    return Summary(count + len(aside), count, len(aside), before, errors if aside else None)

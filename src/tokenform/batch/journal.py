@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -22,6 +22,7 @@ from tokenform.batch.files import json_line
 from tokenform.errors import DataError, OptionError
 
 _FORMAT = "tokenform journal 1"
+_BEGIN = json_line({"format": _FORMAT}).rstrip(b"}\n")
 
 
 class Journal:
@@ -33,9 +34,7 @@ class Journal:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._places: dict[
-            str, tuple[int, int, str, bool]
-        ] = {}  # key: (offset, number in it, digest, failed)
+        self._places = dict[str, tuple[int, int, str, bool]]()  # offset, number in it, digest, failed
         try:
             self._file: BinaryIO = path.open("a+b")
         except OSError as error:
@@ -80,9 +79,7 @@ class Journal:
     def add(self, records: Iterable[tuple[str, str, dict[str, Any]]]) -> None:
         """Append the records (key, digest, what was written) of one batch: all or none."""
         kept = list(records)
-        offset = self._append({"rows": kept})
-        for number, (key, digest, written) in enumerate(kept):
-            self._places[key] = offset, number, digest, "error" in written
+        self._index(self._append({"rows": kept}), kept)
 
     def read(self, key: str) -> dict[str, Any] | None:
         """What was written for a row; None where nothing was."""
@@ -103,43 +100,29 @@ class Journal:
             raise DataError(f"{self.path} can't be written: {error.strerror or error}.") from error
         return offset
 
+    def _index(self, offset: int, records: Iterable[tuple[str, str, dict[str, Any]]]) -> None:
+        for number, (key, digest, written) in enumerate(records):
+            self._places[key] = offset, number, digest, "error" in written
+
     def _read(self) -> dict[str, Any] | None:
         """Read what is there, and cut a torn end off; returns the job."""
-        head: dict[str, Any] | None = None
-        whole = 0
-        for offset, record in self._lines():
-            whole = self._file.tell()
-            if head is None:
-                if not isinstance(record, dict) or record.get("format") != _FORMAT:
-                    raise DataError(f"{self.path} is not the journal of a job; name another output.")
-                head = record["job"]
-                continue
-            for number, (key, digest, written) in enumerate(record["rows"]):
-                self._places[key] = offset, number, digest, "error" in written
-        if head is None and self._file.seek(0, os.SEEK_END) > 0 and not self._torn_head():
+        self._file.seek(0)
+        if not _BEGIN.startswith(self._file.read(len(_BEGIN))):
             raise DataError(f"{self.path} is not the journal of a job; name another output.")
-        self._file.truncate(whole)
-        return head
-
-    def _torn_head(self) -> bool:
         self._file.seek(0)
-        begun = json_line({"format": _FORMAT}).rstrip(b"}\n")
-        found = self._file.read(len(begun))
-        return begun.startswith(found) and b"\n" not in self._file.read()
-
-    def _lines(self) -> Iterator[tuple[int, Any]]:
-        """(offset, record) up to the first line that is torn."""
-        self._file.seek(0)
-        while True:
-            offset = self._file.tell()
-            line = self._file.readline()
-            if not line.endswith(b"\n"):
-                return
+        head, whole = None, 0
+        while (line := self._file.readline()).endswith(b"\n"):
             try:
                 record = json.loads(line)
             except ValueError:
-                return
-            yield offset, record
+                break
+            if head is None:
+                head = record["job"]
+            else:
+                self._index(whole, record["rows"])
+            whole += len(line)
+        self._file.truncate(whole)
+        return head
 
     def _lock(self) -> None:
         with suppress(ImportError):  # where there are no such locks, two writers are the caller's care

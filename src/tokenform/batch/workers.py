@@ -118,36 +118,87 @@ class _Worker:
     def __init__(self, factory: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
         context = multiprocessing.get_context("spawn")
         self.pipe, far = context.Pipe()
-        self.process = context.Process(target=_serve, args=(far, factory, arguments), daemon=True)
-        self.process.start()
+        self._process = context.Process(target=_serve, args=(far, factory, arguments), daemon=True)
+        self._process.start()
         far.close()
-        self.ready = False
+        self.ready = self.busy = self._setting_up = False
         self.task: Any = None
-        self.busy = False
-        self.since = 0.0
-        self.peak = 0
-        self.noted: Any = None
-        self.setting_up = False
+        self._noted: Any = None
+        self._since, self._peak = 0.0, 0
 
-    def resident_bytes(self) -> int:
+    def give(self, task: Any) -> bool:
+        """Hand a task over; False where the process died while it was idle."""
+        self.task, self.busy, self._since, self._peak = task, True, time.monotonic(), 0
+        self._noted, self._setting_up = None, False
         try:
-            pages = int(Path(f"/proc/{self.process.pid}/statm").read_text().split()[1])
-        except (OSError, ValueError, IndexError):
-            return 0
-        return pages * os.sysconf("SC_PAGE_SIZE")
+            self.pipe.send(task)
+        except (BrokenPipeError, OSError):
+            self.busy = False
+        return self.busy
 
-    def give(self, task: Any) -> None:
-        self.task, self.busy, self.since, self.peak = task, True, time.monotonic(), 0
-        self.noted, self.setting_up = None, False
-        self.pipe.send(task)
+    def outcome(self, timeout: float, memory_bytes: int | None) -> TaskOutcome | None:
+        """How its task ended; None while it has not."""
+        if self.busy:
+            resident = self._resident_bytes()
+            self._peak = max(self._peak, resident)
+            if memory_bytes is not None and resident > memory_bytes:
+                return self._ended("memory", f"over {memory_bytes >> 20} MiB")
+        if self.pipe.poll():
+            try:
+                return self._heard(*self.pipe.recv())
+            except (EOFError, OSError):
+                return self._died()
+        if self.busy and not self._process.is_alive():
+            return self._died()
+        limit = SETUP_SECONDS if self._setting_up else timeout
+        if self.busy and time.monotonic() - self._since > limit:
+            return self._ended("timeout", f"over {limit:g} s")
+        return None
 
     def end(self) -> None:
         """End it: an idle one by itself, so that it gives back what it holds; a busy one at once."""
         self.pipe.close()
         if self.ready and not self.busy:
-            self.process.join(_EXIT_SECONDS)
-        self.process.kill()
-        self.process.join()
+            self._process.join(_EXIT_SECONDS)
+        self._process.kill()
+        self._process.join()
+
+    def _heard(self, kind: Any, value: Any) -> TaskOutcome | None:
+        if kind == "ok":
+            return self._ended("ok", value=value)
+        if kind == "error":
+            return self._ended("error", value)
+        if kind == "failed":
+            raise WorkerStartError(value)
+        if kind == "ready":
+            self.ready = True
+        elif kind == "note":
+            self._noted = value
+        else:
+            self._setting_up, self._since = value, time.monotonic()
+        return None
+
+    def _ended(self, status: Status, detail: str = "", value: Any = None) -> TaskOutcome:
+        seconds = time.monotonic() - self._since
+        return TaskOutcome(status, value, detail, seconds, self._peak, self._noted)
+
+    def _died(self) -> TaskOutcome | None:
+        self._process.join(1.0)
+        code = self._process.exitcode
+        if not self.busy:
+            if not self.ready:
+                raise WorkerStartError(f"the worker process ended with code {code} before it was ready")
+            time.sleep(_POLL_SECONDS)  # it is replaced when it is given a task
+            return None
+        name = signal.Signals(-code).name if code is not None and code < 0 else f"exit code {code}"
+        return self._ended("crash", name)
+
+    def _resident_bytes(self) -> int:
+        try:
+            pages = int(Path(f"/proc/{self._process.pid}/statm").read_text().split()[1])
+        except (OSError, ValueError, IndexError):
+            return 0
+        return pages * os.sysconf("SC_PAGE_SIZE")
 
 
 class WorkerStartError(RuntimeError):
@@ -183,24 +234,21 @@ def run_tasks(
             for index, worker in enumerate(pool):
                 if not worker.ready or worker.busy:
                     continue
-                if not waiting:
-                    waiting.extend(islice(source, 1))
+                waiting.extend(islice(source, 0 if waiting else 1))
                 if not waiting:
                     break
-                try:
-                    worker.give(waiting[0])
+                if worker.give(waiting[0]):
                     waiting.popleft()
-                except (BrokenPipeError, OSError):  # it died while idle: the task is not to blame
-                    worker.busy = False
+                else:  # the task is not to blame
                     worker.end()
                     pool[index] = _Worker(factory, arguments)
-            if not waiting and not any(worker.busy for worker in pool):
-                waiting.extend(islice(source, 1))
+            if not any(worker.busy for worker in pool):
+                waiting.extend(islice(source, 0 if waiting else 1))
                 if not waiting:
                     return
             wait([worker.pipe for worker in pool], _POLL_SECONDS)
             for index, worker in enumerate(pool):
-                outcome = _look(worker, timeout, memory_bytes)
+                outcome = worker.outcome(timeout, memory_bytes)
                 if outcome is None:
                     continue
                 if fresh or outcome.status not in ("ok", "error"):
@@ -211,50 +259,3 @@ def run_tasks(
     finally:
         for worker in pool:
             worker.end()
-
-
-def _look(worker: _Worker, timeout: float, memory_bytes: int | None) -> TaskOutcome | None:
-    """What the worker has to say now; None if nothing."""
-    seconds = time.monotonic() - worker.since
-    if worker.busy:
-        resident = worker.resident_bytes()
-        worker.peak = max(worker.peak, resident)
-        if memory_bytes is not None and resident > memory_bytes:
-            detail = f"over {memory_bytes >> 20} MiB"
-            return TaskOutcome("memory", None, detail, seconds, worker.peak, worker.noted)
-    if worker.pipe.poll():
-        try:
-            kind, value = worker.pipe.recv()
-        except (EOFError, OSError):
-            return _death(worker, seconds)
-        if kind == "failed":
-            raise WorkerStartError(value)
-        if kind == "ready":
-            worker.ready = True
-            return None
-        if kind == "note":
-            worker.noted = value
-            return None
-        if kind == "setup":
-            worker.setting_up, worker.since = value, time.monotonic()
-            return None
-        detail = value if kind == "error" else ""
-        return TaskOutcome(kind, value if kind == "ok" else None, detail, seconds, worker.peak, worker.noted)
-    if worker.busy and not worker.process.is_alive():
-        return _death(worker, seconds)
-    limit = SETUP_SECONDS if worker.setting_up else timeout
-    if worker.busy and seconds > limit:
-        return TaskOutcome("timeout", None, f"over {limit:g} s", seconds, worker.peak, worker.noted)
-    return None
-
-
-def _death(worker: _Worker, seconds: float) -> TaskOutcome | None:
-    worker.process.join(1.0)
-    code = worker.process.exitcode
-    if not worker.busy and worker.ready:  # idle: found out, and replaced, when it is given a task
-        time.sleep(_POLL_SECONDS)
-        return None
-    if not worker.busy:
-        raise WorkerStartError(f"the worker process ended with code {code} before it was ready")
-    name = signal.Signals(-code).name if code is not None and code < 0 else f"exit code {code}"
-    return TaskOutcome("crash", None, name, seconds, worker.peak, worker.noted)

@@ -9,6 +9,8 @@ Complexity: a term for each derivative that is met; `is_empty` looks at up to MO
 
 from __future__ import annotations
 
+from typing import Any
+
 MOST = 20_000
 
 
@@ -26,14 +28,14 @@ class Terms:
     EMPTY, EPSILON = 0, 1
 
     def __init__(self) -> None:
-        self._number: dict[tuple, int] = {("empty",): 0, ("epsilon",): 1}
-        self._term: list[tuple] = [("empty",), ("epsilon",)]
+        self._number: dict[tuple[Any, ...], int] = {("empty",): 0, ("epsilon",): 1}
+        self._term: list[tuple[Any, ...]] = [("empty",), ("epsilon",)]
         self._nullable = [False, True]
         self._with_and = [False, False]
         self._derivatives: dict[tuple[int, int], int] = {}
         self._empty: dict[int, bool] = {}
 
-    def _make(self, term: tuple, nullable: bool, parts: tuple[int, ...] = ()) -> int:
+    def _make(self, term: tuple[Any, ...], nullable: bool, parts: tuple[int, ...] = ()) -> int:
         number = self._number.get(term)
         if number is None:
             number = self._number[term] = len(self._term)

@@ -52,7 +52,7 @@ class Writing:
         self, prompt: Prompt, schema: TypeForm[T], *, n: int, **options: Unpack[Options]
     ) -> list[Result[T]]: ...
     @overload
-    def generate(  # type: ignore[overload-overlap]
+    def generate(
         self, prompt: Prompt, schema: Function, *, n: Literal[1] = 1, **options: Unpack[Options]
     ) -> Result[dict[str, Any]]: ...
     @overload

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from tokenform.frontends.coercion import one_constraint, to_constraint, to_grammar
-from tokenform.frontends.condition import Condition, predicate
-from tokenform.frontends.grammar import Grammar
+from tokenform.frontends.condition import predicate
+from tokenform.frontends.grammar import Condition, Grammar
 from tokenform.frontends.patterns import any_text, choice, regex
 from tokenform.frontends.python_types import from_type
 from tokenform.frontends.schemas import json_schema

@@ -12,8 +12,7 @@ from typing import Any
 
 from tokenform.errors import InvalidSchema, OptionError, warn_outside
 from tokenform.frontends import patterns
-from tokenform.frontends.condition import Condition
-from tokenform.frontends.grammar import Grammar
+from tokenform.frontends.grammar import Condition, Grammar
 from tokenform.frontends.python_types import from_type, is_type
 from tokenform.frontends.schemas import json_schema
 

@@ -111,7 +111,7 @@ def foreign_error(error: Exception, plain: str, text: str) -> TokenformError:
     about: Any = None
     while isinstance(error, VisitError):
         about = error.obj if _first_token(error.obj) is not None else about
-        error = cast(Exception, error.orig_exc)
+        error = error.orig_exc
     if isinstance(error, TokenformError):
         return error
     if isinstance(error, UnexpectedInput):
@@ -161,10 +161,10 @@ def _first_error(plain: str) -> tuple[UnexpectedInput, str] | None:
     Not by `find_grammar_errors`: it goes on after the first, and copies what was read so far for each.
     """
     try:
-        _get_parser().parse(plain + "\n", "start")  # type: ignore[no-untyped-call]
+        _get_parser().parse(plain + "\n", "start")
     except UnexpectedInput as error:
         try:
-            return error, _error_repr(error)  # type: ignore[no-untyped-call]
+            return error, _error_repr(error)
         except TypeError:  # an explanation of Lark's that is a mistake itself
             shown = getattr(error, "token", None)
             return error, f"unexpected {str(shown)!r}" if shown else "unexpected end"

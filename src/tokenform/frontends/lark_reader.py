@@ -194,7 +194,7 @@ def _load(plain: str, text: str, import_paths: list[str]) -> Grammar:
     except FileNotFoundError as error:
         name = str(error.filename).removesuffix(".lark").replace("/", ".")
         raise semantic_error(f"The grammar '{name}' that is imported was not found", text, name) from None
-    return cast(Grammar, grammar)
+    return grammar
 
 
 def _compile(

@@ -304,7 +304,7 @@ class Lowering:
             self._add(name, [])
             self._add(name, [*symbols, *tail])
             tail = [name]
-        return out + tail
+        return [*out, *tail]
 
     # ---- constraints of their own ------------------------------------------------------------------------
 

@@ -167,13 +167,13 @@ class Readable(WithDialects):
         return self._named(super().dict_schema(schema), schema)
 
     def counter_schema(self, schema: Any) -> dict[str, Any]:
-        return self._named(super().counter_schema(schema), schema)  # type: ignore[misc]
+        return self._named(super().counter_schema(schema), schema)
 
     def ordered_dict_schema(self, schema: Any) -> dict[str, Any]:
-        return self._named(super().ordered_dict_schema(schema), schema)  # type: ignore[misc]
+        return self._named(super().ordered_dict_schema(schema), schema)
 
     def frozendict_schema(self, schema: Any) -> dict[str, Any]:
-        return self._named(super().frozendict_schema(schema), schema)  # type: ignore[misc]
+        return self._named(super().frozendict_schema(schema), schema)
 
     def _named(self, made: dict[str, Any], schema: Any) -> dict[str, Any]:
         """A mapping whose keys are what the type of its keys reads from a name."""

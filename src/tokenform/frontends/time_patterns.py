@@ -14,7 +14,7 @@ of any length, which Python has not).
 from __future__ import annotations
 
 import datetime
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from tokenform.frontends.text_ranges import (
     NEVER,
@@ -238,9 +238,8 @@ def _clock_levels(units: Sequence[tuple[str, int]], low: int, high: int) -> str:
     return _level(name, unit, low, high, lambda a, b: _clock_levels(rest, a, b))
 
 
-def _level(name: str, unit: int, low: int, high: int, rest: object) -> str:
+def _level(name: str, unit: int, low: int, high: int, rest: Callable[[int, int], str]) -> str:
     """A count of a unit, and below it what is left."""
-    assert callable(rest)
     first, last = low // unit, high // unit
     if first == last:
         return _count(first, first, name) + rest(low % unit, high % unit)

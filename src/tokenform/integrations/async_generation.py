@@ -14,9 +14,10 @@ from typing_extensions import TypeForm, Unpack
 from tokenform.errors import OptionError, extras
 
 with extras():
-    from tokenform.decoding import async_generator
+    from tokenform.decoding import async_generator, generator
     from tokenform.decoding.async_generator import AsyncStream
     from tokenform.decoding.options import (
+        MODEL,
         AnyFunctionOptions,
         Call,
         FunctionOptions,
@@ -26,8 +27,7 @@ with extras():
     from tokenform.decoding.prompts import Prompt
     from tokenform.decoding.results import Result, T
     from tokenform.decoding.writing import Function, Many
-    from tokenform.integrations import generation
-    from tokenform.integrations.generation import MODEL, Generator, writer_of
+    from tokenform.integrations.generation import Generator, writer_of
 
 
 class AsyncGenerator(async_generator.AsyncGenerator):
@@ -59,7 +59,7 @@ class AsyncGenerator(async_generator.AsyncGenerator):
         waiting: int = async_generator.WAITING,
         **options: Any,
     ) -> None:
-        known = isinstance(model, generation.generator.Generator)
+        known = isinstance(model, generator.Generator)
         if known and (tokenizer is not None or options):
             raise OptionError("a Generator has its own tokenizer and options.")
         made = model if known else functools.partial(Generator, model, tokenizer, **options)
@@ -97,7 +97,7 @@ async def agenerate(  # type: ignore[overload-overlap]
     prompt: Prompt, schema: TypeForm[T], *, n: int, **options: Unpack[FunctionOptions]
 ) -> list[Result[T]]: ...
 @overload
-async def agenerate(  # type: ignore[overload-overlap]
+async def agenerate(
     prompt: Prompt, schema: Function, *, n: Literal[1] = 1, **options: Unpack[FunctionOptions]
 ) -> Result[dict[str, Any]]: ...
 @overload

@@ -68,7 +68,7 @@ class BatchedConstraint:
         return self.automaton, matcher.state, budget
 
 
-class BatchProcessor(ContinuousBatchingLogitsProcessor):  # type: ignore[misc]
+class BatchProcessor(ContinuousBatchingLogitsProcessor):  # type: ignore[misc,unused-ignore]
     """Masks the scores of each request by its constraint; others pass.
 
     Args:

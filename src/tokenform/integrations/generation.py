@@ -133,7 +133,7 @@ def generate(  # type: ignore[overload-overlap]
     prompt: Prompt, schema: TypeForm[T], *, n: int, **options: Unpack[FunctionOptions]
 ) -> list[Result[T]]: ...
 @overload
-def generate(  # type: ignore[overload-overlap]
+def generate(
     prompt: Prompt, schema: Function, *, n: Literal[1] = 1, **options: Unpack[FunctionOptions]
 ) -> Result[dict[str, Any]]: ...
 @overload

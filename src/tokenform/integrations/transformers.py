@@ -70,7 +70,7 @@ def _vocabulary(model: Any, tokenizer: Any) -> Vocabulary:
     return Vocabulary.from_tokenizer(tokenizer, eos={end for end in ends if 0 <= end < size} or None)
 
 
-class GrammarLogitsProcessor(LogitsProcessor):  # type: ignore[misc]
+class GrammarLogitsProcessor(LogitsProcessor):  # type: ignore[misc,unused-ignore]
     """Keeps what `model.generate` writes to a grammar, or to one grammar for each prompt of the batch.
 
     One object serves one model; a call with another prompt begins anew.

@@ -24,7 +24,7 @@ BLOCK = 4096
 
 
 @triton.jit  # type: ignore[untyped-decorator,unused-ignore]
-def _apply(
+def _apply(  # type: ignore[no-untyped-def]
     logits,  # [B, V]
     out,  # [B, V], may be the same memory
     table,  # int32 [N, W]
@@ -37,7 +37,7 @@ def _apply(
     has_rows: tl.constexpr,
     in_place: tl.constexpr,
     block: tl.constexpr,
-):  # type: ignore[no-untyped-def]
+):
     place = tl.program_id(1).to(tl.int64)
     row = tl.load(rows + place).to(tl.int64) if has_rows else place
     first = tl.program_id(0) * block

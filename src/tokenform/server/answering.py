@@ -224,7 +224,8 @@ async def _heard(heard: asyncio.Queue[Piece | None], job: Job) -> AsyncIterator[
 async def _first(pieces: AsyncIterator[Piece], work: Work, deadline: float, request: Request) -> Piece:
     """The first piece, so that what fails before it is an answer and no event."""
     waiting = asyncio.ensure_future(anext(pieces))
-    return await _waited(waiting, deadline, request)
+    piece: Piece = await _waited(waiting, deadline, request)
+    return piece
 
 
 async def _again(first: Piece, rest: AsyncIterator[Piece]) -> AsyncIterator[Piece]:

@@ -38,7 +38,7 @@ class Metrics:
             "tokenform_first_token_seconds", "Request to first text.", buckets=_SECONDS, **own
         )
         self.whole = Histogram("tokenform_request_seconds", "Request to last text.", buckets=_SECONDS, **own)
-        self._registry.register(self)  # type: ignore[arg-type]
+        self._registry.register(self)
         ProcessCollector(registry=self._registry)  # memory, time of the processor, open files; on Linux
 
     def count(self, endpoint: str, status: int, refusal: str | None) -> None:

@@ -20,20 +20,22 @@ METHODS = ("multinomial", "stratified", "systematic", "residual")
 
 
 def resample(weights: Float, method: Method, generator: np.random.Generator, count: int | None = None) -> Ids:
-    """`count` ancestors (None: N) for normalised weights, float64 `[N]`."""
+    """`count` ancestors (None: N) for weights, float64 `[N]`; those of "residual" sum to one."""
     count = len(weights) if count is None else count
-    if method == "multinomial":
-        return invert(np.cumsum(weights), np.sort(generator.random(count)))
-    if method == "stratified":
-        return invert(np.cumsum(weights), (np.arange(count) + generator.random(count)) / count)
-    if method == "systematic":
-        return invert(np.cumsum(weights), (np.arange(count) + generator.random()) / count)
     if method == "residual":
         copies = np.floor(count * weights * (1 + 1e-12)).astype(np.int64)
         kept = np.repeat(np.arange(len(weights)), copies)[:count]
-        missing = count - len(kept)
-        if missing == 0:
+        if len(kept) == count:
             return kept
         rest = np.maximum(count * weights - copies, 0.0)
-        return np.concatenate([kept, invert(np.cumsum(rest), np.sort(generator.random(missing)))])
-    raise OptionError(f"resampling is {method!r}; it must be one of {', '.join(METHODS)}")
+        return np.concatenate([kept, resample(rest, "multinomial", generator, count - len(kept))])
+    if method == "multinomial":
+        points = np.sort(generator.random(count))
+    elif method == "stratified":
+        points = (np.arange(count) + generator.random(count)) / count
+    elif method == "systematic":
+        points = (np.arange(count) + generator.random()) / count
+    else:
+        raise OptionError(f"resampling is {method!r}; it must be one of {', '.join(METHODS)}")
+    places: Ids = invert(np.cumsum(weights), points)
+    return places

@@ -43,7 +43,7 @@ def side_by_side(model: LanguageModel, jobs: Sequence[Job[_Result]]) -> list[_Re
 class _Question(WrappedModel):
     """The model as one job asks it; its counts are of the job's own calls."""
 
-    forwards = rows = 0  # type: ignore[assignment]
+    forwards = rows = 0
 
     def __init__(self, model: LanguageModel, ask: Callable[[_Question], Float], number: int) -> None:
         super().__init__(model)

@@ -39,7 +39,7 @@ def forced_tokens(automaton: Any, state: Any, spelling: Spelling) -> Plan:
     try:
         text = automaton.forced_bytes(state)
         tokens = tuple(spelling.encode(text)) if len(text) > 1 else ()
-        if len(tokens) < 2 or b"".join(spelling.tokens[token] for token in tokens) != text:
+        if len(tokens) < 2 or b"".join([spelling.tokens[token] for token in tokens]) != text:
             return ()
         if any(spelling.tokens[token] not in spelling.ids for token in tokens):
             return ()  # text that names a special token is spelled, never taken for it

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -112,15 +112,15 @@ class DeviceDraws(NodeDraws):
             waiting += [(live, logits, node) for node in (ROOT, *nodes)]
         while waiting:
             self._draw(waiting, drawn)
-            waiting = [
-                (live, logits, child)
-                for live, logits, node in waiting
-                if not whole and (child := self._below(live, logits, node, drawn)) is not None
-            ]
+            reached, waiting = waiting, []
+            for live, logits, node in () if whole else reached:
+                child = self._below(live, logits, node, drawn)
+                if child is not None:
+                    waiting.append((live, logits, child))
         for live, logits in scored if whole else ():
-            node: int | None = ROOT
-            while node is not None and (live.number, node) in drawn:
-                node = self._below(live, logits, node, drawn)
+            at: int | None = ROOT
+            while at is not None and (live.number, at) in drawn:
+                at = self._below(live, logits, at, drawn)
         for live, _ in scored:
             if live.number not in found:
                 found[live.number] = _walk(live, drawn, whole)
@@ -170,13 +170,15 @@ class DeviceDraws(NodeDraws):
         for one in wanted:
             groups.setdefault(one[0].request.sampler, []).append(one)
         for sampler, group in groups.items():
-            rows = [[logits[i][node + 1] for _, logits, node in group] for i in range(len(group[0][1]))]
-            nodes = [_node(live, node) for live, _, node in group]
-            wishes = [live.session.wish for live, _, _ in group] if self.whole else []
-            wish = Wish(
-                max((w.best for w in wishes), default=0),
-                logprob=any(live.request.logprobs for live, _, _ in group),
-            )
+            rows: list[list[Any]] = [[] for _ in group[0][1]]
+            nodes, best, logprob = list[Node](), 0, False
+            for live, logits, node in group:
+                for part, found_there in zip(rows, logits, strict=True):
+                    part.append(found_there[node + 1])
+                nodes.append(_node(live, node))
+                logprob = logprob or live.request.logprobs
+                best = max(best, live.session.wish.best) if self.whole else 0
+            wish = Wish(best, logprob=logprob)
             try:
                 found = self.draw(sampler, rows, nodes, wish)
             except Exception as error:  # nothing of one row: the shapes, or the device

@@ -20,7 +20,7 @@ from typing import Any, Union
 try:
     from re import _parser as sre  # type: ignore[attr-defined]
 except ImportError:  # Python 3.10
-    import sre_parse as sre  # type: ignore[no-redef]
+    import sre_parse as sre
 
 
 @dataclass(frozen=True)

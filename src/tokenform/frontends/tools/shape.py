@@ -170,7 +170,7 @@ class Kept(Seq):
     made: dict[Any, _core.Branch]
 
     @cached_property
-    def parts(self) -> tuple[Node, ...]:  # type: ignore[override]
+    def parts(self) -> tuple[Node, ...]:
         node = self.whole()
         return node.parts if isinstance(node, Seq) else (node,)
 

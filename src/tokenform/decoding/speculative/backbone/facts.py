@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import torch
+
+_padding: WeakKeyDictionary[Any, float] = WeakKeyDictionary()
 
 
 def device_of(model: Any) -> torch.device:
@@ -25,7 +29,18 @@ def first_parameter(model: Any) -> torch.Tensor | None:
 
 
 def padding_cost(model: Any) -> float:
-    """What a position whose logits nobody wants costs beside one with them, by the weights it meets."""
+    """What a position whose logits nobody wants costs beside one with them, by the weights it meets; as
+    they were when the model was first looked at."""
+    try:
+        return _padding[model]
+    except (KeyError, TypeError):  # or what no weak reference can be made to
+        cost = _padding_cost(model)
+    with suppress(TypeError):
+        _padding[model] = cost
+    return cost
+
+
+def _padding_cost(model: Any) -> float:
     try:
         head, given = model.get_output_embeddings(), model.get_input_embeddings()
     except (AttributeError, NotImplementedError):
@@ -35,7 +50,7 @@ def padding_cost(model: Any) -> float:
     met = sum(one.numel() for one in head.parameters())
     apart = {id(one): one.numel() for part in (head, given) for one in part.parameters()}
     layers = sum(one.numel() for one in model.parameters()) - sum(apart.values())
-    return layers / max(layers + met, 1)
+    return float(layers / max(layers + met, 1))
 
 
 def max_length(config: Any) -> int | None:

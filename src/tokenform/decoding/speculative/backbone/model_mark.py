@@ -10,6 +10,7 @@ Complexity: some microseconds a module and parameter; one transfer a device.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import torch
@@ -26,9 +27,10 @@ def model_mark(model: Any) -> Any:
     kinds = {str(v) for v in _leaves(rope)} if isinstance(rope, dict) else {str(rope)}
     if kinds & set(_STRETCHED) or not hasattr(model, "modules"):
         return None
-    parts: list[Any] = [module_mark(model)]
+    modules = list(model.modules())
+    parts: list[Any] = [_modules_mark(modules)]
     samples: dict[torch.device, list[torch.Tensor]] = {}
-    for module in model.modules():
+    for module in modules:
         for tensor in (*module._parameters.values(), *module._buffers.values()):
             if tensor is not None:
                 parts.append((id(tensor), 0 if tensor.is_inference() else tensor._version))
@@ -40,10 +42,17 @@ def model_mark(model: Any) -> Any:
 
 def module_mark(model: Any) -> Any:
     """The part of it that is the modules': hooks, adapters, training mode; whatever the weights are."""
+    return _modules_mark(model.modules())
+
+
+def _modules_mark(modules: Iterable[Any]) -> Any:
     parts: list[Any] = []
-    for module in model.modules():
+    for module in modules:
+        own = vars(module)
         parts.append((id(module), module.training, *module._forward_hooks, *module._forward_pre_hooks))
-        parts += [repr(vars(module)[name]) for name in _ADAPTERS if name in vars(module)]
+        for name in _ADAPTERS:
+            if name in own:
+                parts.append(repr(own[name]))
     return tuple(parts)
 
 

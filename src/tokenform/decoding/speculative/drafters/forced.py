@@ -23,7 +23,8 @@ from tokenform.errors import LimitExceeded
 from ..tree import FORCED, ROOT, DraftTree
 from .base import Budget, Context, Seen, Session, Silent
 from .continuations import Continuations, PlannedText, Plans
-from .following import LAYOUTS, following
+from .following import following
+from .hints import LAYOUTS
 from .spelling import Spelling, spelling_of
 
 _PLANS = 4096  # states whose continuations are kept: a state that is held holds its mask
@@ -146,7 +147,7 @@ class _ForcedSession(Silent):
                 d.seen[last][token] += 1
         self.ends = {}
         tokens = self.spelling.tokens
-        text = self.tail + b"".join(tokens[token] for token in committed if token < len(tokens))
+        text = self.tail + b"".join([tokens[token] for token in committed if token < len(tokens)])
         for found in _GAP.finditer(text):
             byte = found[1] or found[2] or found[3]
             self.gaps[byte] = d.gaps[byte] = found[4]

@@ -12,6 +12,7 @@ Rejected: fixed shares of the budget (a source with nothing to say would waste i
 from __future__ import annotations
 
 import contextlib
+import math
 import warnings
 from collections.abc import Sequence
 
@@ -56,6 +57,7 @@ class MergeSession(Asking):
 
     Attributes:
         faults: what went wrong, in sentences.
+        states: the automaton's state at each node of the last tree.
     """
 
     def __init__(self, merge: Merge, context: Context) -> None:
@@ -63,7 +65,7 @@ class MergeSession(Asking):
         self.faults: list[str] = []
         self.tally = Tally(merge.rates)
         self.stated: list[float] = []
-        self._states: dict[int, State | None] = {}
+        self.states: dict[int, State | None] = {}
         self._live: list[tuple[Drafter, Session]] = []
         for drafter in merge.drafters:
             try:
@@ -73,7 +75,7 @@ class MergeSession(Asking):
 
     def drafting(self, context: Context, budget: Budget) -> Drafting[DraftTree]:
         tree = DraftTree()
-        self._states = {ROOT: context.state}
+        self.states = {ROOT: context.state}
         asked = [(d, s) for d, s in self._live if self.tally.pays(d.name)]
         asked.sort(key=lambda one: _costly(one[0]))
         leaf, chance = ROOT, 1.0
@@ -84,7 +86,7 @@ class MergeSession(Asking):
             depth = min(budget.depth, context.remaining) - len(path)
             if depth <= 0 or (path and path[-1] in context.eos):
                 break
-            below = context.below(path, self._states[leaf])
+            below = context.below(path, self.states[leaf])
             for drafter, session in asked:
                 room = budget.nodes - len(tree)
                 if room <= 0 or (
@@ -107,32 +109,27 @@ class MergeSession(Asking):
             return tree
         shaped = DraftTree()
         new = shaped.graft(tree, len(tree), kept={node for node, stays in enumerate(keep) if stays})
-        self._states = {place: self._states[node] for node, place in new.items()}
+        self.states = {place: self.states[node] for node, place in new.items()}
         self.stated = [self.stated[node] for node in new if node != ROOT]
         return shaped
 
     def add(self, tree: DraftTree, parent: int, token: int, state: State) -> int:
         """Adds a node that nobody guessed to the last tree; returns its number."""
         node = tree.add(parent, token, VALUES, _UNSURE)
-        if node not in self._states:
-            self._states[node] = state
+        if node not in self.states:
+            self.states[node] = state
             self.stated.append(_UNSURE)
         return node
 
     def reset(self, state: State | None) -> None:
         """Nothing is drafted in this step."""
-        self._states, self.stated = {ROOT: state}, []
+        self.states, self.stated = {ROOT: state}, []
 
     @property
     def wish(self) -> Wish:
         """What the drafters want to be told of every row."""
         wishes = [session.wish for _, session in self._live if hasattr(session, "wish")]
         return Wish(max((w.best for w in wishes), default=0))
-
-    @property
-    def states(self) -> dict[int, State | None]:
-        """The automaton's state at each node of the last tree."""
-        return self._states
 
     def _ask(
         self, drafter: Drafter, session: Session, context: Context, budget: Budget, tree: DraftTree, at: int
@@ -151,15 +148,18 @@ class MergeSession(Asking):
             part.sources[i] = source or drafter.name
         for i, node in tree.graft(part, budget.nodes, at, states).items():
             if i != ROOT:
-                self._states[node] = states[i]
+                self.states[node] = states[i]
 
     def _front(self, tree: DraftTree) -> tuple[int, float]:
         """Where the likeliest path ends, and its probability."""
         node, chance = ROOT, 1.0
         while kids := tree.children(node):
-            rates = [self.tally.rate(tree.sources[k], tree.confidences[k]) for k in kids]
-            best = max(range(len(kids)), key=lambda i: rates[i])
-            node, chance = kids[best], chance * rates[best]
+            node, best = kids[0], -math.inf
+            for kid in kids:
+                rate = self.tally.rate(tree.sources[kid], tree.confidences[kid])
+                if rate > best:
+                    node, best = kid, rate
+            chance *= best
         return node, chance
 
     def _fault(self, drafter: Drafter, error: Exception) -> None:

@@ -24,7 +24,8 @@ from tokenform.errors import LimitExceeded, TokenformError
 from ..grammar import after
 from ..tree import ROOT, DraftTree
 from .base import Budget, Context, Session, Silent
-from .following import LAYOUTS, Following, following
+from .following import Following, following
+from .hints import LAYOUTS
 from .spelling import Spelling, spelling_of
 
 _TAIL = 24  # tokens in which the beginning of a name is looked for
@@ -58,19 +59,19 @@ class _NamesSession(Silent):
 
     def propose(self, context: Context, budget: Budget) -> DraftTree:
         tree, pieces = DraftTree(), self.spelling.tokens
-        tail = b"".join(pieces[t] for t in context.tail(_TAIL))
+        tail = b"".join([pieces[t] for t in context.tail(_TAIL)])
         at = tail.find(b'"', max(len(tail) - _LONGEST, 0))
         while at >= 0:
-            rests = self._rests(tail[at:])
-            place = self._place(context) if rests else None
-            fits = [tokens for rest in rests if (tokens := self._fit(context, rest, place))][:_TAKEN]
-            for tokens in fits:
-                node = ROOT
-                for i, token in enumerate(tokens[: budget.depth]):
-                    if len(tree) < budget.nodes:
-                        node = tree.add(node, token, Names.name, 0.9 if i else 0.9 / len(fits))
-            if fits:
-                break
+            if rests := self._rests(tail[at:]):
+                place = self._place(context)
+                fits = [tokens for rest in rests if (tokens := self._fit(context, rest, place))][:_TAKEN]
+                for tokens in fits:
+                    node = ROOT
+                    for i, token in enumerate(tokens[: budget.depth]):
+                        if len(tree) < budget.nodes:
+                            node = tree.add(node, token, Names.name, 0.9 if i else 0.9 / len(fits))
+                if fits:
+                    break
             at = tail.find(b'"', at + 1)
         return tree
 
@@ -78,6 +79,8 @@ class _NamesSession(Silent):
         """What may follow the beginning of a name, as the schema orders them."""
         first = bisect_right(self.names, begun)
         last = bisect_left(self.names, begun + b"\xff", first)  # a byte that no name has
+        if first == last:
+            return []
         known = sorted(self.names[first : min(last, first + _TRIED)], key=self.numbers.__getitem__)
         return [name[len(begun) :] for name in known]
 

@@ -42,7 +42,7 @@ class Tally:
 
     def rate(self, source: str, confidence: float) -> float:
         """Measured acceptance of such a node, given its parent's."""
-        key, rate = (source, _bin(confidence)), confidence
+        key, rate = (source, min(int(confidence * _BINS), _BINS - 1)), confidence
         for counts in (self._shared, self._rates):
             hits, trials = counts.get(key, (0.0, 0.0))
             rate = (hits + _PRIOR * rate) / (trials + _PRIOR)
@@ -64,8 +64,9 @@ class Tally:
         on = set(visited)
         for parent in (ROOT, *visited):
             for child in tree.children(parent):
+                key = tree.sources[child], min(int(stated[child] * _BINS), _BINS - 1)
                 for counts in (self._shared, self._rates):
-                    cell = counts.setdefault((tree.sources[child], _bin(stated[child])), [0.0, 0.0])
+                    cell = counts.setdefault(key, [0.0, 0.0])
                     cell[0] = cell[0] * _KEEP + (child in on)
                     cell[1] = cell[1] * _KEEP + 1.0
         shares: dict[str, list[int]] = {}
@@ -93,7 +94,3 @@ class Tally:
             return True
         rest[0] -= 1
         return False
-
-
-def _bin(confidence: float) -> int:
-    return min(int(confidence * _BINS), _BINS - 1)

@@ -48,7 +48,7 @@ class Policy(Protocol):
 
 def best_first(chance: Sequence[float]) -> list[int]:
     """Nodes by their chances; the earlier of two equals, so parents come first."""
-    return sorted(range(len(chance)), key=lambda node: (-chance[node], node))
+    return sorted(range(len(chance)), key=chance.__getitem__, reverse=True)
 
 
 def chances(tree: DraftTree) -> list[float]:
