@@ -15,12 +15,11 @@ import threading
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import Any
 
-from tokenform.engine import Vocabulary
 from tokenform.errors import ModelError, OptionError, SamplingError, TokenformError, extras
 from tokenform.frontends import Grammar, any_text, json_schema
+from tokenform.frontends.byte_vocabulary import byte_vocabulary
 
 
 @dataclass(frozen=True)
@@ -203,18 +202,13 @@ def judged_by(grammar: Grammar) -> Grammar:
 
 def _fault(grammar: Grammar, text: str, reason: str) -> str:
     """What is wrong with a text, or nothing."""
-    verdict = grammar.compile(_bytes()).check(text.strip().encode("utf-8", "replace"))
+    verdict = grammar.compile(byte_vocabulary()).check(text.strip().encode("utf-8", "replace"))
     if verdict is None:
         return ""
     if reason == "length":
         return "it was cut at max_tokens"
     offset, expected, _ = verdict
     return f"byte {offset} of {text[:60]!r} is not {' or '.join(expected) or 'the end'}"
-
-
-@lru_cache(maxsize=1)
-def _bytes() -> Vocabulary:
-    return Vocabulary([bytes([byte]) for byte in range(256)] + [b""], [256], [256])
 
 
 def _said(error: Any) -> str:

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from tokenform.cli.constraints import byte_vocabulary, constraint, read_file
+from tokenform.cli.constraints import constraint, read_file
 from tokenform.cli.options import (
     ChoicesOption,
     GrammarOption,
@@ -22,6 +22,7 @@ from tokenform.cli.options import (
     WhitespaceOption,
 )
 from tokenform.cli.reporting import reported, said_at, tell
+from tokenform.frontends.byte_vocabulary import byte_vocabulary
 
 
 def check(

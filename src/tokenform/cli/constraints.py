@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tokenform import errors
-from tokenform.engine import Grammar, Vocabulary
+from tokenform.engine import Grammar
 from tokenform.frontends import choice, from_type, json_schema, regex
 from tokenform.frontends.grammar_text import grammar_of_text
 
@@ -84,8 +84,3 @@ def write_file(path: Path, text: str) -> None:
         path.write_text(text, encoding="utf-8")
     except OSError as error:
         raise errors.OptionError(f"{str(path)!r} can't be written: {error.strerror or error}.") from None
-
-
-def byte_vocabulary() -> Vocabulary:
-    """The 256 bytes and an end."""
-    return Vocabulary([bytes([byte]) for byte in range(256)] + [b""], [256], [256])

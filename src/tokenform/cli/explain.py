@@ -9,7 +9,8 @@ from typing import Annotated, Any
 
 import typer
 
-from tokenform.cli.constraints import byte_vocabulary, constraint, write_file
+from tokenform import _core
+from tokenform.cli.constraints import constraint, write_file
 from tokenform.cli.options import (
     ChoicesOption,
     GrammarOption,
@@ -23,7 +24,8 @@ from tokenform.cli.options import (
     WhitespaceOption,
 )
 from tokenform.cli.reporting import reported
-from tokenform.engine import State, TokenAutomaton, Vocabulary
+from tokenform.engine import State, TokenAutomaton
+from tokenform.frontends.byte_vocabulary import byte_vocabulary
 
 
 def explain(
@@ -87,7 +89,7 @@ def explain(
         raise typer.Exit(1)
 
 
-def tokens_of(text: str, model: str | None) -> tuple[Vocabulary, list[int]]:
+def tokens_of(text: str, model: str | None) -> tuple[_core.Vocabulary, list[int]]:
     """A vocabulary and the text in its tokens: those of a model, or bytes."""
     if model is None:
         return byte_vocabulary(), list(text.encode())

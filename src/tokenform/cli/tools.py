@@ -9,10 +9,11 @@ from typing import Annotated, Any
 import typer
 
 from tokenform import errors
-from tokenform.cli.constraints import byte_vocabulary, read_file, read_text
+from tokenform.cli.constraints import read_file, read_text
 from tokenform.cli.options import ModelOption
 from tokenform.cli.reporting import cut_note, reported
 from tokenform.engine import Grammar
+from tokenform.frontends.byte_vocabulary import byte_vocabulary
 from tokenform.frontends.schemas import SPELLINGS
 
 

@@ -22,6 +22,7 @@ from tokenform.errors import InvalidSchema
 from tokenform.frontends.json_reader import JsonReader
 from tokenform.frontends.tools import ToolCallStream
 from tokenform.frontends.tools.calls import ToolCalls
+from tokenform.frontends.value_shapes import pointer_of
 
 _NUMERIC = b"0123456789.eE+-"
 
@@ -88,11 +89,6 @@ def is_whole(arguments: str) -> bool:
     except ValueError:
         return False
     return True
-
-
-def pointer_of(path: tuple[str | int, ...]) -> str:
-    """Keys and numbers as a JSON Pointer."""
-    return "".join(f"/{str(part).replace('~', '~0').replace('/', '~1')}" for part in path)
 
 
 def _same(data: bytes, before: bytes, wanted: bytes, automaton: TokenAutomaton) -> tuple[int, bool]:

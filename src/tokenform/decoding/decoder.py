@@ -12,6 +12,7 @@ Rejected: one backbone for all calls of a generator (calls in several threads wo
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from copy import copy
 from typing import Any
 
 from tokenform.decoding.draws import MaskedSampler, Transform
@@ -199,7 +200,7 @@ class Decoder(Speculator):
         """Goes on from what came before to the text itself, on the same keys and values."""
         row.read, row.prompt = len(row.prompt), [*row.prompt, *before]
         row.companion = [*row.companion, *before] if row.companion else row.companion
-        row.budget -= len(before)
+        row.max_tokens -= len(before)
         del self._led[number]
         self._inner[number] = self.add(self._request(row, sequences=self.left(self._inner[number])))
         row.output = self.output(number)
@@ -257,7 +258,7 @@ class Decoder(Speculator):
     def distribution(
         self, sampler: Local, transforms: Sequence[Transform] = (), penalties: Penalties | None = None
     ) -> MaskedSampler:
-        """How a row of its own sampler is drawn (`Row.distribution`), with this decoder's mixture and
+        """How a row of its own sampler is drawn (`Row.sampler`), with this decoder's mixture and
         transforms."""
         every = (*self._transforms, *transforms)
         penalties = penalties or self._mixing.penalties
@@ -268,25 +269,19 @@ class Decoder(Speculator):
     ) -> Request:
         """A row's text, or what is written before it; `sequences`: of what stands before that."""
         begun = lead.tokens if lead is not None else []
-        prompt, other = [*row.prompt, *begun], [*(row.companion or row.prompt), *begun]
-        budget = None if lead is None else lead.budget
-        return Request(
-            prompt,
-            row.distribution or self._masked,
-            row.automaton if lead is None else lead.automaton,
-            max_tokens=row.budget if budget is None else budget,
-            eos=self._eos,
-            seed=stream_seed(row.seed, prompt),
-            number=row.number,
-            drafter=Nothing() if lead is not None and lead.measured else row.drafter,
-            hints=row.hints if budget is None else None,
-            encode=self._encode,
-            companions=[] if self._companion is None else [(self._companion, other)],
-            alternatives=row.alternatives if budget is None else 0,
-            logprobs=row.logprobs and budget is None,
-            kept=lead is not None,
-            sequences=sequences,
-        )
+        request = copy(row)
+        request.prompt, other = [*row.prompt, *begun], [*(row.companion or row.prompt), *begun]
+        request.companions = [] if self._companion is None else [(self._companion, other)]
+        request.sampler, request.eos, request.encode = row.sampler or self._masked, self._eos, self._encode
+        request.seed, request.sequences = stream_seed(row.seed, request.prompt), sequences
+        request.kept = lead is not None
+        if lead is not None:
+            request.automaton = lead.automaton
+            request.drafter = Nothing() if lead.measured else row.drafter
+            if lead.budget is not None:
+                request.max_tokens, request.logprobs = lead.budget, False
+                request.hints, request.alternatives = None, 0
+        return request
 
 
 def speller(tokenizer: Any, vocabulary: Vocabulary) -> Callable[[bytes], list[int]] | None:

@@ -78,7 +78,7 @@ def written_anew(
             shown = answered(prompt, error.text or "", _said(error), messages)
             key = stream_seed(row.seed, [turns])  # a text that came before is not drawn for ever
             try:
-                (rows[place],) = generator.rows(shown, grammar, 1, key, row.budget, logprobs=row.logprobs)
+                (rows[place],) = generator.rows(shown, grammar, 1, key, row.max_tokens, logprobs=row.logprobs)
             except TokenformError as problem:  # as a prompt that has become too long
                 results[place] = problem
                 continue

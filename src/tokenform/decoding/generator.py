@@ -244,7 +244,7 @@ class Generator(Writing):
         decoder = self.decoder(chosen, min(max(len(running), 1), together), drafter=call.drafter)
         for row, constraint in zip(rows, (one for one in grammars for _ in range(n)), strict=True):
             if isinstance(row, Row) and (law := law_of(chosen, constraint, again)) is not chosen:
-                row.distribution = decoder.distribution(law)
+                row.sampler = decoder.distribution(law)
         with Progress(len(running), call.progress) as bar:
             for _, token in decoder.run(running, together):
                 bar.advance(token)
@@ -366,7 +366,7 @@ class Generator(Writing):
     def _stream(
         self, row: Row, grammar: Constraint, decoder: Decoder, call: Call
     ) -> Yields[str, None, Result]:
-        pieces, asked = TextPieces(texts_of(call.stop)), {"max_tokens": row.budget}
+        pieces, asked = TextPieces(texts_of(call.stop)), {"max_tokens": row.max_tokens}
         with span_of(self, row.prompt, grammar, asked, current=False) as ended:
             for _, token in decoder.run([row], 1):
                 piece = pieces.finish() if token is None else pieces.feed(self._tokens[token])
@@ -444,8 +444,9 @@ class Generator(Writing):
                 raise start.refused(budget, error.least, told) from None
             raise
         leads = [None if start is None else start.lead(automaton, budget, told) for _ in range(n)]
+        alike: Any = {"seed": key, "hints": hints, "logprobs": logprobs, "companion": second}
         return [
-            Row(ids, automaton, budget, key, number, hints, second, logprobs=logprobs, lead=lead)
+            Row(ids, None, automaton, budget, number=number, lead=lead, **alike)
             for number, lead in enumerate(leads)
         ]
 

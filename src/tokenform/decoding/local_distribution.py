@@ -43,7 +43,7 @@ class LocalDistribution(WrappedModel):
         found = torch.empty_like(own, dtype=torch.float64)
         for place, prefix in enumerate(prefixes):
             written = tuple(prefix[len(row.prompt) :])
-            state, remaining = self._state(written), row.budget - len(written)
+            state, remaining = self._state(written), row.max_tokens - len(written)
             node = Node(prefix, (), len(row.prompt), row.automaton, state, remaining)
             found[place], refused = self._sampler.distribution([own[place]], node)
             if refused > 0:

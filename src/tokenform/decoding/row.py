@@ -1,6 +1,6 @@
 """One sequence of a call: what is asked for, and what was written.
 
-Invariant: its output ends in an accepting state and has at most `budget` tokens, or it has an error.
+Invariant: its output ends in an accepting state and has at most `max_tokens` tokens, or it has an error.
 """
 
 from __future__ import annotations
@@ -8,31 +8,19 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
-from tokenform.decoding.draws import MaskedSampler
-from tokenform.decoding.speculative.drafters import Hints
-from tokenform.decoding.speculative.request import Output
+from tokenform.decoding.speculative.request import Output, Request
 from tokenform.decoding.thinking import Lead, Thought
 from tokenform.engine import TokenAutomaton
 from tokenform.errors import BudgetTooSmall, LimitExceeded
 
 
 @dataclass
-class Row:
-    """One sequence.
+class Row(Request):
+    """One sequence: what is asked of the model for it, and what its decoder keeps of it beside that.
 
     Attributes:
-        prompt: its ids, at least one.
-        automaton: its constraint.
-        budget: most tokens that it may have.
-        seed, number: key of its draws, with the prompt and the position.
-        hints: what the constraint suggests to drafters.
         companion: ids of the second prompt of a mixture; the same as `prompt` where it is left out.
-        distribution: how its tokens are drawn; None: as those of the decoder's other rows.
-        alternatives: how many of the model's likeliest tokens to tell at each token.
-        logprobs: whether the tokens' log-probabilities are told.
-        drafter: guesses its tokens; None: the decoder's own does.
         drafted: whether drafts are made for it.
         read: how many ids of `prompt` the prompt itself has; None: all.
         lead: what is written before it; None: nothing.
@@ -40,17 +28,7 @@ class Row:
         output: what is written.
     """
 
-    prompt: list[int]
-    automaton: TokenAutomaton
-    budget: int
-    seed: int
-    number: int = 0
-    hints: Hints | None = None
     companion: Sequence[int] = ()
-    distribution: MaskedSampler | None = None
-    alternatives: int = 0
-    logprobs: bool = True
-    drafter: Any = None
     drafted: bool = False
     read: int | None = None
     lead: Lead | None = None
@@ -58,7 +36,7 @@ class Row:
     output: Output = field(default_factory=Output)
 
     def __post_init__(self) -> None:
-        check_room(self.automaton, self.budget)
+        check_room(self.automaton, self.max_tokens)
 
 
 def check_room(automaton: TokenAutomaton, budget: int) -> None:

@@ -41,17 +41,15 @@ def all_weighted(
 ) -> list[list[Result | TokenformError]]:
     """Results or errors for each prompt with its constraint and its seed, a batch at a time."""
     every: list[list[Result | TokenformError]] = []
-    size, most = call.batch_size or generator.batch_size, call.max_tokens
-    validators = call.on_invalid == "resample"
-    options: Any = {"sampler": sampler, "validators": validators}
+    size, validators = call.batch_size or generator.batch_size, call.on_invalid == "resample"
     with Progress(len(asked), call.progress) as bar:
 
         def draw(one: tuple[Any, Grammar | Condition, int | None], model: LanguageModel) -> list[Result]:
             prompt, grammar, seed = one
-            ids, before = think(generator, sampler, prompt, grammar, max_tokens=most, seed=seed, **call.chat)
-            left = left_of(most, before)
-            problem = generator.problem(ids, grammar, model=model, max_tokens=left, **options)
-            drawn = draw_weighted(sampler, problem, grammar, call.n, seed, before)
+            drawn = weighted(
+                generator, sampler, prompt, grammar, call.n, seed,
+                model=model, max_tokens=call.max_tokens, validators=validators, **call.chat,
+            )  # fmt: skip
             bar.advance(None)
             return drawn
 
@@ -63,6 +61,33 @@ def all_weighted(
                     raise found
                 every.append([one.error or one for one in found] if call.on_invalid == "raise" else [*found])
     return every
+
+
+def weighted(
+    generator: Generator,
+    sampler: AlignedSampler,
+    prompt: Any,
+    grammar: Grammar | Condition,
+    n: int,
+    seed: int | None,
+    *,
+    model: LanguageModel,
+    max_tokens: int,
+    validators: bool = True,
+    **chat: Any,
+) -> list[Result]:
+    """At least one and at most n results of one prompt, in the order drawn; the errors are those of `sample`.
+
+    Args:
+        model: a `language_model` of the generator's.
+        validators, chat: as `Generator.problem` and `think` have them.
+    """
+    ids, before = think(generator, sampler, prompt, grammar, max_tokens=max_tokens, seed=seed, **chat)
+    left = max_tokens - (0 if before is None else len(before.tokens))
+    problem = generator.problem(
+        ids, grammar, model=model, max_tokens=left, sampler=sampler, validators=validators
+    )
+    return draw_weighted(sampler, problem, grammar, n, seed, before)
 
 
 def think(
@@ -100,11 +125,6 @@ def think(
     finally:
         decoder.close()
     return list(row.prompt), row.thought
-
-
-def left_of(max_tokens: int, before: Thought | None) -> int:
-    """Tokens that a thought leaves."""
-    return max_tokens - (0 if before is None else len(before.tokens))
 
 
 def draw_weighted(

@@ -19,6 +19,7 @@ from tokenform._core import State, TokenAutomaton, Vocabulary
 from tokenform.certificates.check import FORMAT, VERSION, language
 from tokenform.certificates.schema import OPTIONS
 from tokenform.errors import OptionError, TokenRejected
+from tokenform.frontends.byte_vocabulary import byte_vocabulary
 from tokenform.frontends.grammar import Grammar
 
 
@@ -50,7 +51,7 @@ def certify(grammar: Grammar, vocabulary: Vocabulary, tokens: Sequence[int]) -> 
     except certificates.CannotCheck as error:
         raise OptionError(f"no certificate is written for this constraint: {error}.") from None
     automaton = grammar.compile(vocabulary)
-    of_bytes = grammar.compile(Vocabulary([bytes([byte]) for byte in range(256)] + [b""], [256], [256]))
+    of_bytes = grammar.compile(byte_vocabulary())
     state, single = automaton.start, of_bytes.start
     numbers: dict[State, int] = {}
     writer = _CertificateWriter(automaton, of_bytes)

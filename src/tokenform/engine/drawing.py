@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from tokenform.engine.vocabulary import Vocabulary
+from tokenform.frontends.byte_vocabulary import byte_vocabulary
 
 STATES = 14
 """Most states of a drawing."""
@@ -55,7 +55,7 @@ def automaton_html(automaton: Any) -> str:
 
 def grammar_html(grammar: Any) -> str:
     """A grammar for a notebook: what it was made of, what is not exact about it, its automaton over bytes."""
-    vocabulary = Vocabulary([bytes([byte]) for byte in range(256)] + [b""], [256], [256])
+    vocabulary = byte_vocabulary()
     source = grammar.source if len(grammar.source) <= SOURCE else grammar.source[:SOURCE] + "…"
     notes = "".join(f"<li>{escape(str(line))}</li>" for line in grammar.report)
     exact = f"<ul>{notes}</ul>" if notes else "<p>exact: nothing ignored, nothing loosened</p>"

@@ -12,11 +12,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from typing import Any, Protocol
 
 from tokenform import _core
 from tokenform.errors import LimitExceeded, OptionError
+from tokenform.frontends.byte_vocabulary import byte_vocabulary
 
 STEPS = 500_000
 
@@ -140,7 +140,7 @@ class _Cut:
 
     def _plain(self, grammar: Parted, start: int) -> Iterator[tuple[int, Found]]:
         """Where a part without captures may end that begins here, the farthest first."""
-        automaton = grammar.compile(_bytes())
+        automaton = grammar.compile(byte_vocabulary())
         state, ends = automaton.start, []
         for place in range(start, len(self.data) + 1):
             self._step()
@@ -158,8 +158,3 @@ class _Cut:
                 f"the captures of this text of {len(self.data)} bytes need more than {STEPS} steps; put "
                 "texts that can't be mistaken between them."
             )
-
-
-@lru_cache(maxsize=1)
-def _bytes() -> _core.Vocabulary:
-    return _core.Vocabulary([bytes([byte]) for byte in range(256)] + [b""], [256], [256])

@@ -181,9 +181,7 @@ def check_templates(grammar: Grammar, text: str, reading: Reading) -> None:
         return
     rules = [(n, p, nr_deepcopy_tree(t), o) for n, p, t, o in grammar.rule_defs]
     terminals = [(n, (nr_deepcopy_tree(t), p)) for n, (t, p) in grammar.term_defs]
-    anonymous = PrepareAnonTerminals(
-        [_Named(str(name)) for name, _ in terminals]
-    )
+    anonymous = PrepareAnonTerminals([_Named(str(name)) for name, _ in terminals])
     transformer = PrepareLiterals() * ValidateSymbols() * anonymous * _Counted(rules, text, reading)
     at = 0
     while at < len(rules):  # templates add to them

@@ -18,7 +18,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -26,6 +25,7 @@ import numpy as np
 from tokenform import _core
 from tokenform.errors import InvalidGrammar, LimitExceeded
 from tokenform.frontends import forms
+from tokenform.frontends.byte_vocabulary import byte_vocabulary
 from tokenform.frontends.forms import Form
 from tokenform.frontends.gbnf_rules import Rules, without_left_recursion
 from tokenform.frontends.grammar_structure import TerminalEntry
@@ -111,7 +111,7 @@ class _GbnfWriter:
 
     def _recursive(self, own: str, form: Form, root: Any) -> None:
         """The rules of a schema whose documents nest without bound."""
-        forms.compiled(form, self.name).compile(_bytes())  # raises where there is no document
+        forms.compiled(form, self.name).compile(byte_vocabulary())  # raises where there is no document
         parts: dict[str, str] = {}
 
         def leaf(schema: Any) -> str:
@@ -180,7 +180,7 @@ class _GbnfWriter:
     def _walk(self, own: str, form: Form) -> None:
         """A rule for each state of a part, the start first."""
         what = f"a part of {self.name}" if self._parts > 1 else self.name
-        walker = _Walker(forms.compiled(form, what).compile(_bytes()))
+        walker = _Walker(forms.compiled(form, what).compile(byte_vocabulary()))
         names = {walker.automaton.start: own}
         waiting = [walker.automaton.start]
         for state in waiting:
@@ -272,11 +272,6 @@ class _Walker:
             first, last, target = byte, byte, after
         if last >= 0:
             yield first, last, target
-
-
-@cache
-def _bytes() -> _core.Vocabulary:
-    return _core.Vocabulary([bytes([byte]) for byte in range(256)] + [b""], [256], [256])
 
 
 def _class(ranges: list[tuple[int, int]]) -> str:

@@ -45,7 +45,7 @@ from tokenform.decoding.scheduler.whole import Wholes, drawn
 from tokenform.decoding.speculative.targets import Penalties
 from tokenform.decoding.thinking import Thinking
 from tokenform.decoding.tracing import traced_job
-from tokenform.decoding.weighted import draw_weighted, left_of, think
+from tokenform.decoding.weighted import weighted
 from tokenform.engine import Limits
 from tokenform.errors import Busy, OptionError, TokenformError
 
@@ -139,7 +139,7 @@ class Scheduler:
         texts = [JobText(job, row, TextPieces(texts_of(job.stop))) for row in rows]
         distribution = self._batch.decoder.distribution(chosen, transforms, penalties)
         for row in rows:
-            row.distribution, row.drafter = distribution, drafter
+            row.sampler, row.drafter = distribution, drafter
             row.alternatives, row.logprobs = alternatives, logprobs or alternatives > 0
         with contextlib.suppress(TokenformError):  # the batch meets it again, and fails this job
             first = rows[0]  # here, not between the tokens of the texts that run
@@ -170,12 +170,10 @@ class Scheduler:
         generator.problem(prompt, constraint, max_tokens=max_tokens, sampler=chosen)
 
         def work(model: LanguageModel) -> list[Result]:
-            ids, before = think(
-                generator, chosen, prompt, constraint, max_tokens=max_tokens, seed=seed, **asked
-            )
-            left = left_of(max_tokens, before)
-            problem = generator.problem(ids, constraint, max_tokens=left, sampler=chosen, model=model)
-            return draw_weighted(chosen, problem, constraint, job.expected, seed, before)
+            return weighted(
+                generator, chosen, prompt, constraint, job.expected, seed,
+                model=model, max_tokens=max_tokens, **asked,
+            )  # fmt: skip
 
         with self._changed:
             self._refuse(1)

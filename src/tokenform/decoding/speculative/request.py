@@ -12,8 +12,6 @@ from tokenform.errors import TokenformError
 from .report import Report
 
 if TYPE_CHECKING:
-    from tokenform.decoding.draws import MaskedSampler
-
     from .backbone import Backbone
     from .deciding import Decision
     from .drafters.hints import Hints
@@ -25,7 +23,7 @@ class Request:
 
     Attributes:
         prompt: token ids, at least one.
-        sampler: how its tokens are drawn.
+        sampler: a `MaskedSampler`, by which its tokens are drawn; None: the decoder's.
         automaton: the constraint, or None.
         max_tokens: most tokens of the output, the end-of-text token excluded.
         eos: tokens that end the text.
@@ -42,8 +40,8 @@ class Request:
             ones: what they hold of the prompt is not run again.
     """
 
-    prompt: Sequence[int]
-    sampler: MaskedSampler
+    prompt: list[int]
+    sampler: Any = None
     automaton: Any = None
     max_tokens: int = 256
     eos: frozenset[int] = frozenset()
