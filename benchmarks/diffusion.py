@@ -63,6 +63,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--count", type=int, default=40)
     parser.add_argument("--temperatures", default="0", help="with commas")
+    parser.add_argument("--policies", help="some of them, with commas; all by default")
     parser.add_argument("--minutes", type=float, default=60.0, help="no row is begun after these")
     parser.add_argument("--save", action="store_true", help="keep the figures in benchmarks/results")
     told = parser.parse_args()
@@ -77,7 +78,8 @@ def main() -> None:
         load_diffusion()[0], load_diffusion()[0].config.mask_token_id, window=32
     )
     table: list[list[str]] = []
-    runs = [(name, free) for free in (False, True) for name in POLICIES if not free or name in FREE]
+    chosen = [name for name in POLICIES if told.policies is None or name in told.policies.split(",")]
+    runs = [(name, free) for free in (False, True) for name in chosen if not free or name in FREE]
     for temperature in map(float, told.temperatures.split(",")):
         for name, free in runs:
             if time.monotonic() > end:

@@ -64,6 +64,23 @@ impl Terms {
         self.concat(digits, tail)
     }
 
+    /// What is left of a number, with at most so many more digits before the point (`None`: it is written) and after it.
+    pub(super) fn within_digits(&mut self, rest: TermId, whole: Option<u32>, places: u32) -> TermId {
+        let (digit, point) = (self.digit('0', '9'), self.chars("."));
+        let mut digits = self.repeat(digit, 0, places);
+        if let Some(most) = whole {
+            let (before, after) = (self.repeat(digit, 0, most), self.concat(point, digits));
+            let after = self.optional(after);
+            digits = self.concat(before, after);
+        }
+        let (e, signs, exp) = (self.chars("e"), self.chars("+-"), self.repeat(digit, 1, EXP_DIGITS));
+        let sign = self.optional(signs);
+        let exponent = self.concat_all(&[e, sign, exp]);
+        let exponent = self.optional(exponent);
+        let bound = self.concat(digits, exponent);
+        self.and(&[rest, bound])
+    }
+
     /// Numbers of at most so many digits, without fraction and exponent; zero may have a sign where it says so.
     pub(super) fn plain_syntax(&mut self, most: u32, signed_zero: bool) -> TermId {
         if !signed_zero {

@@ -400,6 +400,13 @@ impl Terms {
                     let text = alike(&every.values, every.marks.as_deref(), text).unwrap_or(text.into());
                     self.number(all, &text)
                 }
+                Style::Canonical { integral: false } => {
+                    let whole = match part.has_point {
+                        true => None,
+                        false => Some(language.whole - part.digits.len() as u32),
+                    };
+                    self.within_digits(rest, whole, language.places - part.fraction as u32)
+                }
                 _ if part.digits.starts_with('0') => rest,
                 _ => self.more_digits(0, language.whole - part.digits.len() as u32, false),
             };
