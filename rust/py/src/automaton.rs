@@ -356,6 +356,13 @@ impl TokenAutomaton {
         Ok(found.map(|all| all.iter().map(bytes).collect()))
     }
 
+    /// Code points that are left at most of the JSON string that is read at a state; None: none is read, or nobody
+    /// knows.
+    fn longest_left(&self, py: Python<'_>, s: &Bound<'_, State>) -> PyResult<Option<u32>> {
+        let s = &s.get().inner;
+        unlocked(py, || self.core.longest_left(s)).map_err(raise)
+    }
+
     /// A state in words, for people who look inside.
     fn describe(&self, py: Python<'_>, s: &Bound<'_, State>) -> PyResult<String> {
         let s = &s.get().inner;

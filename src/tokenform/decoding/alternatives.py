@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from tokenform.decoding.speculative.choices import Places
+from tokenform.decoding.speculative.choices import Choices, Places
 from tokenform.decoding.speculative.drafters.spelling import Spelling
 from tokenform.decoding.speculative.tree import ROOT
 from tokenform.engine import State, TokenAutomaton
@@ -94,7 +94,7 @@ class Origin:
             state = automaton.advance(state, token)
         for place in tokens:
             choices = Places().at(automaton, state, spelling, frozenset(vocabulary.eos))
-            if choices is not None:
+            if isinstance(choices, Choices):
                 break
             state = automaton.advance(state, written[place])
         else:

@@ -18,6 +18,12 @@ from tokenform.errors import LimitExceeded
 MOST = 1000
 """Most characters of names, choices or a pattern that are said unasked."""
 DEPTH = 3
+WRITTEN = {
+    "date": "a date as YYYY-MM-DD",
+    "time": "a time as HH:MM:SSZ",
+    "date-time": "a date and time as YYYY-MM-DDTHH:MM:SSZ",
+}
+"""Formats that a text has in other words, and how the constraint wants them."""
 _JSON = "Answer with JSON."
 
 
@@ -64,7 +70,7 @@ def _of_schema(schema: Any) -> str:
 
 
 def _fields(schema: Any, root: Any, depth: int) -> str:
-    """The names of an object's properties, with descriptions and the names inside them."""
+    """The names of an object's properties, with descriptions, forms and the names inside them."""
     schema = _target(schema, root)
     properties = schema.get("properties") if isinstance(schema, Mapping) else None
     if depth == 0 or not isinstance(properties, Mapping):
@@ -75,8 +81,16 @@ def _fields(schema: Any, root: Any, depth: int) -> str:
 def _field(name: str, schema: Any, root: Any, depth: int) -> str:
     inside = _fields(schema, root, depth - 1) or _fields(_items(schema, root), root, depth - 1)
     words = schema.get("description") if isinstance(schema, Mapping) else None
-    told = [one for one in (words, inside and f"with {inside}") if isinstance(one, str) and one]
+    form = _form(schema, root) or _form(_items(schema, root), root)
+    told = [one for one in (words, form, inside and f"with {inside}") if isinstance(one, str) and one]
     return f"{name} ({'; '.join(told)})" if told else name
+
+
+def _form(schema: Any, root: Any) -> str:
+    """How a string is to be written, where its format asks for what a text would not say."""
+    schema = _target(schema, root)
+    name = schema.get("format") if isinstance(schema, Mapping) else None
+    return WRITTEN.get(name, "") if isinstance(name, str) else ""
 
 
 def _items(schema: Any, root: Any) -> Any:

@@ -148,6 +148,11 @@ pub trait ByteAutomaton: Send {
         None
     }
 
+    /// Code points that are left at most of the string that is read here; `None`: it is none, or nobody knows.
+    fn longest_left(&mut self, _pos: Pos) -> Option<u32> {
+        None
+    }
+
     /// The special tokens that may come here.
     fn specials(&mut self, _pos: Pos, _text: &[u8]) -> Vec<TokenId> {
         Vec::new()

@@ -309,6 +309,15 @@ impl ByteAutomaton for CompositeAutomaton {
         }
     }
 
+    fn longest_left(&mut self, pos: Pos) -> Option<u32> {
+        match self.ctxs[pos.ctx.0 as usize] {
+            Ctx::One(Thread { run: Run::Json { machine, pos: inner, .. }, .. }) => {
+                self.with_json(machine, |m| m.longest_left(Pos { ctx: inner.ctx, lex: pos.lex }))
+            }
+            _ => None,
+        }
+    }
+
     fn describe(&mut self, pos: Pos, seen: Seen) -> (Vec<String>, Option<String>) {
         self.in_words(pos, seen)
     }

@@ -35,6 +35,15 @@ impl JsonMachine {
         }
     }
 
+    /// Code points that are left at most of the string that is read.
+    pub(super) fn longest_of_string(&mut self, pos: Pos) -> Option<u32> {
+        if self.node(pos.ctx).place != ParserPhase::Scalar || !self.lexicon().is_string(pos.lex) {
+            return None;
+        }
+        let (_, term) = self.lexicon().term(pos.lex)?;
+        self.terms().at_most(term)
+    }
+
     fn all_scalars(&mut self, goals: super::GoalsId, most: usize) -> Option<Vec<Left>> {
         if self.open_object(goals).is_some() || self.open_array(goals).is_some() {
             return None;

@@ -332,6 +332,10 @@ impl ByteAutomaton for JsonMachine {
         self.left_of_value(pos, most)
     }
 
+    fn longest_left(&mut self, pos: Pos) -> Option<u32> {
+        self.longest_of_string(pos)
+    }
+
     fn describe(&mut self, pos: Pos, seen: Seen) -> (Vec<String>, Option<String>) {
         let (mut words, mut place) = self.in_words(pos, seen);
         if let Some(array) = self.place_of_repeated(self.node(pos.ctx), seen) {

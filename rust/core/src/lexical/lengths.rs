@@ -47,7 +47,7 @@ impl Terms {
     }
 
     /// No word is longer, in code points, as far as the form tells.
-    pub(super) fn at_most(&self, t: TermId) -> Option<u32> {
+    pub fn at_most(&self, t: TermId) -> Option<u32> {
         Some(self.facts[t.0 as usize].span.get().1).filter(|&n| n != INF)
     }
 

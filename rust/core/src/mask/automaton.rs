@@ -514,6 +514,18 @@ impl TokenAutomaton {
         })
     }
 
+    /// Code points that are left at most of the JSON string that is read here; `None`: none is read, or nobody knows.
+    pub fn longest_left(&self, s: &State) -> Result<Option<u32>> {
+        self.check_state(s)?;
+        if self.is_finished(s) {
+            return Ok(None);
+        }
+        self.with(Some(s), |builder| {
+            let here = builder.here(s)?;
+            Ok(builder.engine.longest_left(here.0.id))
+        })
+    }
+
     /// What may come next, in words, and where that is said.
     pub fn describe(&self, s: &State) -> Result<(Vec<String>, Option<String>)> {
         self.check_state(s)?;

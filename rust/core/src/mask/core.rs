@@ -72,6 +72,8 @@ pub trait Engine: Send {
     fn describe(&mut self, s: StateId, seen: Seen) -> (Vec<String>, Option<String>);
     /// What may be left of a value that is one of at most so many ([`ByteAutomaton::left`]).
     fn left(&mut self, s: StateId, most: usize) -> Option<Vec<Left>>;
+
+    fn longest_left(&mut self, s: StateId) -> Option<u32>;
     /// Offset of the first byte that can't be, and the state before it; `None` when all can.
     fn walk(&mut self, s: StateId, bytes: &[u8]) -> (usize, StateId);
     /// Shows the number of bytes read and the class of the position after each byte of a text, as long as the visitor
@@ -432,6 +434,11 @@ impl<S: ByteAutomaton> Engine for Core<S> {
     fn left(&mut self, s: StateId, most: usize) -> Option<Vec<Left>> {
         let stand = self.stand(s);
         self.structure.left(stand.pos, most)
+    }
+
+    fn longest_left(&mut self, s: StateId) -> Option<u32> {
+        let stand = self.stand(s);
+        self.structure.longest_left(stand.pos)
     }
 
     fn walk(&mut self, s: StateId, bytes: &[u8]) -> (usize, StateId) {

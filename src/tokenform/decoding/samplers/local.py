@@ -64,6 +64,11 @@ class Local:
         """What is left of the distribution."""
         return Truncation(self.top_k, self.top_p, self.min_p)
 
+    @property
+    def greedy(self) -> bool:
+        """Whether the likeliest token is taken, always."""
+        return self.temperature == 0 or self.top_k == 1
+
     def log_distribution(self, logits: torch.Tensor) -> torch.Tensor:
         """Log-probabilities of the distribution that a token is drawn from.
 

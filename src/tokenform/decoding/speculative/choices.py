@@ -13,6 +13,7 @@ Complexity: one spelling a value and way to begin, once a state; states and ends
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,6 +27,9 @@ from .tree import ROOT, DraftTree
 
 MOST = 4096
 """Values of one place that are decided as wholes."""
+
+LONGEST = 40
+"""Code points of a string that is searched, at most."""
 
 _KEPT = 2048
 _SPACE = b" \t\r\n"
@@ -171,16 +175,43 @@ class Choices:
         return np.array(found, np.int64)
 
 
+@dataclass(frozen=True)
+class Short:
+    """A place within a string of which little is left.
+
+    Attributes:
+        automaton, state: the constraint, and the place.
+        tokens: the bytes of each token.
+    """
+
+    automaton: Any
+    state: State
+    tokens: Sequence[bytes]
+
+
+def short_string(automaton: Any, state: State, tokens: Sequence[bytes]) -> Short | None:
+    """The place, where the rest of a string is to be searched; None where it is long, or no string, or one in
+    which anything may stand (an escape, say): such a string is text, and texts are written token by token."""
+    longest = automaton.longest_left(state) if hasattr(automaton, "longest_left") else None
+    if longest is None or not 1 < longest <= LONGEST:
+        return None
+    allowed = automaton.allowed_tokens(state)
+    if any(b"\\" in tokens[token] for token in allowed.tolist()):
+        return None
+    return Short(automaton, state, tokens)
+
+
 class Places:
     """Where values of which there are few begin, by state; for one thread at a time."""
 
     def __init__(self) -> None:
-        self._known: Recent[tuple[State, Encode], Choices | None] = Recent(_KEPT)
+        self._known: Recent[tuple[State, Encode], Choices | Short | None] = Recent(_KEPT)
 
     def at(
         self, automaton: Any, state: State | None, spelling: Spelling, eos: frozenset[int]
-    ) -> Choices | None:
-        """The values at a state; None where there is nothing to decide, or too much."""
+    ) -> Choices | Short | None:
+        """The values at a state, or what is searched for the likeliest; None where there is nothing to
+        decide, or too much."""
         if state is None or automaton.is_finished(state):
             return None
         key = state, spelling.encode
@@ -188,8 +219,10 @@ class Places:
             return self._known[key]
         try:
             left = automaton.left(state, MOST) if hasattr(automaton, "left") else None
-            found = None
-            if left is not None and len(left) > 1:
+            found: Choices | Short | None = None
+            if left is None:
+                found = short_string(automaton, state, spelling.tokens)
+            elif len(left) > 1:
                 found = Choices(automaton, state, left, spelling, eos)
         except TokenformError:  # a limit: the mask tells, or the text goes on token by token
             found = None

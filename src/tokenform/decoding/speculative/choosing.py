@@ -28,9 +28,10 @@ import numpy as np
 
 from tokenform.decoding.keyed_random import keyed, uniform
 from tokenform.decoding.samplers.local import Local
+from tokenform.engine import State
 
 from .choices import Choices
-from .tree import ROOT
+from .tree import ROOT, DraftTree
 
 WIDTH = 64
 """Nodes that one pass scores for one value."""
@@ -88,7 +89,8 @@ class Choosing:
         remaining: int,
         deepest: int,
     ) -> None:
-        self.choices, self.position, self._local, self._key = choices, key[2], local, key
+        self.place = self.choices = choices
+        self.position, self._local, self._key = key[2], local, key
         self.learnt: dict[int, Learnt] = {}
         self.settled = False
         """Whether a value begins here, and nothing else that may stand here."""
@@ -106,6 +108,19 @@ class Choosing:
         self._races = {option: self._race(option) for option in {*self._paths, *self._refused}}
 
     @property
+    def tree(self) -> DraftTree:
+        """The paths of the values."""
+        return self.choices.tree
+
+    def begins(self, token: int) -> bool:
+        """Whether a token holds the beginning of a value."""
+        return self.choices.begins(token)
+
+    def state(self, node: int) -> State | None:
+        """The automaton's state at a node; None where it refuses the path."""
+        return self.choices.state(node)
+
+    @property
     def possible(self) -> bool:
         """Whether any value fits."""
         return bool(self._paths)
@@ -120,19 +135,40 @@ class Choosing:
             found[self.choices.options[option]] = self._known(option)[0]
         return found
 
-    def learn(self, node: int, learnt: Learnt) -> None:
-        """Takes what a pass said at a node."""
+    def asked(self, node: int) -> list[np.ndarray]:
+        """The tokens whose log-probabilities at a node are wanted: its children's; those that end options."""
+        tree = self.choices.tree
+        kids = np.array([tree.tokens[child] for child in tree.children(node)], np.int64)
+        return [kids, *(end.tokens for end in self.choices.ends(node))]
+
+    def learn(self, node: int, scores: Sequence[np.ndarray], own: Sequence[np.ndarray]) -> None:
+        """Takes what a pass said at a node: log-probabilities of `asked`, and the model's own."""
         if node in self.learnt:
             return
-        self.learnt[node] = learnt
+        learnt = self.learnt[node] = Learnt(scores[0].tolist(), scores[1:], own[0].tolist(), own[1:])
         for child, logprob in zip(self.choices.tree.children(node), learnt.children, strict=True):
             self._reach[child] = self._reach[node] + logprob
+
+    def value(self, chosen: Chosen) -> bytes:
+        """The bytes of what was chosen."""
+        return self.choices.options[chosen.option]
+
+    def own(self, node: int) -> float:
+        """The log-probability of a node's token under the model alone."""
+        above = self.tree.parents[node]
+        return self.learnt[above].own_children[self.tree.children(above).index(node)]
+
+    def own_end(self, chosen: Chosen, end: int) -> float:
+        """The same of the token that completes what was chosen."""
+        ends = zip(self.choices.ends(chosen.leaf), self.learnt[chosen.leaf].own_ends, strict=True)
+        (found,) = (own[one.tokens == end] for one, own in ends if one.option == chosen.option)
+        return float(found[0])
 
     def settle(self) -> Chosen | None:
         """The decision; None while too little is known."""
         known = {option: self._known(option) for option in self._paths}
         truncation, hot = self._local.truncation, self._local.temperature
-        greedy = hot == 0 or truncation.top_k == 1
+        greedy = self._local.greedy
         if not greedy and not truncation.off:
             if not all(exact for _, exact in known.values()):
                 return None

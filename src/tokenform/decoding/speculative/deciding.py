@@ -23,16 +23,20 @@ from tokenform.decoding.draws import Drawn
 from tokenform.decoding.draws.lazy import draw_row
 from tokenform.decoding.keyed_random import race_key
 
-from .choices import Choices, Places
-from .choosing import WIDTH, Choosing, Chosen, Learnt
+from .choices import Places, Short
+from .choosing import WIDTH, Choosing, Chosen
 from .node import Node
 from .request import UNKNOWN
 from .scores import Listed, Scores
+from .searching import Search
 from .tree import ROOT
 
 if TYPE_CHECKING:
     from .live import Live
     from .matching import Logits
+
+Whole = Choosing | Search
+"""A value being decided: of a list, or of a language."""
 
 _PASS = 8.0  # scored nodes that cost as much as a pass of one
 
@@ -83,7 +87,7 @@ class Deciding:
         live.weighs = False
         if live.request.sampler.local.values != "whole" or live.request.automaton is None:
             return
-        choosing = self._choosing_at(live, live.output.state, 0)
+        choosing = self._choosing_at(live, ROOT, live.output.state)
         if choosing is None and not live.tree.tokens:
             return
         chain = any(part.mode != "tree" for part, _ in live.seqs)
@@ -106,10 +110,11 @@ class Deciding:
             node_of: gives the `Node` of a number in the tree.
         """
         choosing = None if drawn.error is not None else self._choosing(live, node)
-        if choosing is None or not (choosing.settled or choosing.choices.begins(drawn.token)):
+        if choosing is None or not (choosing.settled or choosing.begins(drawn.token)):
             return None
-        mapped = self._mapped(live, node, choosing.choices)
-        fresh = self._learn(live, logits, mapped, choosing, node_of)
+        mapped, fresh = self._mapped(live, node, choosing), False
+        while self._learn(live, logits, mapped, choosing, node_of):
+            mapped, fresh = self._mapped(live, node, choosing), True
         chosen = choosing.settle()
         if chosen is None:
             if node == ROOT and (not fresh or not choosing.wanted(1, True)):
@@ -118,41 +123,46 @@ class Deciding:
             return Told([], [], [], [])
         told = self._told(live, node, choosing, chosen, mapped)
         if told is not None:
-            if told.refused[0] is None and _elsewhere(drawn.refused, choosing.choices):
+            if told.refused[0] is None and _elsewhere(drawn.refused, choosing):
                 told.refused[0] = drawn.refused
             begun = choosing.position - len(live.request.prompt)
-            value = choosing.choices.options[chosen.option]
-            live.output.decided.append(Decision(begun, value, choosing.logprobs))
+            live.output.decided.append(Decision(begun, choosing.value(chosen), choosing.logprobs))
         return told
 
-    def _choosing(self, live: Live, node: int) -> Choosing | None:
+    def _choosing(self, live: Live, node: int) -> Whole | None:
         """What decides at a node of the tree; None where no value may begin there."""
-        depth = 0 if node == ROOT else live.tree.depths[node]
-        return self._choosing_at(live, live.session.states.get(node), depth)
+        return self._choosing_at(live, node, live.session.states.get(node))
 
-    def _choosing_at(self, live: Live, state: Any, depth: int) -> Choosing | None:
+    def _choosing_at(self, live: Live, node: int, state: Any) -> Whole | None:
         request = live.request
         if request.automaton is None or request.sampler.local.values != "whole":
             return None
         assert live.spelling is not None
-        choices = self._places.at(request.automaton, state, live.spelling, request.eos)
-        if choices is None:
+        place = self._places.at(request.automaton, state, live.spelling, request.eos)
+        local = request.sampler.local
+        if place is None:
             return None
+        if isinstance(place, Short) and (not local.greedy or live.forced_token(node) is not None):
+            return None
+        depth = 0 if node == ROOT else live.tree.depths[node]
         position, begun = len(live.text) + depth, live.choosing
-        if begun is None or begun.position != position or begun.choices is not choices:
-            key = request.seed, request.number, position
-            begun = Choosing(choices, request.sampler.local, key, live.remaining - depth, live.room - depth)
+        if begun is None or begun.position != position or begun.place is not place:
+            room = live.remaining - depth, live.room - depth
+            if isinstance(place, Short):
+                begun = Search(place, position, *room)
+            else:
+                begun = Choosing(place, local, (request.seed, request.number, position), *room)
         if depth == 0:
             live.choosing = begun
         return begun if begun.possible else None
 
-    def _add(self, live: Live, node: int, choosing: Choosing, wanted: Sequence[int]) -> None:
+    def _add(self, live: Live, node: int, choosing: Whole, wanted: Sequence[int]) -> None:
         """Adds nodes of a value's tree below a node."""
-        choices, new = choosing.choices, {ROOT: node}
+        tree, new = choosing.tree, {ROOT: node}
         for one in wanted:
-            state, parent = choices.state(one), new.get(choices.tree.parents[one])
+            state, parent = choosing.state(one), new.get(tree.parents[one])
             if state is not None and parent is not None:
-                new[one] = live.session.add(live.tree, parent, choices.tree.tokens[one], state)
+                new[one] = live.session.add(live.tree, parent, tree.tokens[one], state)
 
     def _add_behind(self, live: Live, room: int) -> None:
         """The same for values behind a draft."""
@@ -166,19 +176,19 @@ class Deciding:
             choosing = self._choosing(live, node)
             if choosing is None:
                 continue
-            size = len(choosing.choices.tree)
+            size = len(choosing.tree)  # 0: what is searched grows with what passes say
             if size <= room and size * (1 - chances[-1]) <= _PASS * chances[-1]:
                 live.weighs = True
                 self._add(live, node, choosing, choosing.wanted(size, False))
                 room -= size
 
-    def _mapped(self, live: Live, node: int, choices: Choices) -> dict[int, int]:
+    def _mapped(self, live: Live, node: int, choosing: Whole) -> dict[int, int]:
         """Nodes of a value's tree, and those of the draft's tree that they are."""
         found, todo = {ROOT: node}, [ROOT]
         while todo:
             one = todo.pop()
-            for child in choices.tree.children(one):
-                there = live.tree.child(found[one], choices.tree.tokens[child])
+            for child in choosing.tree.children(one):
+                there = live.tree.child(found[one], choosing.tree.tokens[child])
                 if there is not None and there in live.session.states:
                     found[child] = there
                     todo.append(child)
@@ -189,22 +199,18 @@ class Deciding:
         live: Live,
         logits: Logits,
         mapped: dict[int, int],
-        choosing: Choosing,
+        choosing: Whole,
         node_of: Callable[[int], Node],
     ) -> bool:
         """Takes what the pass says at the nodes that are not known; False where that is nothing."""
-        choices, sampler = choosing.choices, live.request.sampler
-        new = sorted(one for one in mapped if one not in choosing.learnt and choices.state(one) is not None)
+        sampler, before = live.request.sampler, len(choosing.learnt)
+        new = sorted(one for one in mapped if one not in choosing.learnt and choosing.state(one) is not None)
         rows = [logits[0][mapped[one] + 1] for one in new]
         if any(isinstance(row, Listed) for row in rows) or not rows:
             return False
         own = torch.stack(cast("list[torch.Tensor]", rows))
-        wanted = [[choices.tree.tokens[c] for c in choices.tree.children(one)] for one in new]
-        ends = [choices.ends(one) for one in new]
-        tokens = [
-            np.concatenate([np.array(w, np.int64), *(e.tokens for e in es)])
-            for w, es in zip(wanted, ends, strict=True)
-        ]
+        asked = [choosing.asked(one) for one in new]
+        tokens = [np.concatenate(parts) for parts in asked]
         at = np.repeat(np.arange(len(new)), [len(part) for part in tokens])
         alone = _picked(own, at, np.concatenate(tokens))
         mixed = alone
@@ -215,28 +221,26 @@ class Deciding:
             ]
             mixed = _picked(torch.stack(parts), at, np.concatenate(tokens))
         start = 0
-        for one, w, es in zip(new, wanted, ends, strict=True):
-            cuts = np.cumsum([start, len(w), *(len(e.tokens) for e in es)])
-            split = [[scores[a:b] for a, b in itertools.pairwise(cuts)] for scores in (mixed, alone)]
-            choosing.learn(
-                one, Learnt(split[0][0].tolist(), split[0][1:], split[1][0].tolist(), split[1][1:])
-            )
+        for one, each in zip(new, asked, strict=True):
+            cuts = np.cumsum([start, *(len(part) for part in each)])
+            choosing.learn(one, *([s[a:b] for a, b in itertools.pairwise(cuts)] for s in (mixed, alone)))
             start = int(cuts[-1])
-        return True
+        return len(choosing.learnt) > before
 
     def _told(
-        self, live: Live, node: int, choosing: Choosing, chosen: Chosen, mapped: dict[int, int]
+        self, live: Live, node: int, choosing: Whole, chosen: Chosen, mapped: dict[int, int]
     ) -> Told | None:
         """The tokens that write what was chosen; None where its end does not fit the budget."""
-        choices, sampler, request = choosing.choices, live.request.sampler, live.request
+        sampler, request, tree = live.request.sampler, live.request, choosing.tree
         path, one = list[int](), chosen.leaf
         while one != ROOT:
             path.insert(0, one)
-            one = choices.tree.parents[one]
+            one = tree.parents[one]
         before = [] if node == ROOT else live.tree.path(node)
-        tokens = [choices.tree.tokens[one] for one in path]
+        tokens = [tree.tokens[one] for one in path]
+        state = choosing.state(chosen.leaf)
         leaf = Node(
-            live.text, [*before, *tokens], len(request.prompt), request.automaton, choices.state(chosen.leaf),
+            live.text, [*before, *tokens], len(request.prompt), request.automaton, state,
             live.remaining - len(before) - len(tokens), request.seed, request.number,
         )  # fmt: skip
         ids, scores = chosen.ends, chosen.scores
@@ -249,13 +253,7 @@ class Deciding:
                 return None
             ids, scores = ids[fits], scores[fits]
             end = draw_row(Listed(ids, scores, sampler.size), ids, sampler.local, key)
-        logprobs = []
-        for one in path:
-            above = choices.tree.parents[one]
-            logprobs.append(choosing.learnt[above].own_children[choices.tree.children(above).index(one)])
-        for ends, own in zip(choices.ends(chosen.leaf), choosing.learnt[chosen.leaf].own_ends, strict=True):
-            if ends.option == chosen.option:
-                logprobs.append(float(own[np.flatnonzero(ends.tokens == end)[0]]))
+        logprobs = [*(choosing.own(one) for one in path), choosing.own_end(chosen, end)]
         nodes = [mapped.get(one) for one in (ROOT, *path)]
         known = None if None in nodes else cast("list[int]", nodes)
         refused: list[int | None] = [*[None] * len(tokens), None if end == wished else wished]
@@ -264,9 +262,9 @@ class Deciding:
         return Told([*tokens, end], logprobs, refused, known)
 
 
-def _elsewhere(refused: int | None, choices: Choices) -> bool:
+def _elsewhere(refused: int | None, choosing: Whole) -> bool:
     """Whether the budget refused a token in whose place no value would begin: a space, say."""
-    return refused is not None and (refused == UNKNOWN or not choices.begins(refused))
+    return refused is not None and (refused == UNKNOWN or not choosing.begins(refused))
 
 
 def _picked(rows: torch.Tensor, at: np.ndarray, tokens: np.ndarray) -> np.ndarray:

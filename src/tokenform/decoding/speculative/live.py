@@ -23,6 +23,7 @@ from .drafters.spelling import spelling_of
 from .drafting import Draft, Drafting
 from .policies import Account
 from .request import Output, Request
+from .searching import Search
 from .tree import DraftTree
 
 
@@ -68,7 +69,7 @@ class Live:
         self.drafts = not all(isinstance(one, Nothing) for one in drafter.drafters)
         self.spelling = spelling_of(self.context)
         self.tree, self.account = DraftTree(), Account()
-        self.choosing: Choosing | None = None
+        self.choosing: Choosing | Search | None = None
         self.decided: Told | None = None
         self.forced = self._forced_text()
         self.weighs = False
