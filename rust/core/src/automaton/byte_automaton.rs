@@ -13,6 +13,11 @@ use crate::vocab::{Openings, TokenId, Vocabulary};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct CtxId(pub u32);
 
+impl CtxId {
+    /// The context after a lexeme that completes what began below a top ([`Scanner::top`]).
+    pub const BELOW: CtxId = CtxId(u32::MAX);
+}
+
 /// A state over bytes, but for the text of the lexeme where the context remembers it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Pos {
@@ -197,6 +202,10 @@ pub trait Scanner: ByteAutomaton {
 
     /// The context after a lexeme.
     fn after(&mut self, ctx: CtxId, place: u32) -> Option<CtxId>;
+
+    /// A context of which the same is known as long as nothing is completed that began below the top of the stack: a lexeme
+    /// that does so leads to [`CtxId::BELOW`] there.  The context itself where more than the stack matters.
+    fn top(&mut self, ctx: CtxId) -> CtxId;
 
     /// Whether a lexeme that begins with this byte can end at all.
     fn may_begin(&mut self, ctx: CtxId, byte: u8) -> bool;

@@ -26,6 +26,11 @@ use crate::work;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SetId(pub u32);
 
+impl SetId {
+    /// The set after a step from a top ([`Chart::top`]) that completes what began below it.
+    pub const BELOW: SetId = SetId(u32::MAX);
+}
+
 /// Where the completion of a rule is waited for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Return {
@@ -68,6 +73,17 @@ struct Closure {
     leo_forwarded: Box<[ReturnsId]>,
 }
 
+/// What follows the completion of rules.
+#[derive(Default)]
+struct Completed {
+    /// The items that go on, sorted.
+    items: Box<[Item]>,
+    /// Whether the start rule is complete.
+    accepts: bool,
+    /// Whether something is complete that began below a top; the rest says nothing then.
+    below: bool,
+}
+
 /// How a text goes on after a rule, on a shortest way to the end.
 #[derive(Clone, Copy)]
 pub struct Onward {
@@ -86,8 +102,12 @@ const MANY: ReturnsId = ReturnsId(u32::MAX - 1);
 
 /// The return of the start rule.
 const END: Return = Return { rule: u32::MAX, set: SetId(u32::MAX) };
+/// The return of what a top was reached with.
+const BELOW: Return = Return { rule: u32::MAX - 1, set: SetId(u32::MAX) };
 /// Returns that one rule may hand on.
 const HANDED_ON: usize = 8;
+/// Completions that are followed each by itself.
+const FEW: usize = 8;
 /// Bounds: sets of one automaton, items of one set.
 const MAX_SETS: usize = 4_000_000;
 const MAX_ITEMS: usize = 50_000;
@@ -102,6 +122,9 @@ pub struct Chart {
     lr0_cores: IndexMap<Places, Arc<Lr0Core>, FxBuildHasher>,
     returns: Interner<Box<[Return]>>,
     steps: FxHashMap<(SetId, u32), Option<SetId>>,
+    completions: FxHashMap<Return, Arc<Completed>>,
+    /// Tops by their LR(0) cores.
+    tops: FxHashMap<u32, SetId>,
     /// Ways to the end that were found: the sets below are the same for most ends of a long text.
     pub onward: FxHashMap<Return, Onward>,
     /// Bytes of the closures' own lists, and of rules that were made for them.
@@ -122,7 +145,7 @@ impl Chart {
 
     /// Bytes that the sets hold.
     pub fn bytes(&mut self) -> usize {
-        held::bytes!(self: sets, closures, lr0_cores, returns, steps, onward) + self.closed
+        held::bytes!(self: sets, closures, lr0_cores, returns, steps, completions, tops, onward) + self.closed
     }
 
     /// The set before the first symbol.
@@ -162,6 +185,20 @@ impl Chart {
         r == END
     }
 
+    /// The top of the stack alone: the same rules with their dots, of which nobody knows where they return to.  All that
+    /// is pushed on it is what is pushed on the set itself; a step that completes what it was reached with leads to
+    /// [`SetId::BELOW`].
+    pub fn top(&mut self, set: SetId) -> SetId {
+        let shape = self.shape(set);
+        memo!(self.tops, shape, {
+            let returns = self.intern_returns(vec![BELOW]);
+            let mut items: Vec<Item> =
+                self.sets[set.0 as usize].items.iter().map(|item| Item { returns, ..*item }).collect();
+            items.dedup();
+            self.intern(Kernel { items: items.into(), accepts: false })
+        })
+    }
+
     /// The set after a terminal; `None` where it can't come.
     pub fn step(&mut self, set: SetId, terminal: u32) -> Option<SetId> {
         memo!(self.steps, (set, terminal), self.merge(&[(set, terminal)], &[]))
@@ -176,35 +213,27 @@ impl Chart {
             items.extend(kernel.items.iter());
             accepts |= kernel.accepts;
         }
-        let mut done: FxHashSet<Return> = FxHashSet::default();
-        let mut todo: Vec<Item> = Vec::new();
+        let mut read: Vec<Item> = Vec::new();
         for &(set, terminal) in ends {
-            self.waiting(set, Symbol::Terminal(terminal), &mut todo);
+            self.waiting(set, Symbol::Terminal(terminal), &mut read);
         }
-        while let Some(item) = todo.pop() {
-            work::spend(3);
-            let item = Item { dot: item.dot + 1, ..item };
-            let expansion = &self.grammar.expansions[item.expansion as usize];
-            if item.dot < expansion.symbols.len() as u32 {
-                items.push(item);
+        let mut returns: Vec<Return> = Vec::new();
+        for item in read {
+            self.advance(item, &mut items, &mut returns);
+        }
+        crate::lists::sort_unique(&mut returns);
+        // alone, what follows a completion serves every other text that leads to it
+        let parts: Vec<&[Return]> = match returns.len() {
+            0..=FEW => returns.chunks(1).collect(),
+            _ => vec![&returns],
+        };
+        for part in parts {
+            let found = self.completed(part);
+            if found.below {
+                return Some(SetId::BELOW);
             }
-            if item.dot < expansion.optional_from {
-                continue;
-            }
-            let returns = self.returns(item.returns).len();
-            work::spend(returns as u64 / 2); // most were met before
-            for k in 0..returns {
-                let back = self.returns(item.returns)[k];
-                if !done.insert(back) {
-                    continue;
-                }
-                if back == END {
-                    accepts = true;
-                    continue;
-                }
-                work::spend(6); // an entry, and two searches, far apart in memory
-                self.waiting(back.set, Symbol::Rule(back.rule), &mut todo);
-            }
+            items.extend_from_slice(&found.items);
+            accepts |= found.accepts;
         }
         if items.is_empty() && !accepts {
             return None;
@@ -213,6 +242,56 @@ impl Chart {
         items.sort_unstable_by_key(|item| item.key());
         items.dedup();
         Some(self.intern(Kernel { items: items.into(), accepts }))
+    }
+
+    /// An item behind the symbol that it waits for; where its rule is complete there, what that returns to.
+    fn advance(&self, item: Item, items: &mut Vec<Item>, returns: &mut Vec<Return>) {
+        work::spend(3);
+        let item = Item { dot: item.dot + 1, ..item };
+        let expansion = &self.grammar.expansions[item.expansion as usize];
+        if item.dot < expansion.symbols.len() as u32 {
+            items.push(item);
+        }
+        if item.dot >= expansion.optional_from {
+            let back = self.returns(item.returns);
+            work::spend(back.len() as u64 / 2); // most were met before
+            returns.extend_from_slice(back);
+        }
+    }
+
+    /// What follows the completion of some rules; that of one is remembered.
+    fn completed(&mut self, rules: &[Return]) -> Arc<Completed> {
+        match rules {
+            &[one] => memo!(self.completions, one, {
+                let found = Arc::new(self.complete(rules));
+                self.closed += held::slice(&found.items) + held::BLOCK;
+                found
+            }),
+            _ => Arc::new(self.complete(rules)),
+        }
+    }
+
+    fn complete(&mut self, rules: &[Return]) -> Completed {
+        let mut found = Completed::default();
+        let mut done: FxHashSet<Return> = rules.iter().copied().collect();
+        let (mut todo, mut waiting, mut next) = (rules.to_vec(), Vec::new(), Vec::new());
+        let mut items = Vec::new();
+        while let Some(back) = todo.pop() {
+            match back {
+                END => found.accepts = true,
+                BELOW => return Completed { below: true, ..found },
+                Return { rule, set } => {
+                    work::spend(6); // an entry, and two searches, far apart in memory
+                    self.waiting(set, Symbol::Rule(rule), &mut waiting);
+                    waiting.drain(..).for_each(|item| self.advance(item, &mut items, &mut next));
+                    todo.extend(next.drain(..).filter(|next| done.insert(*next)));
+                }
+            }
+        }
+        items.sort_unstable_by_key(|item: &Item| item.key());
+        items.dedup();
+        found.items = items.into();
+        found
     }
 
     /// What may come next: shared by all sets whose items differ by their returns alone.

@@ -34,6 +34,10 @@ impl Scanner for Scanned {
         Scanned::after(self, ctx, place)
     }
 
+    fn top(&mut self, ctx: CtxId) -> CtxId {
+        Scanned::top(self, ctx)
+    }
+
     fn may_begin(&mut self, ctx: CtxId, byte: u8) -> bool {
         if let (None, Some(known)) = (self.guard(ctx), self.beginnings_at(ctx)) {
             let begun = known.doubtful.iter().find(|begun| begun.0 == byte);

@@ -110,7 +110,7 @@ impl Lr0Core {
 
     pub fn waiting(&self, symbol: Symbol) -> &[(Symbol, Source)] {
         let from = self.waiting.partition_point(|w| w.0 < symbol);
-        let len = self.waiting[from..].partition_point(|w| w.0 == symbol);
+        let len = self.waiting[from..].iter().take_while(|w| w.0 == symbol).count(); // mostly one or two
         &self.waiting[from..from + len]
     }
 }

@@ -43,6 +43,8 @@ pub(crate) struct Context {
     pub past: u8,
     /// What may follow the last lexeme, by its number, where not everything may ([`super::forms`]).
     pub following: u8,
+    /// Whether the stack is known from its top on alone ([`Scanner::top`]).
+    pub top: bool,
 }
 
 held::plain!(Context, Blocks);
@@ -57,6 +59,7 @@ pub struct Scanned {
     begins: FxHashMap<(CtxId, bool), LexId>,
     by_places: FxHashMap<Alive, LexId>,
     after: FxHashMap<(CtxId, u32), Option<CtxId>>,
+    tops: FxHashMap<CtxId, CtxId>,
     leaves: FxHashMap<(CtxId, OutcomeId), Option<CtxId>>,
     next_bytes: FxHashMap<CtxId, ByteSet>,
     pub(super) ahead: Ahead,
@@ -177,7 +180,7 @@ impl Scanned {
         let inside = self.blocks[context.blocks as usize].brackets > 0;
         // widths of line breaks and literals in a row depend on more than what the set predicts
         let first = self.is_first(&context);
-        let own = !self.rows.is_empty() || (self.chart.grammar.layout.is_some() && !inside) || first;
+        let own = (self.chart.grammar.layout.is_some() && !inside) || first || self.row_begins(context.set);
         let key = (self.chart.shape(context.set), inside, context.past, context.following);
         let known = if own { self.by_context.get(&ctx) } else { self.by_shape.get(&key) };
         if let Some(known) = known {
@@ -211,10 +214,9 @@ impl Scanned {
             out.extend(self.forms_among(terminal, &all, context.past));
         }
         for i in 0..self.rows.len() {
-            let row = &self.rows[i];
-            let begins = row.literals[0];
-            if lr0.terminals.contains(&row.longer) && lr0.terminals.contains(&begins) {
-                let (literals, word) = (row.literals.clone(), row.word);
+            let Row { longer, literals, word } = &self.rows[i];
+            if lr0.terminals.contains(longer) && lr0.terminals.contains(&literals[0]) {
+                let (literals, word) = (literals.clone(), *word);
                 let end = literals.iter().try_fold(context.set, |set, &t| self.chart.step(set, t));
                 if end.is_some() {
                     out.push(((self.first_row + i) as u32, word));
@@ -231,6 +233,27 @@ impl Scanned {
             true => self.with_joints(out),
             false => out,
         }
+    }
+
+    /// Whether literals may come at a set that together begin a longer one.
+    fn row_begins(&mut self, set: SetId) -> bool {
+        let lr0 = self.chart.lr0(set);
+        let comes = |t: &u32| lr0.terminals.binary_search(t).is_ok();
+        self.rows.iter().any(|row| comes(&row.longer) && comes(&row.literals[0]))
+    }
+
+    /// What [`Scanner::top`] says.
+    pub(super) fn top(&mut self, ctx: CtxId) -> CtxId {
+        memo!(self.tops, ctx, {
+            let context = self.context(ctx);
+            let grammar = &self.chart.grammar;
+            let more = grammar.layout.is_some() || grammar.ambiguous || context.inside.is_some();
+            if more || !self.separable() || self.is_first(&context) || self.row_begins(context.set) {
+                return ctx;
+            }
+            let set = self.chart.top(context.set);
+            self.intern(Context { set, top: true, ..context })
+        })
     }
 
     /// Whether nothing that is ignored may stand at a context.
@@ -286,7 +309,11 @@ impl Scanned {
             return Some(self.intern(stays));
         }
         let set = self.chart.step(context.set, place)?;
-        self.leading_on(Context { set, blocks, inside: None, past: context.past, following })
+        // literals in a row are found by steps, which a top may not know
+        if set == SetId::BELOW || context.top && self.row_begins(set) {
+            return Some(CtxId::BELOW);
+        }
+        self.leading_on(Context { set, blocks, inside: None, following, ..context })
     }
 
     /// A context, where a text can go on or end there.
@@ -374,7 +401,7 @@ impl Scanned {
     /// The context before the first lexeme.
     pub(crate) fn start_context(&mut self) -> CtxId {
         let set = self.chart.start();
-        self.intern(Context { set, blocks: 0, inside: None, past: 0, following: 0 })
+        self.intern(Context { set, blocks: 0, inside: None, past: 0, following: 0, top: false })
     }
 
     pub(super) fn is_start(&self, pos: Pos) -> bool {
@@ -402,7 +429,8 @@ impl ByteAutomaton for Scanned {
     }
 
     fn bytes(&mut self) -> usize {
-        let known = held::bytes!(self: begins, by_places, after, leaves, next_bytes, by_shape, by_context);
+        let known =
+            held::bytes!(self: begins, by_places, after, tops, leaves, next_bytes, by_shape, by_context);
         let asked = self.ahead.bytes() + self.guarding.bytes() + self.told.bytes() + self.around.bytes();
         // lists of what may begin: a few dozen terminals each
         let lists = self.by_places.len() + self.by_shape.len() + self.by_context.len();

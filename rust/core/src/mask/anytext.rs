@@ -8,8 +8,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use super::rest::Tails;
 use super::row::Mask;
-use super::tails::Tails;
 use crate::held;
 use crate::lexical::{LexId, Lexicon, Spelling, Step, Terms};
 use crate::vocab::{NodeId, TokenId, TokenSet, Trie, Vocabulary};

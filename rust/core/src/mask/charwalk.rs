@@ -6,8 +6,11 @@
 //! others are looked at, in a copy of the free string's mask.
 //! Invariant: the same tokens and exits as [`super::walk::Walk`] finds, in the same order.
 //! Complexity: nodes inside the class, or places outside of it; the byte walk takes 20 times as long.
-//! Escapes are left to the byte walk: how they are spelled is known to the lexicon alone. What is different in texts
-//! that are no strings of JSON (they end anywhere, and no character is special) is in `textwalk`.
+//! Escapes are left to the byte walk: how they are spelled is known to the lexicon alone.
+//!
+//! Texts that are no strings of JSON (the bodies of strings and comments of a grammar) end anywhere, and no character is
+//! special in them; where nearly all stay inside, only the places of the few other characters are looked at, and where
+//! these are many (a text of letters alone), characters are told apart one by one.
 //! Memory: what was found, and the states that were met, as long as the walk.
 
 use std::cell::OnceCell;
@@ -23,7 +26,7 @@ use super::within::Within;
 use crate::lexical::spell::{ByteSet, OutcomeId};
 use crate::lexical::{LexId, Lexicon, Step};
 use crate::vocab::chars::CharId;
-use crate::vocab::{Chars, NodeId, TokenSet, Vocabulary};
+use crate::vocab::{Chars, NodeId, TokenSet, Trie, Vocabulary};
 use crate::work;
 
 /// Nodes from which on it pays to make a bit set of a state's loop.
@@ -358,5 +361,62 @@ impl<'a> CharWalk<'a> {
     fn clear_below(&mut self, node: NodeId) {
         let words = self.words.as_mut().expect("only a mask that was preset is corrected");
         words.forbid_all(self.vocab.trie().subtree_tokens(node).iter().map(|t| t.0));
+    }
+}
+
+/// Characters of ASCII that a state must stay under where many others lead elsewhere.
+const WIDE: usize = 16;
+
+impl<'a> CharWalk<'a> {
+    /// A walk of texts that are no strings of JSON.
+    pub(super) fn of_texts(lexicon: &'a mut Lexicon, vocab: &'a Vocabulary) -> Self {
+        let mut this = CharWalk::new(lexicon, vocab, Trie::ROOT);
+        (this.words, this.ends) = (Some(Vec::new()), Some(FxHashMap::default()));
+        this
+    }
+
+    /// Adds what stays inside below a node; `false` where the walk by bytes is as good.
+    pub(super) fn add(&mut self, node: NodeId, lex: LexId) -> bool {
+        let Some(at) = self.vocab.chars().place(node) else { return false };
+        let known = self.known(lex);
+        let rare = self.lone(lex, &known, u32::MAX).is_some_and(|lone| lone.rare);
+        if !rare && (self.lexicon.outcome(lex) != Lexicon::NONE || !self.is_wide(lex)) {
+            return false;
+        }
+        let words = self.words.get_or_insert_default();
+        match rare {
+            true => self.vocab.add_texts_below(node, words),
+            false => words.resize(self.vocab.mask_words(), 0),
+        }
+        self.below(at, lex, &known, rare);
+        true
+    }
+
+    /// Whether a state stays what it is under enough characters for a walk by characters.
+    fn is_wide(&mut self, lex: LexId) -> bool {
+        let row = self.lexicon.row(lex);
+        (0x20..0x7F).filter(|c| row[row.partition_point(|r| r.0 < *c)].1 == lex).count() >= WIDE
+    }
+
+    /// What stays inside, as a mask (empty where nothing was added), and where the language ends.
+    pub(super) fn finish_texts(self) -> (Vec<u32>, FxHashMap<NodeId, ByteSet>) {
+        (self.words.unwrap_or_default(), self.ends.unwrap_or_default())
+    }
+
+    /// A text ends before the character that leads to a node, if its first byte can't be read.
+    pub(super) fn end_before(&mut self, mut node: NodeId, lex: LexId) {
+        let Some(ends) = &mut self.ends else { return };
+        if self.lexicon.outcome(lex) == Lexicon::NONE {
+            return;
+        }
+        let trie = self.vocab.trie();
+        let mut byte = trie.byte(node);
+        while (0x80..0xC0).contains(&byte) {
+            node = trie.parent(node);
+            byte = trie.byte(node);
+        }
+        if self.lexicon.step(lex, byte) == Step::Dead {
+            ends.entry(trie.parent(node)).or_default().insert(byte);
+        }
     }
 }

@@ -11,12 +11,11 @@ use std::sync::Arc;
 
 use super::core::Core;
 use super::exits::{Exit, Exits, Remainders};
-use super::lengths::Lengths;
-use super::lexmask::LexMask;
+use super::lexmask::{of_words, LexMask};
 use super::store::{Key, STORE};
+use super::within::Lengths;
 use super::within::Reading;
 use super::within::Within;
-use super::wordmask::of_words;
 use crate::automaton::byte_automaton::{may_step, step, ByteAutomaton, CtxId, Pos};
 use crate::held;
 use crate::lexical::spell::ByteSet;

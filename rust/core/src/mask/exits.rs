@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use rustc_hash::FxHashMap;
 
-use super::tails::Tails;
+use super::rest::Tails;
 use crate::vocab::{NodeId, Trie, Vocabulary};
 
 /// A place where the lexeme may end.

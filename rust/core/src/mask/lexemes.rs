@@ -11,7 +11,8 @@
 //!
 //! Invariant: the same tokens as the walk byte by byte; the oracle's tests hold it to that.
 //! Complexity: a plan costs its languages and the pairs that meet; a new context the sequences that its tokens
-//! hold. What is found for small sets of tokens is remembered by (set, context), up to [`KEPT`].
+//! hold. Nearly all of these sequences only push on the stack: what they find hangs on the top of the context alone
+//! ([`Scanner::top`]) and is remembered by it, up to [`KEPT`]; those that complete what began further down are followed on.
 //! Rejected: one walk for each combination of languages (1 to 3 ms each, and a grammar of 90 terminals has
 //! hundreds of combinations).
 
@@ -60,6 +61,9 @@ struct List {
     closed_by: ByteSet,
 }
 
+/// Languages of a lexeme after its first byte, and their places.
+type Begun = Arc<[(u32, LexId)]>;
+
 /// Languages beside another one, and whether they are chosen before it.
 type Others = Vec<(TermId, bool)>;
 
@@ -81,6 +85,16 @@ struct Exit {
 pub struct Found {
     pub words: Vec<Arc<[u32]>>,
     pub ids: Vec<u32>,
+    below: Vec<Below>,
+}
+
+/// Tokens of which a top does not tell: what is left of them behind lexemes that complete what began below it.
+struct Below {
+    /// The places of the lexemes.
+    path: Box<[u32]>,
+    rest: RestId,
+    /// Tokens that are none of them.
+    removed: Arc<[u32]>,
 }
 
 impl Found {
@@ -90,12 +104,20 @@ impl Found {
         }
     }
 
-    /// All of them as ids.
-    fn into_ids(mut self) -> Vec<u32> {
-        for words in &self.words {
-            self.ids.extend(words.ids());
+    /// Adds what another found, without some tokens.
+    fn add_without(&mut self, other: Found, removed: &Arc<[u32]>) {
+        let kept = |id: &u32| removed.binary_search(id).is_err();
+        self.ids.extend(other.ids.into_iter().filter(kept));
+        for words in other.words {
+            let mut words = words.to_vec();
+            words.forbid_all(removed.iter().copied());
+            self.words.push(words.into());
         }
-        self.ids
+        for Below { path, rest, removed: own } in other.below {
+            let mut all = [&own[..], &removed[..]].concat();
+            crate::lists::sort_unique(&mut all);
+            self.below.push(Below { path, rest, removed: all.into() });
+        }
     }
 }
 
@@ -106,11 +128,13 @@ pub struct LexerMaskBuilder {
     list_ids: FxHashMap<Alive, ListId>,
     by_context: FxHashMap<CtxId, ListId>,
     starts: FxHashMap<TermId, ByteSet>,
+    begun: FxHashMap<(ListId, u8), Begun>,
     singles: FxHashMap<(RestId, TermId), Arc<Single>>,
     losses: FxHashMap<(RestId, TermId, TermId, bool), Arc<[u32]>>,
     filtered: FxHashMap<(RestId, TermId, Others), Arc<[RestId]>>,
     plans: FxHashMap<(RestId, ListId), Arc<Plan>>,
-    found: FxHashMap<(RestId, CtxId), Arc<[u32]>>,
+    /// By the list that goes on and the top of the context.
+    found: FxHashMap<(RestId, ListId, CtxId), Arc<Found>>,
     found_size: usize,
     /// Bytes of masks and lists of ids.
     listed: usize,
@@ -121,13 +145,15 @@ struct Reader<'a> {
     tables: &'a mut LexerMaskBuilder,
     scanner: &'a mut dyn Scanner,
     vocab: &'a Vocabulary,
+    /// The lexemes since the top that is read from.
+    path: Vec<u32>,
 }
 
 impl LexerMaskBuilder {
     /// Bytes that the tables hold.
     pub fn bytes(&mut self) -> usize {
         let tables =
-            held::bytes!(self: list_ids, by_context, starts, singles, losses, filtered, plans, found);
+            held::bytes!(self: list_ids, by_context, starts, begun, singles, losses, filtered, plans, found);
         let lists = self.lists.len() * 512 + self.filtered.len() * 64;
         tables + lists + self.listed + self.found_size * 4 + self.rests.bytes()
     }
@@ -142,7 +168,7 @@ impl LexerMaskBuilder {
     ) -> Found {
         let mut out = Found::default();
         let all = self.rests.below(vocab, Trie::ROOT);
-        let mut reader = Reader { tables: self, scanner, vocab };
+        let mut reader = Reader { tables: self, scanner, vocab, path: Vec::new() };
         let list = reader.list(alive);
         reader.read(all, list, ctx, &mut out);
         out
@@ -187,22 +213,72 @@ impl Reader<'_> {
         })
     }
 
-    /// Tokens whose rest is read by a lexeme of the list.
+    /// Tokens whose rest is read by a lexeme of the list: as far as the top of the context tells, remembered.
     fn read(&mut self, rest: RestId, list: ListId, ctx: CtxId, out: &mut Found) {
+        let top = self.scanner.top(ctx);
+        if top == ctx && self.tables.rests.get(rest).size > REMEMBERED {
+            return self.read_from(rest, list, ctx, out);
+        }
+        let known = match self.tables.found.get(&(rest, list, top)) {
+            Some(known) => known.clone(),
+            None => self.find(rest, list, top),
+        };
+        out.ids.extend_from_slice(&known.ids);
+        known.words.iter().for_each(|words| out.add_words(words));
+        for Below { path, rest, removed } in &known.below {
+            let next = path.iter().try_fold(ctx, |at, &place| match at {
+                CtxId::BELOW => Some(at),
+                at => self.scanner.after(at, place),
+            });
+            let Some(next) = next else { continue };
+            let before = self.path.len();
+            self.path.extend_from_slice(path);
+            self.follow_without(&[*rest], next, removed, out);
+            self.path.truncate(before);
+        }
+    }
+
+    fn find(&mut self, rest: RestId, list: ListId, top: CtxId) -> Arc<Found> {
+        let (path, mut found) = (std::mem::take(&mut self.path), Found::default());
+        stacker::maybe_grow(64 << 10, 1 << 20, || self.read_from(rest, list, top, &mut found));
+        self.path = path;
+        let own = found.words.iter().filter(|words| Arc::strong_count(words) == 1).map(|words| words.len());
+        let size = ENTRY + found.ids.len() + found.below.len() * ENTRY + own.sum::<usize>();
+        self.tables.found_size += size;
+        if self.tables.found_size > KEPT {
+            self.tables.found.clear();
+            self.tables.found_size = size;
+        }
+        let found = Arc::new(found);
+        self.tables.found.insert((rest, list, top), found.clone());
+        found
+    }
+
+    fn read_from(&mut self, rest: RestId, list: ListId, ctx: CtxId, out: &mut Found) {
         let plan = self.plan(rest, list);
         plan.words.iter().for_each(|w| out.add_words(w));
         out.ids.extend_from_slice(&plan.ids);
         for exit in plan.exits.iter() {
             let Some(next) = self.scanner.after(ctx, exit.place) else { continue };
-            if exit.removed.is_empty() {
-                exit.rests.iter().for_each(|&rest| self.follow(rest, next, out));
-                continue;
-            }
-            let mut found = Found::default();
-            exit.rests.iter().for_each(|&rest| self.follow(rest, next, &mut found));
-            let removed = |id: &u32| exit.removed.binary_search(id).is_err();
-            out.ids.extend(found.into_ids().into_iter().filter(removed));
+            self.path.push(exit.place);
+            self.follow_without(&exit.rests, next, &exit.removed, out);
+            self.path.pop();
         }
+    }
+
+    /// Tokens whose rests are read from a context on, without some of them.
+    fn follow_without(&mut self, rests: &[RestId], next: CtxId, removed: &Arc<[u32]>, out: &mut Found) {
+        if next == CtxId::BELOW {
+            let path = || self.path[..].into();
+            let below = |&rest| Below { path: path(), rest, removed: removed.clone() };
+            return out.below.extend(rests.iter().map(below));
+        }
+        if removed.is_empty() {
+            return rests.iter().for_each(|&rest| self.follow(rest, next, out));
+        }
+        let mut found = Found::default();
+        rests.iter().for_each(|&rest| self.follow(rest, next, &mut found));
+        out.add_without(found, removed);
     }
 
     /// Tokens whose rest is read from a context on, where a lexeme begins.
@@ -217,22 +293,7 @@ impl Reader<'_> {
         if own.size <= WALKED {
             return self.begin(own, own.node, &own.bytes, ctx, list, out);
         }
-        if own.size > REMEMBERED {
-            return self.read_allowed(rest, &own, &unsure, ctx, list, out);
-        }
-        if let Some(known) = self.tables.found.get(&(rest, ctx)) {
-            return out.ids.extend_from_slice(known);
-        }
-        let mut found = Found::default();
-        self.read_allowed(rest, &own, &unsure, ctx, list, &mut found);
-        let found: Arc<[u32]> = found.into_ids().into();
-        out.ids.extend_from_slice(&found);
-        self.tables.found_size += found.len() + ENTRY;
-        if self.tables.found_size > KEPT {
-            self.tables.found.clear();
-            self.tables.found_size = found.len() + ENTRY;
-        }
-        self.tables.found.insert((rest, ctx), found);
+        self.read_allowed(rest, &own, &unsure, ctx, list, out);
     }
 
     /// As `read`, without the first bytes after which the lexeme could not end.
@@ -266,9 +327,8 @@ impl Reader<'_> {
         list: ListId,
         out: &mut Found,
     ) {
-        let List { first, unsure, alive, empty, closed_by } = &self.tables.lists[list.0 as usize];
-        let (first, unsure, alive) = (*first, unsure.unwrap_or(*first), alive.clone());
-        let (empty, closed_by) = (*empty, *closed_by);
+        let List { first, unsure, empty, closed_by, .. } = self.tables.lists[list.0 as usize];
+        let unsure = unsure.unwrap_or(first);
         let mut beyond = ByteSet::default();
         let (count, _) = self.tables.rests.trie(rest, self.vocab).children(node);
         for i in 0..count.len() {
@@ -284,24 +344,51 @@ impl Reader<'_> {
             if unsure.has(byte) && !self.scanner.may_begin(ctx, byte) {
                 continue;
             }
-            let mut begun: Vec<(u32, LexId)> = Vec::new();
-            for &(place, term) in alive.iter() {
-                if self.tables.starts[&term].has(byte) {
-                    let lexicon = self.scanner.lexicon();
-                    let lex = lexicon.at(Spelling::Raw, term);
-                    if let Step::Stay(next) = lexicon.step(lex, byte) {
-                        begun.push((place, next));
-                    }
-                }
-            }
+            let begun = self.begun(list, byte);
             self.walk(rest, child, &begun, ctx, out);
         }
         beyond = beyond.and(&closed_by);
-        let next = empty.filter(|_| !beyond.is_empty()).and_then(|place| self.scanner.after(ctx, place));
-        if let Some(next) = next {
-            let list = self.list_at(next);
-            self.begin(rest, node, &beyond, next, list, out);
+        if let Some(place) = empty.filter(|_| !beyond.is_empty()) {
+            self.end(rest, node, &beyond, (ctx, place), out);
         }
+    }
+
+    /// The tokens below a node, where a lexeme has ended, that go on with some bytes.
+    fn end(
+        &mut self,
+        rest: TokenSuffixSet,
+        node: NodeId,
+        beyond: &ByteSet,
+        (ctx, place): (CtxId, u32),
+        out: &mut Found,
+    ) {
+        let Some(next) = self.scanner.after(ctx, place) else { return };
+        self.path.push(place);
+        if next == CtxId::BELOW {
+            let rest = self.tables.rests.behind(self.vocab, rest, node, beyond);
+            out.below.push(Below { path: self.path[..].into(), rest, removed: Arc::new([]) });
+        } else {
+            let list = self.list_at(next);
+            self.begin(rest, node, beyond, next, list, out);
+        }
+        self.path.pop();
+    }
+
+    /// The languages of a list that a byte begins.
+    fn begun(&mut self, list: ListId, byte: u8) -> Begun {
+        memo!(self.tables.begun, (list, byte), {
+            let lexicon = self.scanner.lexicon();
+            let begun = self.tables.lists[list.0 as usize].alive.iter().filter_map(|&(place, term)| {
+                let lex = lexicon.at(Spelling::Raw, term);
+                match lexicon.step(lex, byte) {
+                    Step::Stay(next) => Some((place, next)),
+                    _ => None,
+                }
+            });
+            let begun: Begun = begun.collect();
+            self.tables.listed += held::slice(&begun);
+            begun
+        })
     }
 
     /// The tokens at and below a node, in the middle of a lexeme.
@@ -337,10 +424,8 @@ impl Reader<'_> {
         let lexicon = self.scanner.lexicon();
         let ended: Vec<u32> =
             alive.iter().filter(|a| lexicon.outcome(a.1) != Lexicon::NONE).map(|a| a.0).collect();
-        let Some(place) = self.chosen(&ended) else { return };
-        if let Some(next) = self.scanner.after(ctx, place) {
-            let list = self.list_at(next);
-            self.begin(rest, node, &beyond, next, list, out);
+        if let Some(place) = self.chosen(&ended) {
+            self.end(rest, node, &beyond, (ctx, place), out);
         }
     }
 

@@ -1,7 +1,7 @@
 //! What a state of a text does with each character of a vocabulary: it stays what it is, dies, or goes elsewhere.
 //!
 //! Purpose: two bits a character, made once for a state that is met above many nodes, so that most nodes of a walk cost
-//! a look at one of them.  Serves the strings of JSON ([`super::charwalk`]) and other texts ([`super::textwalk`]).
+//! a look at one of them.  Serves the strings of JSON ([`super::charwalk`]) and other texts.
 //! Invariant: a character has at most one of the bits; those with none are asked of the state.
 //! Complexity: the runs of the state's row, and the characters by words of 64.
 //! Memory: a quarter of a byte a character, and four a node outside of the loop; as long as the walk.

@@ -10,14 +10,13 @@
 //!
 //! | question | files |
 //! |---|---|
-//! | tokens inside a lexeme | [`lexmask`], `within`, `exits`, `walk`, `charwalk`, `wordmask`, `loops`, `lengths`; kept in [`store`] |
-//! | tokens over several lexemes of a grammar | `lexemes`, `single`, `textwalk`, `rest`, `tails`, `conflicts`, `crossing` |
+//! | tokens inside a lexeme | [`lexmask`], `within`, `exits`, `walk`, `charwalk`, `loops`; kept in [`store`] |
+//! | tokens over several lexemes of a grammar | `lexemes`, `single`, `rest`, `conflicts`, `crossing` |
 //! | how far the end is; where tokens lead | `completion`, `distance`, `successors`, `followers`, `inside`, `anytext` |
 //! | memory, threads | `epoch`, `shards`, [`reclaim`], `races` |
 //!
 //! Circle: `core` asks `collect`, `crossing` and `successors` for masks, and they it for positions.
 
-mod ahead;
 mod anytext;
 pub mod automaton;
 pub mod batch;
@@ -31,12 +30,10 @@ pub mod core;
 mod crossing;
 mod distance;
 mod drawn;
-mod edges;
 mod epoch;
 pub(crate) mod exits;
 mod followers;
 mod inside;
-pub(crate) mod lengths;
 pub(crate) mod lexemes;
 #[doc(hidden)]
 pub mod lexmask;
@@ -58,12 +55,9 @@ pub mod store;
 mod successors;
 #[cfg(test)]
 mod successors_tests;
-mod tails;
-mod textwalk;
 mod unlike;
 mod walk;
 pub(crate) mod within;
-mod wordmask;
 
 pub use automaton::TokenAutomaton;
 pub use drawn::Drawn;

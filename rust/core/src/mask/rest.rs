@@ -1,15 +1,15 @@
-//! Sets of tokens of which a beginning has been read: what is left of each, as a trie.
+//! What is left of tokens of which a beginning has been read: as a list, as a trie, and as interned sets.
 //!
-//! The whole vocabulary is one; so is what follows the names in the tokens that hold the end of a name.  A set is
+//! The whole vocabulary is a set; so is what follows the names in the tokens that hold the end of a name.  A set is
 //! a node of a trie and the bytes that may come first there: large sets are subtrees of the vocabulary's own trie,
 //! small ones, from many places, are merged into a trie of their own.
+//! Memory: the bytes of each tail, one after the other; most are short.
 
 use rustc_hash::FxHashMap;
 
-use super::tails::Tails;
 use crate::held;
 use crate::lexical::spell::ByteSet;
-use crate::vocab::{NodeId, Trie, Vocabulary};
+use crate::vocab::{NodeId, TokenId, TokenSet, Trie, Vocabulary};
 
 /// The number of a set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -67,6 +67,17 @@ impl TokenSuffixSets {
         self.intern(vocab, Some(self.tries.len() as u32 - 1), Trie::ROOT, ByteSet::ALL)
     }
 
+    /// What follows a node of a set's trie with certain bytes.
+    pub fn behind(
+        &mut self,
+        vocab: &Vocabulary,
+        rest: TokenSuffixSet,
+        node: NodeId,
+        bytes: &ByteSet,
+    ) -> RestId {
+        self.intern(vocab, rest.trie, node, *bytes)
+    }
+
     fn intern(&mut self, vocab: &Vocabulary, at: Option<u32>, node: NodeId, bytes: ByteSet) -> RestId {
         let trie = at.map_or(vocab.trie(), |i| &self.tries[i as usize]);
         let (kids, nodes) = trie.children(node);
@@ -83,5 +94,67 @@ impl TokenSuffixSets {
             self.all.push(TokenSuffixSet { trie: at, node, bytes, whole, is_whole: bytes == all, size });
             id
         })
+    }
+}
+
+#[derive(Default)]
+pub(super) struct Tails {
+    bytes: Vec<u8>,
+    /// Where each begins, how long it is, and its token.
+    list: Vec<(u32, u32, TokenId)>,
+    /// Tokens that are left out, as bits.
+    lost: Vec<u32>,
+}
+
+impl Tails {
+    /// Without some tokens.
+    pub(super) fn without(lost: &[u32]) -> Self {
+        let mut bits = Vec::new();
+        if let Some(most) = lost.iter().max() {
+            bits.resize(*most as usize / 32 + 1, 0);
+            bits.allow_all(lost.iter().copied());
+        }
+        Tails { lost: bits, ..Tails::default() }
+    }
+
+    fn is_lost(&self, token: TokenId) -> bool {
+        self.lost.get(token.0 as usize / 32).is_some_and(|word| word >> (token.0 % 32) & 1 == 1)
+    }
+
+    /// Adds the tokens at and below a node, with what is read from a place above it on: `path` leads from there to the
+    /// node, and is left as it was.
+    pub(super) fn add(&mut self, trie: &Trie, node: NodeId, path: &mut Vec<u8>) {
+        // nearly always all or none
+        if !self.lost.is_empty() && trie.subtree_tokens(node).iter().all(|&token| self.is_lost(token)) {
+            return;
+        }
+        self.add_below(trie, node, path);
+    }
+
+    fn add_below(&mut self, trie: &Trie, node: NodeId, path: &mut Vec<u8>) {
+        for &token in trie.tokens(node) {
+            if self.is_lost(token) {
+                continue;
+            }
+            self.list.push((self.bytes.len() as u32, path.len() as u32, token));
+            self.bytes.extend_from_slice(path);
+        }
+        let (bytes, nodes) = trie.children(node);
+        for (&byte, &child) in bytes.iter().zip(nodes) {
+            path.push(byte);
+            self.add_below(trie, child, path);
+            path.pop();
+        }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.list.is_empty()
+    }
+
+    pub(super) fn trie(&self) -> Trie {
+        let tail = |&(from, length, token): &(u32, u32, TokenId)| {
+            (token.0, &self.bytes[from as usize..][..length as usize])
+        };
+        Trie::new(self.list.iter().map(tail))
     }
 }

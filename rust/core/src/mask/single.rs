@@ -11,8 +11,9 @@
 use std::sync::Arc;
 
 use super::charwalk::CharWalk;
+use super::rest::Tails;
 use super::rest::{RestId, TokenSuffixSet, TokenSuffixSets};
-use super::tails::Tails;
+use super::walk::Tables;
 use super::within::Within;
 use crate::held;
 use crate::lexical::spell::ByteSet;
@@ -51,8 +52,6 @@ const TEXTS: usize = 2048;
 /// Nodes below one from which on it pays to make a table of what a state does with each byte, and to use one.
 const TABLE: usize = 256;
 const FEW: usize = 8;
-/// Tables of one walk.
-const TABLES: usize = 16;
 
 /// A walk by bytes. Most states of a long text (a name, a comment) lead back to themselves under most bytes: what is below
 /// such a state is read off by one scan of the nodes.
@@ -63,7 +62,7 @@ struct Ends<'a> {
     /// Where the language ends: the node, and a byte that it can't read there.
     ends: Vec<(NodeId, u8)>,
     /// What states do with each byte, where that was asked.
-    tables: Vec<(LexId, Box<[Option<Step>; 256]>)>,
+    tables: Tables,
 }
 
 /// Walks a rest with one language alone. Where it ends before the first byte is not told.
@@ -122,7 +121,7 @@ fn walk(
 
 impl<'a> Ends<'a> {
     fn new(lexicon: &'a mut Lexicon, trie: &'a Trie) -> Self {
-        Ends { lexicon, trie, ids: Vec::new(), ends: Vec::new(), tables: Vec::new() }
+        Ends { lexicon, trie, ids: Vec::new(), ends: Vec::new(), tables: Tables::default() }
     }
 
     /// The nodes below one at which the state stands.
@@ -152,7 +151,7 @@ impl<'a> Ends<'a> {
         let ends = self.lexicon.outcome(lex) != Lexicon::NONE;
         let std::ops::Range { start: mut at, end } = trie.below(node);
         while at < end {
-            let own = &self.tables[table].1;
+            let own = self.tables.steps(table);
             let bytes = trie.bytes_of(at..end);
             let stays = Some(Step::Stay(lex));
             let run = bytes.iter().position(|&b| own[b as usize] != stays).unwrap_or(bytes.len());
@@ -161,7 +160,7 @@ impl<'a> Ends<'a> {
             at += run as u32;
             match own[byte as usize] {
                 None => {
-                    self.tables[table].1[byte as usize] = Some(self.lexicon.step(lex, byte));
+                    self.tables.step(self.lexicon, table, byte);
                     continue;
                 }
                 Some(Step::Stay(next)) => {
@@ -178,17 +177,7 @@ impl<'a> Ends<'a> {
     /// What a state does with each byte, where much is below a node.
     fn table(&mut self, node: NodeId, lex: LexId) -> Option<usize> {
         let size = self.trie.subtree_size(node);
-        if size < FEW {
-            return None;
-        }
-        if let Some(known) = self.tables.iter().position(|t| t.0 == lex) {
-            return Some(known);
-        }
-        if size < TABLE || self.tables.len() >= TABLES {
-            return None;
-        }
-        self.tables.push((lex, Box::new([None; 256])));
-        Some(self.tables.len() - 1)
+        (size >= FEW).then(|| self.tables.place(self.lexicon, lex, size >= TABLE)).flatten()
     }
 }
 

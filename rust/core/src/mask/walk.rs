@@ -89,7 +89,8 @@ const CHILDREN: usize = 16;
 const TABLES: usize = 256;
 
 impl Tables {
-    fn place(&mut self, lexicon: &Lexicon, lex: LexId, children: usize) -> Option<usize> {
+    /// Where a state is kept; `wide`: it is taken apart where it is not.
+    pub(super) fn place(&mut self, lexicon: &Lexicon, lex: LexId, wide: bool) -> Option<usize> {
         if self.known.get(self.last).is_some_and(|k| k.lex == lex) {
             return Some(self.last);
         }
@@ -97,7 +98,7 @@ impl Tables {
             self.last = at;
             return Some(at);
         }
-        if children < CHILDREN || self.known.len() > TABLES {
+        if !wide || self.known.len() > TABLES {
             return None;
         }
         let (string, whole) = (lexicon.is_string(lex), lexicon.term(lex).is_some());
@@ -105,6 +106,17 @@ impl Tables {
         self.last = self.known.len() - 1;
         self.places.insert(lex, self.last);
         Some(self.last)
+    }
+
+    /// What a state does with each byte that was met.
+    pub(super) fn steps(&self, place: usize) -> &[Option<Step>; 256] {
+        &self.known[place].table
+    }
+
+    #[inline]
+    pub(super) fn step(&mut self, lexicon: &mut Lexicon, place: usize, byte: u8) -> Step {
+        let Known { lex, table, .. } = &mut self.known[place];
+        *table[byte as usize].get_or_insert_with(|| lexicon.step(*lex, byte))
     }
 }
 
@@ -135,7 +147,7 @@ impl<'a> Walk<'a> {
             return self.visit_escape(node, lex, few);
         }
         work::spend(1 + bytes.len() as u64 / 8);
-        let place = self.tables.place(self.lexicon, lex, bytes.len());
+        let place = self.tables.place(self.lexicon, lex, bytes.len() >= CHILDREN);
         let (string, whole) = match place {
             Some(at) => (self.tables.known[at].string, self.tables.known[at].whole),
             None => (self.lexicon.is_string(lex), self.lexicon.term(lex).is_some()),
@@ -143,10 +155,7 @@ impl<'a> Walk<'a> {
         let mut beyond: Vec<(u8, NodeId)> = Vec::new();
         for (&byte, &child) in bytes.iter().zip(nodes) {
             let step = match place {
-                Some(at) => {
-                    let slot = &mut self.tables.known[at].table[byte as usize];
-                    *slot.get_or_insert_with(|| self.lexicon.step(lex, byte))
-                }
+                Some(at) => self.tables.step(self.lexicon, at, byte),
                 None => self.lexicon.step(lex, byte),
             };
             match step {
