@@ -67,6 +67,10 @@ def test_a_text_is_the_users_message_after_what_the_answer_looks_like(chatting: 
             "father (the eldest; with name (first name), born), children (with name (first name), born).",
         ),
         (Endless, "inner (with inner (with inner))."),
+        (
+            {"properties": {"on": {"type": "string", "format": "date", "description": "the day"}}},
+            "on (the day; a date as YYYY-MM-DD).",
+        ),
         ({"properties": {f"{i}" * 20: {"type": "null"} for i in range(100)}}, "Answer with JSON."),
         (int, "Answer with JSON."),
         (tf.json_schema('{"type": "object"}'), "JSON"),
