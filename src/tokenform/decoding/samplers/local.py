@@ -38,7 +38,9 @@ class Local:
         values: how a value of which few are possible (a choice, an enum, a constant, a boolean) is drawn:
             "whole"
             as if it were one token, of the probability that the model gives the whole value and its end; or
-            "token", token by token, where a likely beginning may lead to an unlikely value.
+            "token", token by token, where a likely beginning may lead to an unlikely value.  Greedy sampling
+            with "whole" also writes a short string of a language too large to be listed (a date, a code) in
+            its likeliest way.
         forced: how text that the constraint forces is cut into tokens: "canonical" as the model's tokenizer
             writes it; or "any", as they are drawn.
     """
