@@ -112,6 +112,10 @@ class Choosing:
         """The paths of the values."""
         return self.choices.tree
 
+    def child(self, node: int, token: int) -> int | None:
+        """The node after a token; None where no value goes on so."""
+        return self.tree.child(node, token)
+
     def begins(self, token: int) -> bool:
         """Whether a token holds the beginning of a value."""
         return self.choices.begins(token)

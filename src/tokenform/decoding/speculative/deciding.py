@@ -112,9 +112,8 @@ class Deciding:
         choosing = None if drawn.error is not None else self._choosing(live, node)
         if choosing is None or not (choosing.settled or choosing.begins(drawn.token)):
             return None
-        mapped, fresh = self._mapped(live, node, choosing), False
-        while self._learn(live, logits, mapped, choosing, node_of):
-            mapped, fresh = self._mapped(live, node, choosing), True
+        mapped = self._mapped(live, node, choosing)
+        fresh = self._learn(live, logits, mapped, choosing, node_of)
         chosen = choosing.settle()
         if chosen is None:
             if node == ROOT and (not fresh or not choosing.wanted(1, True)):
@@ -187,9 +186,9 @@ class Deciding:
         found, todo = {ROOT: node}, [ROOT]
         while todo:
             one = todo.pop()
-            for child in choosing.tree.children(one):
-                there = live.tree.child(found[one], choosing.tree.tokens[child])
-                if there is not None and there in live.session.states:
+            for there in live.tree.children(found[one]):
+                child = choosing.child(one, live.tree.tokens[there])
+                if child is not None and there in live.session.states:
                     found[child] = there
                     todo.append(child)
         return found

@@ -1,7 +1,7 @@
 """One short string being decided: the likeliest way to write all of what is left of it.
 
 Purpose: a date, a time, a code of letters and digits.  Token by token a model that would write "7 July 1969"
-begins a date with its 7, and can't go back; as a whole "1969-07-07" is likelier.
+begins a date with its 7, can't go back, and ends in the year 7774; as a whole other dates are likelier.
 Distribution: of greedy sampling alone.  A way to write the string has the model's probability of its tokens
 (after mixture, penalties and transforms), and of the quote behind them, whatever follows it in its token.
 Invariant: what is decided is a function of the text and the model: no draft and no batch changes it.
@@ -60,6 +60,7 @@ class Search:
         self._remaining, self._deepest = remaining, deepest
         self._states: dict[int, State | None] = {ROOT: place.state}
         self._reach, self._own = {ROOT: 0.0}, dict[int, float]()
+        self._asked: dict[int, list[np.ndarray]] = {}
 
     possible, logprobs = True, None
 
@@ -78,9 +79,20 @@ class Search:
             self._states[node] = state if fits else None
         return self._states[node]
 
+    def child(self, node: int, token: int) -> int | None:
+        """The node after a token; None where the string does not go on so."""
+        known, state = self.tree.child(node, token), self.state(node)
+        if known is not None or state is None or b'"' in self.place.tokens[token]:
+            return known
+        return self.tree.add(node, token) if self.place.automaton.allows(state, token) else None
+
     def asked(self, node: int) -> list[np.ndarray]:
         """The tokens whose log-probabilities at a node are wanted."""
-        return [self.place.automaton.allowed_tokens(self.state(node)).astype(np.int64)]
+        found = self._asked.get(node)
+        if found is None:
+            tokens = self.place.automaton.allowed_tokens(self.state(node))
+            found = self._asked[node] = [tokens.astype(np.int64)]
+        return found
 
     def learn(self, node: int, scores: Sequence[np.ndarray], own: Sequence[np.ndarray]) -> None:
         """Takes what a pass said at a node: log-probabilities of `asked`, and the model's own."""
