@@ -7,7 +7,8 @@ Purpose: of the clients' requests a tenth is hostile, and another tenth goes awa
 By windows of time it prints p50 and p99 of whole answers and the server's memory; at the end, requests as
 the clients counted them, as lines of the log, and as figures of /metrics, status by status.
 Judged: every answer is valid or the refusal that is due; the three counts are the same to the unit; nothing
-is under way any more; no status from 500 on; the last window's memory is at most `GROWTH` above the second's.
+is under way any more; no status from 500 on; the last window's memory is at most `GROWTH` above that of
+the window at half time: before it the caches fill up, which are bounded.
 The server is a process of its own; times are those of this machine with all that runs on it.
 """
 
@@ -201,8 +202,8 @@ def soaked(options: argparse.Namespace, process: int, log: Path) -> int:
     print(f"requests: {sum(asked.values()):,} asked, by status {dict(sorted(asked.items()))}")
     print(f"lines of the log {sum(counts[1].values()):,}, counted {sum(counts[2].values()):,}")
     print(f"{soak.gone:,} went away, {cancelled:,} of them unfinished; under way: {left['requests']}")
-    grown = highest[-1] - highest[min(1, len(highest) - 1)]
-    print(f"memory: {grown:+.0f} MiB from the second window to the last")
+    grown = highest[-1] - highest[len(highest) // 2]
+    print(f"memory: {grown:+.0f} MiB from half time to the last window")
     faults = soak.faults + [f"a status: {one}" for one in asked if one >= "500"]
     if not counts[0] == counts[1] == counts[2]:
         faults.append(f"counts differ: {counts}")

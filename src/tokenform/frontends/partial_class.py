@@ -15,10 +15,15 @@ from collections.abc import Iterator
 from typing import Any
 from weakref import WeakKeyDictionary
 
-try:
-    from pydantic.experimental.missing_sentinel import MISSING as UNKNOWN
-except ImportError:  # before pydantic 2.12
-    UNKNOWN: Any = None  # type: ignore[no-redef]
+import pydantic
+
+if hasattr(pydantic, "MISSING"):  # from 2.14
+    UNKNOWN: Any = pydantic.MISSING
+else:
+    try:
+        from pydantic.experimental.missing_sentinel import MISSING as UNKNOWN
+    except ImportError:  # before pydantic 2.12
+        UNKNOWN = None
 
 _MADE: WeakKeyDictionary[type, type] = WeakKeyDictionary()
 

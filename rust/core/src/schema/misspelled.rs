@@ -4,6 +4,7 @@
 //! everything.  Such keys are told with their place, and refused where the caller asked for that (`strict`).
 //! A key is near a keyword if it differs in case, in `_`, `-` or `$`, or by one slip of the pen (two in a long word),
 //! *and* what it holds could be that keyword's: `"note": "..."` is no `not`.
+//! Formats likewise: `"datetime"` demands nothing where `"date-time"` was meant.
 //! Complexity: unknown keys times keywords, of which those with other letters are passed over; words longer than any
 //! keyword are not compared.
 
@@ -13,6 +14,7 @@ use super::document::{Json, JsonNodeId};
 use super::table::{is_known, Holds, DEFINITIONS, TABLE, TYPES};
 use super::Schema;
 use crate::error::{Error, Kind, Result};
+use crate::regex::format::NAMES;
 
 /// What a schema may say beside the keywords of the table, in some draft or in OpenAPI.
 const SILENT: &str =
@@ -43,6 +45,9 @@ const FOREIGN: [(&str, Holds, &str); 16] = [
 ];
 /// Names whose nearest keyword means the opposite.
 const MEANT: [(&str, &str); 2] = [("inclusiveMinimum", "minimum"), ("inclusiveMaximum", "maximum")];
+/// Formats by names that others give them.
+const FORMATS: [(&str, &str); 5] =
+    [("url", "uri"), ("guid", "uuid"), ("timestamp", "date-time"), ("ip", "ipv4"), ("mail", "email")];
 /// Lengths from which on one slip counts, and two.
 const SLIPS: [usize; 2] = [4, 7];
 /// Places that are told.
@@ -72,6 +77,21 @@ impl Schema {
             self.note(format!("unknown: {key:?} at {place} says nothing in JSON Schema; {hint}"));
         }
         Ok(())
+    }
+
+    /// Looks at the name of a format that is not read here; whether one is near, and told.
+    pub(super) fn check_unknown_format(&mut self, name: &str, at: JsonNodeId) -> Result<bool> {
+        let same = FORMATS.iter().find(|f| f.0 == name).map(|f| f.1);
+        let Some(near) = same.or_else(|| nearest_format(name)) else { return Ok(false) };
+        let place = self.doc.pointer(at);
+        let message = format!("no format {name:?} is read here; did you mean {near:?}?");
+        if self.options.strict {
+            return Err(Error::new(Kind::InvalidSchema, message).at(&place).keyword("format"));
+        }
+        if self.report.len() < MOST {
+            self.note(format!("unknown: {place}: {message}"));
+        }
+        Ok(true)
     }
 
     /// The keyword that was probably meant.
@@ -148,6 +168,15 @@ fn keywords() -> &'static [Keyword] {
     })
 }
 
+/// Of short names a slip is another word: `MIME` is no `time`.
+fn nearest_format(name: &str) -> Option<&'static str> {
+    let written = plain(name);
+    let most = SLIPS.iter().filter(|&&least| written.len() > least).count();
+    let near =
+        NAMES.iter().filter(|_| name.len() <= 32).map(|known| (slips(&written, &plain(known), most), *known));
+    near.filter(|(count, _)| *count <= most).min_by_key(|(count, _)| *count).map(|(_, known)| known)
+}
+
 fn plain(text: &str) -> String {
     text.chars().filter(|c| !"_-$".contains(*c)).collect::<String>().to_lowercase()
 }
@@ -187,6 +216,29 @@ mod tests {
 
     fn told(text: &str) -> Vec<String> {
         Schema::new(text, Options::default()).expect(text).report
+    }
+
+    #[test]
+    fn formats_that_are_nearly_known_are_told() {
+        for (name, meant) in [
+            ("datetime", "date-time"),
+            ("dateTime", "date-time"),
+            ("url", "uri"),
+            ("URI", "uri"),
+            ("e-mail", "email"),
+            ("host-name", "hostname"),
+            ("uuid4", "uuid"),
+        ] {
+            let text = format!(r#"{{"type": "string", "format": "{name}"}}"#);
+            let line = format!("unknown: /format: no format {name:?} is read here; did you mean {meant:?}?");
+            assert_eq!(told(&text), [line], "{name}");
+            let strict = Options { strict: true, ..Options::default() };
+            assert_eq!(Schema::new(&text, strict).err().map(|e| e.kind), Some(Kind::InvalidSchema), "{name}");
+        }
+        for name in ["int32", "double", "password", "phone", "MIME", "float", "binary", "markdown"] {
+            let text = format!(r#"{{"type": "string", "format": "{name}"}}"#);
+            assert_eq!(told(&text), [format!("ignored: format {name:?} at /format")]);
+        }
     }
 
     #[test]

@@ -74,7 +74,7 @@ impl Schema {
         })
     }
 
-    /// An unknown format is ignored and reported, or refused, as the caller chose.
+    /// An unknown format is ignored and reported; one that is nearly known as a keyword that is (`misspelled`).
     pub(crate) fn check_format(&mut self, at: JsonNodeId) -> Result<()> {
         let name: Box<str> = self.doc.str(at).unwrap_or_default().into();
         let known = regex::format::NAMES.contains(&&*name)
@@ -89,8 +89,10 @@ impl Schema {
             }
             return Ok(());
         }
-        let place = self.doc.pointer(at);
-        self.note(format!("ignored: format {name:?} at {place}"));
+        if !self.check_unknown_format(&name, at)? {
+            let place = self.doc.pointer(at);
+            self.note(format!("ignored: format {name:?} at {place}"));
+        }
         Ok(())
     }
 }
