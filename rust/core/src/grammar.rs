@@ -24,7 +24,7 @@ use crate::json::JsonMachine;
 use crate::lexical::{Lexicon, TermId};
 use crate::limits::Limits;
 use crate::mask::automaton::{engine, First};
-use crate::mask::core::Engine;
+use crate::mask::engine::Engine;
 use crate::mask::TokenAutomaton;
 use crate::regex::{parse_with, Dialect};
 use crate::schema::options::Options;

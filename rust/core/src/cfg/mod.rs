@@ -23,6 +23,7 @@ mod around;
 mod charges_tests;
 pub mod chart;
 mod circles;
+mod contextual;
 mod cuts;
 mod describe;
 mod ends;

@@ -18,20 +18,19 @@ use rustc_hash::FxHashMap;
 
 use super::around::Around;
 use super::chart::{Chart, SetId};
-use super::ends::{stays, Ahead};
-use super::finish;
+use super::ends::Ahead;
 use super::grammar::Grammar;
 use super::guarded::Guarding;
 use super::joints::{self, Joints};
 use super::layout::{Blocks, WIDEST};
 use super::literals::{rows, Row};
 use super::separate::Told;
-use crate::automaton::byte_automaton::{step, Alive, ByteAutomaton, CtxId, Piece, Pos, Scanner, Seen};
+use crate::automaton::byte_automaton::{Alive, CtxId, Piece, Pos};
 use crate::error::Result;
 use crate::held::{self, Interner};
 use crate::lexical::spell::{ByteSet, OutcomeId};
 use crate::lexical::term::Term;
-use crate::lexical::{LexId, Lexicon, Spelling, Step, TermId, Terms};
+use crate::lexical::{LexId, Lexicon, Spelling, TermId, Terms};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Context {
@@ -43,7 +42,7 @@ pub(crate) struct Context {
     pub past: u8,
     /// What may follow the last lexeme, by its number, where not everything may ([`super::forms`]).
     pub following: u8,
-    /// Whether the stack is known from its top on alone ([`Scanner::top`]).
+    /// Whether the stack is known from its top on alone ([`crate::automaton::byte_automaton::Scanner::top`]).
     pub top: bool,
 }
 
@@ -69,7 +68,7 @@ pub struct Scanned {
     /// What may begin, by the LR(0) core of the context's set, whether a bracket is open, and what stands before.
     by_shape: FxHashMap<(u32, bool, u8, u8), Alive>,
     by_context: FxHashMap<CtxId, Alive>,
-    start: Option<Pos>,
+    pub(super) start: Option<Pos>,
     pub(super) ignored: Vec<u32>,
     pub(super) rows: Vec<Row>,
     /// Terminals that are constraints of their own: what they begin with, and a short text of each.
@@ -242,7 +241,7 @@ impl Scanned {
         self.rows.iter().any(|row| comes(&row.longer) && comes(&row.literals[0]))
     }
 
-    /// What [`Scanner::top`] says.
+    /// What [`crate::automaton::byte_automaton::Scanner::top`] says.
     pub(super) fn top(&mut self, ctx: CtxId) -> CtxId {
         memo!(self.tops, ctx, {
             let context = self.context(ctx);
@@ -363,7 +362,7 @@ impl Scanned {
     }
 
     /// Bytes that may come next between lexemes, or inside a guarded one; a superset.
-    fn next_bytes(&mut self, ctx: CtxId) -> ByteSet {
+    pub(super) fn next_bytes(&mut self, ctx: CtxId) -> ByteSet {
         memo!(self.next_bytes, ctx, {
             match self.context(ctx).inside {
                 None => match self.begin_unguarded(ctx) {
@@ -421,14 +420,9 @@ impl Scanned {
     pub(super) fn ignored_terms(&self) -> Vec<TermId> {
         self.ignored.iter().filter_map(|&t| self.chart.grammar.terminals[t as usize].term).collect()
     }
-}
 
-impl ByteAutomaton for Scanned {
-    fn lexicon(&mut self) -> &mut Lexicon {
-        &mut self.lexicon
-    }
-
-    fn bytes(&mut self) -> usize {
+    /// Bytes of all tables.
+    pub(super) fn held_bytes(&mut self) -> usize {
         let known =
             held::bytes!(self: begins, by_places, after, tops, leaves, next_bytes, by_shape, by_context);
         let asked = self.ahead.bytes() + self.guarding.bytes() + self.told.bytes() + self.around.bytes();
@@ -436,82 +430,5 @@ impl ByteAutomaton for Scanned {
         let lists = self.by_places.len() + self.by_shape.len() + self.by_context.len();
         let interned = held::bytes!(self: contexts, blocks) + self.blocks.len() * 64;
         interned + known + asked + lists * 256 + self.chart.bytes() + self.lexicon.bytes()
-    }
-
-    fn start(&mut self) -> Option<Pos> {
-        self.guarding.on = true;
-        let ctx = self.start_context();
-        let mut places = self.readable(ctx).to_vec();
-        let ends = self.ends(self.context(ctx));
-        if ends {
-            places.push((self.nothing_read(), Terms::EPS));
-        }
-        let lex = self.tuple_state(&places.into());
-        let mut pos = Pos { ctx, lex };
-        if !self.separable() && lex != Lexicon::DEAD {
-            let first: Vec<LexId> = (0..=255).filter_map(|b| stays(self.lexicon.step(lex, b))).collect();
-            let escaping = first.iter().filter(|&&lex| self.escapes(Pos { ctx, lex })).count();
-            if escaping == 0 && !ends && self.parts_at(ctx).next().is_none() {
-                return None;
-            }
-            if escaping < first.len() {
-                // the first byte leaves a lexeme of no text, as later ones leave the lexeme before them
-                pos.lex = self.tuple_state(&[(self.nothing_read(), Terms::EPS)].into());
-            }
-        }
-        self.start = (lex != Lexicon::DEAD).then_some(pos);
-        self.start
-    }
-
-    fn leave(&mut self, ctx: CtxId, outcome: OutcomeId, _: &[u8], byte: u8) -> Option<Pos> {
-        if let Some((outcome, begun)) = self.lexicon.behind(outcome) {
-            // a guarded lexeme tells its own code points of several bytes from those behind it
-            if self.context(ctx).inside.is_some() {
-                return None;
-            }
-            let first = self.leave(ctx, outcome, &[], begun[0])?;
-            let mut rest = begun[1..].iter().chain([&byte]);
-            return rest.try_fold(first, |pos, &byte| step(self, pos, &mut Vec::new(), byte));
-        }
-        let ctx = self.left(ctx, outcome)?;
-        if !self.next_bytes(ctx).has(byte) {
-            return None;
-        }
-        let lex = self.begin(ctx);
-        match self.lexicon.step(lex, byte) {
-            Step::Stay(lex) => {
-                let pos = Pos { ctx, lex };
-                self.escapes(pos).then_some(pos)
-            }
-            // what a guarded lexeme and the next one begin with beyond one byte is read inside the guarded one
-            _ if self.context(ctx).inside.is_some() && byte < 0x80 => {
-                let ended = self.lexicon.outcome(lex);
-                self.leave(ctx, ended, &[], byte)
-            }
-            _ => None,
-        }
-    }
-
-    fn leave_bytes(&mut self, ctx: CtxId, outcome: OutcomeId) -> ByteSet {
-        self.bytes_left(ctx, outcome)
-    }
-
-    fn accepting(&mut self, pos: Pos, _: &[u8]) -> bool {
-        self.after_lexeme(pos).is_some_and(|ctx| {
-            let context = self.context(ctx);
-            self.ends(context)
-        })
-    }
-
-    fn way_out(&mut self, pos: Pos, _: &[u8], most: usize) -> Option<Vec<Piece>> {
-        finish::complete(self, pos, most)
-    }
-
-    fn scanner(&mut self) -> Option<&mut dyn Scanner> {
-        Some(self)
-    }
-
-    fn describe(&mut self, pos: Pos, _: Seen) -> (Vec<String>, Option<String>) {
-        super::describe::describe(self, pos)
     }
 }

@@ -33,6 +33,7 @@ pub mod live;
 pub mod lower;
 mod merge;
 pub mod number;
+mod outcomes;
 pub(crate) mod remains;
 mod resolve;
 mod rows;

@@ -14,19 +14,18 @@ use arc_swap::ArcSwapOption;
 
 use super::builder::Builder;
 pub use super::completion::FAR;
-use super::core::{Core, Engine, StateId};
+use super::core::Core;
+use super::engine::{Engine, StateId};
 use super::epoch::{Epoch, Taken, SHARDS};
 use super::reclaim;
+pub use super::refusal::Refusal;
 use super::row::Mask;
 use super::state::{Record, State};
-use crate::automaton::byte_automaton::{ByteAutomaton, Left, Seen};
+use crate::automaton::byte_automaton::{ByteAutomaton, Left};
 use crate::error::{Error, Kind, Result};
 use crate::limits::Limits;
 use crate::vocab::{TokenId, Vocabulary};
 use crate::work;
-
-/// Offset of the first refused byte, what was expected there, and the JSON Pointer of the schema that says so.
-pub type Refusal = (usize, Vec<String>, Option<String>);
 
 /// Portions in which a call reads a text again, each about a second: a text that took longer is not read by one call.
 const PORTIONS: usize = 16;
@@ -373,48 +372,6 @@ impl TokenAutomaton {
         Ok(next.inspect(|next| s.keep_cached(token, next)))
     }
 
-    pub(super) fn rejection(&self, s: &State, token: TokenId) -> Error {
-        if self.is_finished(s) {
-            return Error::new(Kind::TokenRejected, "the text has ended: no token may follow");
-        }
-        let bytes = self.vocab.tokens().get(token.0 as usize);
-        let mut shown = match bytes {
-            Some(bytes) => {
-                format!("token {} ({:?}) is not allowed here;", token.0, String::from_utf8_lossy(bytes))
-            }
-            None => format!("token {}, which the vocabulary does not have, is not allowed here;", token.0),
-        };
-        let text = bytes.filter(|_| !self.vocab.is_special(token)).map_or(&[][..], |bytes| bytes);
-        let (read, expected, pointer) = match self.refusal(s, text) {
-            Ok(said) => said,
-            Err(error) => return error,
-        };
-        if read > 0 {
-            shown += &format!(" after {:?}", String::from_utf8_lossy(&text[..read]));
-        }
-        let mut error =
-            Error::new(Kind::TokenRejected, format!("{shown} expected {}", expected.join(" or ")));
-        error.pointer = pointer;
-        error
-    }
-
-    /// How many bytes of a text that is refused can be read, what was expected then, and where that is said.
-    fn refusal(&self, s: &State, text: &[u8]) -> Result<Refusal> {
-        self.with(Some(s), |builder| {
-            let here = builder.here(s)?.0.id;
-            let (read, id) = builder.engine.walk(here, text);
-            let (Some(&refused), Some(mut before)) = (text.get(read), s.text(&self.vocab)) else {
-                let (expected, pointer) = builder.engine.describe(here, Seen::default());
-                return Ok((0, expected, pointer));
-            };
-            before.extend_from_slice(&text[..read]);
-            work::spend(before.len() as u64);
-            let seen = Seen { read: &before, refused: Some(refused) };
-            let (expected, pointer) = builder.engine.describe(id, seen);
-            Ok((read, expected, pointer))
-        })
-    }
-
     /// Whether the text may end here.
     pub fn accepting(&self, s: &State) -> Result<bool> {
         self.check_state(s)?;
@@ -487,20 +444,6 @@ impl TokenAutomaton {
         self.with(Some(s), |builder| builder.step_bytes(s, bytes))
     }
 
-    /// Offset of the first byte that is refused, what was expected there, and where the schema says so;
-    /// `None` when the text is accepted. At the end of the text the offset is its length.
-    pub fn check(&self, text: &[u8]) -> Result<Option<Refusal>> {
-        self.with(None, |builder| {
-            let (read, id) = builder.engine.walk(StateId(0), text);
-            if read == text.len() && builder.engine.accepting(id) {
-                return Ok(None);
-            }
-            let (expected, pointer) =
-                builder.engine.describe(id, Seen { read: &text[..read], refused: text.get(read).copied() });
-            Ok(Some((read, expected, pointer)))
-        })
-    }
-
     /// All that may be left of the value that stands or begins here ([`Left`]), whitespace before it not counted,
     /// where it is one of at most `most`; `None`: it is not, or nobody knows.
     pub fn left(&self, s: &State, most: usize) -> Result<Option<Vec<Left>>> {
@@ -523,18 +466,6 @@ impl TokenAutomaton {
         self.with(Some(s), |builder| {
             let here = builder.here(s)?;
             Ok(builder.engine.longest_left(here.0.id))
-        })
-    }
-
-    /// What may come next, in words, and where that is said.
-    pub fn describe(&self, s: &State) -> Result<(Vec<String>, Option<String>)> {
-        self.check_state(s)?;
-        if self.is_finished(s) {
-            return Ok((vec!["nothing: the text has ended".into()], None));
-        }
-        self.with(Some(s), |builder| {
-            let here = builder.here(s)?;
-            Ok(builder.engine.describe(here.0.id, Seen::default()))
         })
     }
 

@@ -19,7 +19,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashSet;
 
 use super::completion::{Completions, FAR};
-use super::core::{Engine, StateId};
+use super::engine::{Engine, StateId};
 use super::row::Mask;
 use super::state::EDGE;
 use super::state::{Record, State, Via, RECORD};

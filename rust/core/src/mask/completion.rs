@@ -8,10 +8,11 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use super::core::{DistanceClass, StateId};
+use super::engine::{DistanceClass, StateId};
 use super::row::Mask;
+use crate::automaton::byte_automaton::Piece;
 use crate::held;
-use crate::vocab::TokenId;
+use crate::vocab::{TokenId, Vocabulary};
 
 /// Distance of a state for which no end is known.
 pub const FAR: u32 = u32::MAX;
@@ -133,4 +134,16 @@ impl Groups {
         let small = self.small.into_iter().map(|(way, ids)| (way, Arc::new(Mask::from_ids(ids, size))));
         (self.large.into_iter().chain(small).collect(), self.farthest)
     }
+}
+
+/// Tokens of a completion: each text with the fewest pieces.
+pub(super) fn tokens_of(vocab: &Vocabulary, way: &[Piece]) -> Option<Vec<TokenId>> {
+    let mut out = Vec::new();
+    for piece in way {
+        match piece {
+            Piece::Bytes(text) => out.extend(vocab.fewest_tokens(text)?),
+            Piece::Token(token) => out.push(*token),
+        }
+    }
+    Some(out)
 }

@@ -13,6 +13,7 @@ use rustc_hash::FxHashMap;
 
 use super::collect::{unfinished, without_escapes};
 use super::crossing::Crossing;
+use super::engine::{DistanceClass, Engine, StateId};
 use super::inside::{Inside, Pair};
 use super::lexemes::LexerMaskBuilder;
 use super::lexmask::LexMask;
@@ -28,10 +29,6 @@ use crate::lexical::{LexId, Lexicon, Step};
 use crate::vocab::{NodeId, TokenId, Trie, Vocabulary};
 use crate::work;
 
-/// The number of a state.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct StateId(pub u32);
-
 /// Bytes of a lexeme's text from which on no distance is kept for the positions inside it: there is one for each
 /// byte, and each would hold the text.
 const LONG_TEXT: usize = 256;
@@ -43,59 +40,6 @@ const USUAL: usize = 256;
 pub struct StateKey {
     pub pos: Pos,
     pub text: u32,
-}
-
-/// A position, and the number of the lexeme's text where that matters to the completions.
-pub type DistanceClass = (Pos, u32);
-
-/// What a [`super::builder::Builder`] asks of a core, whatever the structure.  After an error that
-/// [`Error::spoils`], or a panic, a core is to be dropped.
-pub trait Engine: Send {
-    fn start(&mut self) -> Result<StateId>;
-    /// The mask, and whether the text may end.
-    fn mask(&mut self, s: StateId) -> (Arc<Mask>, bool);
-    fn advance_bytes(&mut self, s: StateId, bytes: &[u8]) -> Option<StateId>;
-    fn accepting(&mut self, s: StateId) -> bool;
-    /// Whether tokens of plain text ([`Vocabulary::is_whole_text`]) lead from the state to itself.
-    fn is_kept_by_text(&mut self, s: StateId) -> bool;
-    /// Whether all tokens of as many digits ([`Vocabulary::numeral`]) lead from the state to one.
-    fn counts_digits(&mut self, s: StateId) -> bool;
-    /// A short way to an accepted end of at most so many bytes.
-    fn way_out(&mut self, s: StateId, most: usize) -> Option<Vec<Piece>>;
-    /// Tokens that are enough for an end after any token that is allowed; `None` where no such bound is known.
-    fn remains(&mut self, s: StateId) -> Option<u32>;
-    /// The special tokens that may come.
-    fn specials(&mut self, s: StateId) -> Vec<TokenId>;
-    /// The state after a special token.
-    fn take_special(&mut self, s: StateId, token: TokenId) -> Option<StateId>;
-    fn forced(&mut self, s: StateId, limit: usize) -> Vec<u8>;
-    fn describe(&mut self, s: StateId, seen: Seen) -> (Vec<String>, Option<String>);
-    /// What may be left of a value that is one of at most so many ([`ByteAutomaton::left`]).
-    fn left(&mut self, s: StateId, most: usize) -> Option<Vec<Left>>;
-
-    fn longest_left(&mut self, s: StateId) -> Option<u32>;
-    /// Offset of the first byte that can't be, and the state before it; `None` when all can.
-    fn walk(&mut self, s: StateId, bytes: &[u8]) -> (usize, StateId);
-    /// Shows the number of bytes read and the class of the position after each byte of a text, as long as the visitor
-    /// wants more; no class where the lexeme's own text matters and is long. No state is made.
-    fn follow(
-        &mut self,
-        s: StateId,
-        bytes: &[u8],
-        visit: &mut dyn FnMut(usize, Option<DistanceClass>) -> bool,
-    );
-    fn state_count(&self) -> usize;
-    /// Bytes that it holds.
-    fn bytes(&mut self) -> usize;
-    /// States with the same class have the same completions: the text of a key that no schema names makes no
-    /// difference to them.
-    fn class(&mut self, s: StateId) -> DistanceClass;
-    /// The tokens of the text that may come, by the class of the state after them; no state is made.
-    fn classes_after(&mut self, s: StateId) -> Vec<SuccessorClass>;
-    /// The states that a token of the text leads to, the least of its tokens, and all of them; `None`: more than `most`.
-    fn followers(&mut self, s: StateId, most: usize) -> Option<Vec<(StateId, TokenId, Arc<Mask>)>>;
-    /// Lexical terms that were made so far: what a search for a completion costs.
-    fn terms(&mut self) -> usize;
 }
 
 held::plain!(StateKey, Content);
@@ -515,52 +459,4 @@ impl<S: ByteAutomaton> Engine for Core<S> {
     fn terms(&mut self) -> usize {
         self.structure.lexicon().terms.len()
     }
-}
-
-/// Tokens of a completion: each text with the fewest pieces.
-pub fn tokens_of(vocab: &Vocabulary, way: &[Piece]) -> Option<Vec<TokenId>> {
-    let mut out = Vec::new();
-    for piece in way {
-        match piece {
-            Piece::Bytes(text) => out.extend(fewest_tokens(vocab, text)?),
-            Piece::Token(token) => out.push(*token),
-        }
-    }
-    Some(out)
-}
-
-/// Tokens of a text with the fewest pieces, by dynamic programming over the trie.
-pub fn fewest_tokens(vocab: &Vocabulary, text: &[u8]) -> Option<Vec<TokenId>> {
-    let n = text.len();
-    let mut best: Vec<Option<(u32, TokenId, usize)>> = vec![None; n + 1];
-    best[n] = Some((0, TokenId(0), n));
-    for i in (0..n).rev() {
-        for (length, id) in vocab.long_at(&text[i..]) {
-            if let Some((rest, _, _)) = best[i + length] {
-                if best[i].is_none_or(|b| rest + 1 < b.0) {
-                    best[i] = Some((rest + 1, id, i + length));
-                }
-            }
-        }
-        let mut node = Trie::ROOT;
-        for j in i..n {
-            match vocab.trie().child(node, text[j]) {
-                Some(next) => node = next,
-                None => break,
-            }
-            if let (Some(&id), Some((rest, _, _))) = (vocab.trie().tokens(node).first(), best[j + 1]) {
-                if best[i].is_none_or(|b| rest + 1 < b.0) {
-                    best[i] = Some((rest + 1, id, j + 1));
-                }
-            }
-        }
-    }
-    let mut out = Vec::new();
-    let mut i = 0;
-    while i < n {
-        let (_, id, next) = best[i]?;
-        out.push(id);
-        i = next;
-    }
-    Some(out)
 }

@@ -7,8 +7,8 @@
 use std::sync::Arc;
 
 use super::builder::Builder;
-use super::completion::{length, CachedDistance, Completion, Ends, Groups, Link, FAR};
-use super::core::{tokens_of, DistanceClass, StateId};
+use super::completion::{length, tokens_of, CachedDistance, Completion, Ends, Groups, Link, FAR};
+use super::engine::{DistanceClass, StateId};
 use super::row::Mask;
 use super::state::State;
 use crate::automaton::byte_automaton::Piece;

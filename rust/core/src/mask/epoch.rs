@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use super::builder::Builder;
-use super::core::StateId;
+use super::engine::StateId;
 use super::reclaim;
 use super::state::{Record, State};
 use crate::lock::{Lock, Taken as Turn};

@@ -11,7 +11,7 @@
 //! | question | files |
 //! |---|---|
 //! | tokens inside a lexeme | [`lexmask`], `within`, `exits`, `walk`, `charwalk`, `loops`; kept in [`store`] |
-//! | tokens over several lexemes of a grammar | `lexemes`, `single`, `rest`, `conflicts`, `crossing` |
+//! | tokens over several lexemes of a grammar | `lexemes`, `plans`, `single`, `rest`, `conflicts`, `crossing` |
 //! | how far the end is; where tokens lead | `completion`, `distance`, `successors`, `followers`, `inside`, `anytext` |
 //! | memory, threads | `epoch`, `shards`, [`reclaim`], `races` |
 //!
@@ -30,6 +30,8 @@ pub mod core;
 mod crossing;
 mod distance;
 mod drawn;
+#[doc(hidden)]
+pub mod engine;
 mod epoch;
 pub(crate) mod exits;
 mod followers;
@@ -41,11 +43,13 @@ mod loops;
 pub mod matcher;
 mod oracle;
 mod plain;
+mod plans;
 #[cfg(test)]
 mod portions_tests;
 #[cfg(test)]
 mod races;
 pub mod reclaim;
+mod refusal;
 mod rest;
 pub mod row;
 mod shards;

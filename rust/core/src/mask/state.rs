@@ -17,7 +17,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, TryLockError, Weak};
 use once_cell::race::OnceBox;
 
 use super::completion::{length, CachedDistance, Completion, FAR};
-use super::core::StateId;
+use super::engine::StateId;
 use super::row::Mask;
 use crate::vocab::{TokenId, Vocabulary};
 

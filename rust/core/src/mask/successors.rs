@@ -14,7 +14,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::anytext::Group;
 use super::collect::{unfinished, without_escapes};
-use super::core::{Core, DistanceClass, StateKey};
+use super::core::{Core, StateKey};
+use super::engine::DistanceClass;
 use super::inside::{Inside, Pair};
 use super::row::Mask;
 use crate::automaton::byte_automaton::{step, ByteAutomaton, Pos};

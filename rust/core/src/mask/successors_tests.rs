@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 
-use super::core::{Core, DistanceClass, Engine};
+use super::core::Core;
+use super::engine::{DistanceClass, Engine};
 use super::successors::Found;
 use crate::json::JsonMachine;
 use crate::schema::Schema;

@@ -331,4 +331,40 @@ impl Vocabulary {
         }
         Some(out)
     }
+
+    /// Tokens of a text with the fewest pieces, by dynamic programming over the trie.
+    pub(crate) fn fewest_tokens(&self, text: &[u8]) -> Option<Vec<TokenId>> {
+        let n = text.len();
+        let mut best: Vec<Option<(u32, TokenId, usize)>> = vec![None; n + 1];
+        best[n] = Some((0, TokenId(0), n));
+        for i in (0..n).rev() {
+            for (length, id) in self.long_at(&text[i..]) {
+                if let Some((rest, _, _)) = best[i + length] {
+                    if best[i].is_none_or(|b| rest + 1 < b.0) {
+                        best[i] = Some((rest + 1, id, i + length));
+                    }
+                }
+            }
+            let mut node = Trie::ROOT;
+            for j in i..n {
+                match self.trie().child(node, text[j]) {
+                    Some(next) => node = next,
+                    None => break,
+                }
+                if let (Some(&id), Some((rest, _, _))) = (self.trie().tokens(node).first(), best[j + 1]) {
+                    if best[i].is_none_or(|b| rest + 1 < b.0) {
+                        best[i] = Some((rest + 1, id, j + 1));
+                    }
+                }
+            }
+        }
+        let mut out = Vec::new();
+        let mut i = 0;
+        while i < n {
+            let (_, id, next) = best[i]?;
+            out.push(id);
+            i = next;
+        }
+        Some(out)
+    }
 }

@@ -1,0 +1,175 @@
+//! Plans: what the languages of a lexeme do with the rest of some tokens, whatever the context.
+//!
+//! A plan is made of what each language does alone ([`super::single`]): a token leaves the lexeme where the last
+//! of the languages stops, so what one of them ends in is what it ends in alone, without the tokens in which
+//! another reads on or is chosen.  That is told pair by pair, and most pairs begin with different bytes.
+//!
+//! Complexity: its languages and the pairs that meet.
+//! Rejected: one walk for each combination of languages (1 to 3 ms each, and a grammar of 90 terminals has
+//! hundreds of combinations).
+
+use std::sync::Arc;
+
+use super::conflicts::conflicts;
+use super::lexemes::{List, ListId, Reader};
+use super::rest::RestId;
+use super::single::{build, differ, exits_without, without_exceptions, Single, Tokens};
+use super::within::Within;
+use crate::held;
+use crate::lexical::spell::ByteSet;
+use crate::lexical::TermId;
+
+/// What leaves a language loses tokens to others: up to so many nodes, or from so many lost tokens on, the rest gets
+/// a trie of its own; otherwise the few are taken out of what is found. (Never in small sets: tokens like `--------`
+/// would be followed through all their segmentations.)
+const FILTERED: usize = 4096;
+const MANY_LOST: usize = 64;
+/// Nodes from which on it pays to look for a language that is nearly the same.
+const DIFFER: usize = 1024;
+
+/// Languages beside another one, and whether they are chosen before it.
+pub(super) type Others = Vec<(TermId, bool)>;
+
+/// What a list does with the rest of some tokens.
+pub(super) struct Plan {
+    pub words: Vec<Arc<[u32]>>,
+    pub ids: Arc<[u32]>,
+    pub exits: Box<[Exit]>,
+}
+
+pub(super) struct Exit {
+    pub place: u32,
+    pub rests: Arc<[RestId]>,
+    pub removed: Arc<[u32]>,
+}
+
+impl Reader<'_> {
+    pub(super) fn plan(&mut self, rest: RestId, list: ListId) -> Arc<Plan> {
+        memo!(self.tables.plans, (rest, list), {
+            let plan = Arc::new(self.make_plan(rest, list));
+            self.tables.listed +=
+                128 + held::slice(&plan.ids) + plan.words.iter().map(own_share).sum::<usize>();
+            plan
+        })
+    }
+
+    fn make_plan(&mut self, rest: RestId, list: ListId) -> Plan {
+        let own = self.tables.rests.get(rest);
+        let alive = self.tables.lists[list.0 as usize].alive.clone();
+        let mut plan = Plan { words: Vec::new(), ids: Arc::new([]), exits: Box::new([]) };
+        let (mut ids, mut exits) = (Vec::new(), Vec::new());
+        let read: Vec<(u32, TermId, ByteSet)> = alive
+            .iter()
+            .map(|&(place, term)| (place, term, self.starts(term).and(&own.bytes)))
+            .filter(|r| !r.2.is_empty())
+            .collect();
+        for &(place, term, first) in &read {
+            // the same set for all that begin alike: what goes on otherwise is not read
+            let whole = self.tables.rests.get(own.whole);
+            let from = if self.starts(term).and(&whole.bytes) == first { own.whole } else { rest };
+            let single = self.single(from, term);
+            match &single.within {
+                Within::Few(few) => ids.extend_from_slice(few),
+                Within::Many(words, _) if !plan.words.iter().any(|w| Arc::ptr_eq(w, words)) => {
+                    plan.words.push(words.clone());
+                }
+                Within::Many(..) => {}
+            }
+            if !single.exits.is_empty() {
+                let others = read.iter().filter(|o| o.0 != place && o.2.meets(&first));
+                let others: Others = others.map(|o| (o.1, self.scanner.outranks(o.0, place))).collect();
+                exits.extend(self.exit(from, place, term, &single, others));
+            }
+        }
+        let stay = read.iter().fold(ByteSet::default(), |mut all, r| {
+            all.add(&r.2);
+            all
+        });
+        let List { empty, closed_by, .. } = self.tables.lists[list.0 as usize];
+        let left = own.bytes.without(&stay).and(&closed_by);
+        if let (Some(place), false) = (empty, left.is_empty()) {
+            let rests = Arc::new([self.tables.rests.limited(self.vocab, rest, &left)]);
+            exits.push(Exit { place, rests, removed: Arc::new([]) });
+        }
+        crate::lists::sort_unique(&mut ids);
+        plan.ids = ids.into();
+        plan.exits = exits.into();
+        plan
+    }
+
+    /// What leaves a lexeme as one of its languages, beside others that begin alike.
+    fn exit(
+        &mut self,
+        rest: RestId,
+        place: u32,
+        term: TermId,
+        single: &Single,
+        others: Others,
+    ) -> Option<Exit> {
+        let mut removed: Vec<u32> = single.removed.to_vec();
+        let mut lost: Vec<u32> = Vec::new();
+        let mut winners: Others = Vec::new();
+        let size: usize = single.exits.iter().map(|&r| self.tables.rests.get(r).size).sum();
+        for (other, chosen) in others {
+            let loss = self.loss(rest, term, other, chosen);
+            if loss.is_empty() {
+                continue;
+            }
+            if size > FILTERED && loss.len() < MANY_LOST {
+                removed.extend_from_slice(&loss);
+            } else {
+                lost.extend_from_slice(&loss);
+                winners.push((other, chosen));
+            }
+        }
+        crate::lists::sort_unique(&mut removed);
+        let rests =
+            if winners.is_empty() { single.exits.clone() } else { self.without(rest, term, winners, &lost) };
+        (!rests.is_empty()).then(|| Exit { place, rests, removed: removed.into() })
+    }
+
+    fn without(&mut self, rest: RestId, term: TermId, winners: Others, lost: &[u32]) -> Arc<[RestId]> {
+        let key = (rest, term, winners);
+        memo!(self.tables.filtered, key, { exits_without(self.after(rest), term, lost) })
+    }
+
+    fn loss(&mut self, rest: RestId, term: TermId, other: TermId, chosen: bool) -> Arc<[u32]> {
+        let key = (rest, term, other, chosen);
+        memo!(self.tables.losses, key, {
+            let first = self.starts(term).and(&self.starts(other));
+            let own = self.tables.rests.get(rest);
+            let trie = self.tables.rests.trie(own, self.vocab);
+            let terms = (term, other);
+            let found: Arc<[u32]> =
+                conflicts(self.scanner.lexicon(), self.vocab, trie, own, terms, &first, chosen).into();
+            self.tables.listed += held::slice(&found);
+            found
+        })
+    }
+
+    fn after(&mut self, rest: RestId) -> Tokens<'_> {
+        let rest = self.tables.rests.get(rest);
+        Tokens { lexicon: self.scanner.lexicon(), vocab: self.vocab, rests: &mut self.tables.rests, rest }
+    }
+
+    fn single(&mut self, rest: RestId, term: TermId) -> Arc<Single> {
+        memo!(self.tables.singles, (rest, term), {
+            let own = self.tables.rests.get(rest);
+            let mut made = None;
+            if own.size >= DIFFER {
+                if let Some(base) = without_exceptions(self.scanner.lexicon(), term) {
+                    let under = self.single(rest, base);
+                    made = differ(self.after(rest), (term, base), &under);
+                }
+            }
+            let single = Arc::new(made.unwrap_or_else(|| build(self.after(rest), term)));
+            self.tables.listed += single.bytes();
+            single
+        })
+    }
+}
+
+/// Bytes of a shared mask, by those who share it.
+fn own_share(words: &Arc<[u32]>) -> usize {
+    held::slice(words) / Arc::strong_count(words)
+}
