@@ -54,11 +54,7 @@ pub struct Grammar {
 impl Source {
     fn build(&self) -> Result<(Built, Vec<String>)> {
         match self {
-            Source::Schema { text, options } => {
-                let machine = JsonMachine::new(Schema::new(text, options.clone())?)?;
-                let report = machine.schema.report.clone();
-                Ok((Built::Json(Box::new(machine)), report))
-            }
+            Source::Schema { text, options } => built_schema(text, options.clone()),
             Source::Regex { pattern, dialect } => {
                 let anchored = *dialect == Dialect::Python;
                 let read = parse_with(pattern, *dialect, anchored);
@@ -79,8 +75,8 @@ impl Source {
                     (Built::CompositeAutomaton(Box::new(joint)), Vec::new())
                 })
             }
-            Source::Composite(text, name) => Ok(built_form(compose::form::read(text, name, &[])?)),
-            Source::Branched { form, name, lists } => Ok(built_form(compose::form::read(form, name, lists)?)),
+            Source::Composite(text, name) => built_form(compose::form::read(text, name, &[])?),
+            Source::Branched { form, name, lists } => built_form(compose::form::read(form, name, lists)?),
             Source::Choice(words) => {
                 let mut lexicon = Lexicon::default();
                 let term = lexicon.terms.words(words.iter().map(|w| w.as_str().into()).collect());
@@ -90,14 +86,21 @@ impl Source {
     }
 }
 
-fn built_form(read: Composite) -> (Built, Vec<String>) {
+fn built_form(read: Composite) -> Result<(Built, Vec<String>)> {
     match read {
-        Composite::Pattern(pattern) => (Built::Pattern(pattern), Vec::new()),
+        Composite::Pattern(pattern) => Ok((Built::Pattern(pattern), Vec::new())),
+        Composite::Schema(text, options) => built_schema(&text, *options),
         Composite::CompositeAutomaton(joint) => {
             let report = joint.report().to_vec();
-            (Built::CompositeAutomaton(joint), report)
+            Ok((Built::CompositeAutomaton(joint), report))
         }
     }
+}
+
+fn built_schema(text: &str, options: Options) -> Result<(Built, Vec<String>)> {
+    let machine = JsonMachine::new(Schema::new(text, options)?)?;
+    let report = machine.schema.report.clone();
+    Ok((Built::Json(Box::new(machine)), report))
 }
 
 fn built_pattern(mut lexicon: Lexicon, term: TermId, name: String) -> Result<(Built, Vec<String>)> {
@@ -232,5 +235,22 @@ impl Grammar {
         patience: Patience,
     ) -> Option<Arc<TokenAutomaton>> {
         cache::automaton(&self.source, vocab.key(), limits, patience)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn built(form: &str) -> Built {
+        Source::Composite(form.into(), "the schema".into()).build().expect("a form").0
+    }
+
+    #[test]
+    fn a_form_that_is_only_a_schema_is_that_schema() {
+        let alone = r#"{"schema": "{\"type\": \"object\"}", "options": {}, "holes": []}"#;
+        assert!(matches!(built(alone), Built::Json(_)));
+        let filled = r#"{"schema": "{\"const\": \"\\ue000\"}", "options": {}, "holes": [{"language": {"words": ["a"]}}]}"#;
+        assert!(matches!(built(filled), Built::CompositeAutomaton(_)));
     }
 }

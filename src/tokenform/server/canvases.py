@@ -1,14 +1,13 @@
 """A diffusion model behind the server: the scheduler's calls, answered by filling canvases.
 
-Purpose: `CanvasScheduler` has the methods of `Scheduler` that `Engine` calls.  A text is streamed as far as
-its first positions are known; positions behind an open one are filled before it, and come later.
+Purpose: `CanvasScheduler` takes the calls of `Engine`, as `Scheduler` does.  A text is streamed as far as its
+first positions are known; positions behind an open one are filled before it, and come later.
 Invariant: what such a model can't do (`unsupported`) is refused with its place, never left out.
 Threads: one, while there are jobs; they wait in the order in which they came.
 """
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Hashable, Sequence
 from typing import Any
 
@@ -17,24 +16,21 @@ from tokenform.decoding.diffusion.denoisers import Known
 from tokenform.decoding.pieces import TextPieces
 from tokenform.decoding.results import Result
 from tokenform.decoding.samplers.local import Local
-from tokenform.decoding.scheduler import Job, Load, Piece
-from tokenform.decoding.scheduler.whole import Wholes
+from tokenform.decoding.scheduler import Job, JobQueue, Listener, Load, Piece
 from tokenform.decoding.tracing import traced_job
-from tokenform.errors import Busy, Interrupted
+from tokenform.errors import Interrupted
 from tokenform.server.faults import Refused
 from tokenform.server.wanted import Wanted
 
 
-class CanvasScheduler:
+class CanvasScheduler(JobQueue):
     """Args:
     waiting: most jobs that wait.
     """
 
     def __init__(self, generator: DiffusionGenerator, *, waiting: int = 256) -> None:
-        self.generator, self.waiting = generator, waiting
-        self._changed = threading.Condition()
-        self._jobs = Wholes(1, self._changed)
-        self._done, self._closed = Load(), False
+        super().__init__(waiting=waiting, jobs=1)
+        self.generator, self._done = generator, Load()
 
     @traced_job
     def submit(
@@ -42,53 +38,46 @@ class CanvasScheduler:
         prompt: Any,
         grammar: Any = None,
         *,
-        n: int = 1,
-        seed: int | None = None,
-        max_tokens: int = 64,
-        sampler: Any = None,
-        stop: str | Sequence[str] = (),
-        owner: Hashable = None,
-        listener: Any = None,
-        chat_options: Any = None,
-        limits: Any = None,
-        **_: Any,
+        n: int,
+        max_tokens: int,
+        sampler: Any,
+        owner: Hashable,
+        listener: Listener,
+        **told: Any,
     ) -> Job:
-        """Starts the texts of one prompt, as `Scheduler.submit`.
+        """Starts the texts of one prompt.
 
         Args:
+            n, owner, listener: as for `Scheduler.submit`.
             max_tokens: most positions of the canvas, which has the generator's length where that is less.
+            sampler: `Local`, of which the temperature counts; others: the generator's temperature.
+            told: of `DiffusionGenerator.generate`.
         Raises:
             Busy: too many jobs wait, or the scheduler is closed.
         """
-        job = Job(grammar, stop, owner, listener, n)
+        with self._changed:
+            self._refuse(1)
+        job = Job(grammar, (), owner, listener, n)
+        chat_options = told.get("chat_options")
         job.prompt_tokens = len(self.generator.prompt_ids(prompt, grammar, chat_options=chat_options))
-        told: dict[str, Any] = {
+        watch = _Told(self.generator, job, n)
+        told |= {
             "n": n,
-            "seed": seed,
             "length": min(max_tokens, self.generator.length),
             "temperature": sampler.temperature if isinstance(sampler, Local) else None,
-            "chat_options": chat_options,
-            "limits": limits,
+            "watch": watch,
         }
 
         def work() -> None:
-            told["watch"] = _Told(self.generator, job, n)
             found = self.generator.generate(prompt, grammar, **told)
             results: list[Result] = found if n > 1 else [found]
             self._count(results)
             for number, result in enumerate(results):
-                job.tell(told["watch"].last(number, result))
+                job.tell(watch.last(number, result))
 
         with self._changed:
-            if self._closed or self._jobs.waiting >= self.waiting:
-                error = Busy(
-                    "the scheduler is closed; nothing more is taken."
-                    if self._closed
-                    else f"{self._jobs.waiting} requests wait already; try again later."
-                )
-                error.waiting = self._jobs.waiting
-                raise error
-            self._jobs.enter(job, work)
+            self._refuse(1)
+            self._wholes.enter(job, work)
         return job
 
     def _count(self, results: Sequence[Result]) -> None:
@@ -100,25 +89,8 @@ class CanvasScheduler:
             passes = max(result.stats.forwards for result in results)  # which the texts share
             self._done.steps, self._done.forwards = self._done.steps + passes, self._done.forwards + passes
 
-    @property
-    def load(self) -> Load:
-        """What there is to do, and what was done."""
-        with self._changed:
-            load = Load(**vars(self._done))
-            load.jobs = load.waiting = self._jobs.waiting
-            load.running = self._jobs.running
-            load.jobs += load.running
-            return load
-
-    def close(self, *, timeout: float | None = None) -> bool:
-        """Takes nothing more, and waits for what was begun; after the timeout it is cancelled."""
-        with self._changed:
-            self._closed = True
-            idle = self._changed.wait_for(lambda: not self._jobs.jobs, timeout)
-            left = self._jobs.jobs
-        for job in left:
-            job.cancel()
-        return idle
+    def _texts_load(self) -> Load:
+        return Load(**{**vars(self._done), "running": self._wholes.running})
 
 
 class _Told:

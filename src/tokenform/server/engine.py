@@ -163,25 +163,27 @@ class Engine:
 
     def _begun(self, wanted: Wanted, key: Key, tell: Callable[[Piece], None]) -> Job:
         most = max(key.tokens // wanted.n, 1)
-        return self.scheduler.submit(
-            self._shown(wanted),
-            wanted.grammar,
-            n=wanted.n,
-            seed=wanted.seed,
-            max_tokens=most if wanted.max_tokens is None else wanted.max_tokens,
-            sampler=wanted.sampler,
-            penalties=wanted.penalties,
-            transforms=wanted.transforms,
-            stop=list(wanted.stop),
-            alternatives=wanted.alternatives or 0,
-            logprobs=wanted.alternatives is not None or bool(wanted.confidence),
-            drafter=wanted.drafter,
-            thinking=wanted.asked.thinking,
-            chat_options=wanted.chat_options,
-            limits=key.limits,
-            owner=key.name,
-            listener=tell,
-        )
+        told: dict[str, Any] = {
+            "n": wanted.n,
+            "seed": wanted.seed,
+            "max_tokens": most if wanted.max_tokens is None else wanted.max_tokens,
+            "sampler": wanted.sampler,
+            "chat_options": wanted.chat_options,
+            "limits": key.limits,
+            "owner": key.name,
+            "listener": tell,
+        }
+        if not self.diffusion:  # `check` has refused them
+            told |= {
+                "penalties": wanted.penalties,
+                "transforms": wanted.transforms,
+                "stop": list(wanted.stop),
+                "alternatives": wanted.alternatives or 0,
+                "logprobs": wanted.alternatives is not None or bool(wanted.confidence),
+                "drafter": wanted.drafter,
+                "thinking": wanted.asked.thinking,
+            }
+        return self.scheduler.submit(self._shown(wanted), wanted.grammar, **told)
 
 
 def _opened(model: Any, diffusion: bool, options: Mapping[str, Any]) -> Any:

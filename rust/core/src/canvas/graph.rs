@@ -19,6 +19,8 @@ const CALLS: u64 = 2;
 /// What a state costs that is met first, so that a limit comes within some two seconds: 40 microseconds, at 20 million
 /// steps a second.
 const NEW: u64 = 1_500;
+/// Bytes that a canvas may hold, its graph included.
+const MEMORY: usize = 224 << 20;
 /// Bytes that a state takes in the automaton, at least.
 const STATE: usize = 400;
 
@@ -101,6 +103,18 @@ impl Graph {
         }
     }
 
+    /// Refuses what is over the memory of a canvas, which holds so many bytes beside the graph.
+    pub(super) fn hold(&self, beside: usize) -> Result<()> {
+        match self.bytes() + beside > MEMORY {
+            false => Ok(()),
+            true => Err(Error::limit(format!(
+                "the canvas needs more than {} MiB: too many states can stand before its open positions; fill more of \
+                 them, or take a constraint with fewer texts",
+                MEMORY >> 20,
+            ))),
+        }
+    }
+
     fn number(&mut self, state: State) -> u32 {
         let next = self.states.len() as u32;
         let number = *self.numbers.entry(state.address()).or_insert(next);
@@ -140,6 +154,7 @@ impl Graph {
         let edges: Arc<[Edge]> = edges.into();
         self.edges[state as usize] = Some(edges.clone());
         let new = (self.states.len() - before) as u64;
+        self.hold(0)?;
         self.spend(100 + spent + edges.len() as u64 + NEW * new)?;
         Ok(edges)
     }

@@ -14,11 +14,13 @@
 
 pub mod graph;
 pub mod weigh;
+pub mod weights;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 pub use graph::Graph;
-pub use weigh::{Filling, Weights};
+pub use weigh::Filling;
+pub use weights::Weights;
 
 use crate::error::{Error, Kind, Result};
 use crate::mask::TokenAutomaton;
@@ -26,9 +28,6 @@ use crate::vocab::{TokenId, TokenSet};
 
 /// The states before a position, by their numbers in the graph, ascending.
 type Layer = Arc<[u32]>;
-
-/// Bytes that a canvas may hold, its graph included.
-const MEMORY: usize = 224 << 20;
 
 /// A sequence whose positions are known tokens or open, under a constraint.
 ///
@@ -194,13 +193,7 @@ impl Canvas {
         for at in first..length {
             let next: Layer = self.onward(graph, at)?.into();
             held += 8 * next.len();
-            if held + graph.bytes() > MEMORY {
-                return Err(Error::limit(format!(
-                    "the canvas needs more than {} MiB: too many states can stand behind position {at} of {length}; fill \
-                     more of its positions, or take a constraint with fewer texts",
-                    MEMORY >> 20,
-                )));
-            }
+            graph.hold(held)?;
             if made && at >= last && next == self.reached[at + 1] {
                 return Ok(at + 1);
             }

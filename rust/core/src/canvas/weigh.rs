@@ -13,52 +13,10 @@ use std::sync::{Arc, PoisonError};
 use rustc_hash::FxHashMap;
 
 use super::graph::Graph;
+use super::weights::{log_add, By, Memo, Weights, NONE};
 use super::Canvas;
 use crate::error::Result;
 use crate::mask::Mask;
-
-/// Nothing accepted has a weight.
-const NONE: f64 = f64::NEG_INFINITY;
-
-/// A row of logits for each position, over a temperature.
-pub struct Weights<'a> {
-    rows: &'a [f32],
-    width: usize,
-    temperature: f64,
-}
-
-impl<'a> Weights<'a> {
-    /// `rows`: one after the other, `width` logits each; none of them is NaN or +infinity.
-    pub fn new(rows: &'a [f32], width: usize, temperature: f64) -> Self {
-        Weights { rows, width, temperature }
-    }
-
-    fn row(&self, at: usize) -> &[f32] {
-        &self.rows[at * self.width..(at + 1) * self.width]
-    }
-
-    fn of(&self, row: &[f32], token: u32) -> f64 {
-        row.get(token as usize).map_or(NONE, |&logit| f64::from(logit) / self.temperature)
-    }
-
-    /// The logarithm of the sum of a position's weights, over all tokens.
-    pub fn total(&self, at: usize) -> f64 {
-        let row = self.row(at);
-        log_sum((0..row.len() as u32).map(|token| self.of(row, token)), self.heaviest(at))
-    }
-
-    fn heaviest(&self, at: usize) -> f64 {
-        self.row(at).iter().fold(NONE, |most, &logit| most.max(f64::from(logit) / self.temperature))
-    }
-}
-
-/// log(sum(exp)), where the largest is known.
-fn log_sum(weights: impl Iterator<Item = f64>, most: f64) -> f64 {
-    match most == NONE {
-        true => NONE,
-        false => most + weights.map(|w| (w - most).exp()).sum::<f64>().ln(),
-    }
-}
 
 /// A filling: its tokens, and the sum of their logits.
 pub struct Filling {
@@ -66,13 +24,6 @@ pub struct Filling {
     pub tokens: Vec<u32>,
     /// Of the open positions.
     pub weight: f64,
-}
-
-/// How the edges of a state become its value.
-#[derive(Clone, Copy, PartialEq)]
-enum By {
-    Largest,
-    Sum,
 }
 
 /// The values of the live states of each layer, in their order.
@@ -296,58 +247,9 @@ fn value_of(values: &Values, slots: &FxHashMap<u32, usize>, at: usize, state: u3
     slots.get(&state).map(|&slot| values.layers[at][slot])
 }
 
-fn log_add(a: f64, b: f64) -> f64 {
-    let (most, least) = if a > b { (a, b) } else { (b, a) };
-    match least == NONE {
-        true => most,
-        false => most + (least - most).exp().ln_1p(),
-    }
-}
-
 /// A position at which fillings are drawn.
 struct Place<'a, 'b> {
     at: usize,
     slots: FxHashMap<u32, usize>,
     memo: Memo<'a, 'b>,
-}
-
-/// What the tokens of a mask weigh at one position.
-struct Memo<'a, 'b> {
-    weights: &'a Weights<'b>,
-    at: usize,
-    by: By,
-    known: FxHashMap<*const Mask, f64>,
-    cost: u64,
-}
-
-impl<'a, 'b> Memo<'a, 'b> {
-    fn new(weights: &'a Weights<'b>, at: usize, by: By) -> Self {
-        Memo { weights, at, by, known: FxHashMap::default(), cost: 0 }
-    }
-
-    /// Steps of work since this was last asked.
-    fn take_cost(&mut self) -> u64 {
-        std::mem::take(&mut self.cost)
-    }
-
-    fn of(&mut self, tokens: &Arc<Mask>) -> f64 {
-        memo!(self.known, Arc::as_ptr(tokens), {
-            let row = self.weights.row(self.at);
-            let (mut most, mut count) = (NONE, 0);
-            tokens.each(|token| {
-                count += 1;
-                most = most.max(self.weights.of(row, token));
-            });
-            self.cost += 16 + count / 4;
-            match self.by {
-                By::Largest => most,
-                By::Sum if most == NONE => NONE,
-                By::Sum => {
-                    let mut sum = 0.0;
-                    tokens.each(|token| sum += (self.weights.of(row, token) - most).exp());
-                    most + sum.ln()
-                }
-            }
-        })
-    }
 }

@@ -33,6 +33,8 @@ use crate::{gbnf, work};
 pub enum Composite {
     /// One regular language.
     Pattern(Box<Pattern>),
+    /// The documents of one schema, and how they are written.
+    Schema(String, Box<Options>),
     CompositeAutomaton(Box<CompositeAutomaton>),
 }
 
@@ -52,12 +54,20 @@ pub fn read(text: &str, name: &str, lists: &Lists) -> Result<Composite> {
         check(&mut lexicon, term, name)?;
         return Ok(Composite::Pattern(Box::new(Pattern::new(*lexicon, term, name.into()))));
     }
+    if let (Some(schema), true) = (form["schema"].as_str(), has_no_holes(&form)) {
+        return Ok(Composite::Schema(schema.into(), Box::new(Options::read(&form["options"])?)));
+    }
     let mut joint = CompositeAutomaton::empty(lexicon);
     joint.given = lists.to_vec();
     joint.root = joint.part(&form, name)?;
     joint.given.clear();
     joint.open_lexers(0);
     Ok(Composite::CompositeAutomaton(Box::new(joint)))
+}
+
+/// Whether no string of a schema has a grammar.
+fn has_no_holes(form: &Value) -> bool {
+    form["holes"].as_array().is_none_or(Vec::is_empty)
 }
 
 /// A grammar in GBNF that names tokens.
@@ -147,7 +157,7 @@ impl CompositeAutomaton {
     fn schema(&mut self, form: &Value) -> Result<u32> {
         let text = form["schema"].as_str().unwrap_or_default();
         let options = Options::read(&form["options"])?;
-        let alone = form["holes"].as_array().is_none_or(Vec::is_empty);
+        let alone = has_no_holes(form);
         if let Some(facts) = alone.then(|| machines::facts(text, &options)).flatten() {
             self.report.extend(facts.report.iter().cloned());
             let part = self.add_machine(Machine::later(text, options), Vec::new());

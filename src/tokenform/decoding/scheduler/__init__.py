@@ -1,13 +1,15 @@
 """Continuous batching: calls of many threads share the forward passes of one model.
 
-`scheduler.py` takes the calls; `jobs.py` is what a call waits for; `turns.py` says whose text is next;
-`batch.py` runs texts token by token, `whole.py` calls of faithful samplers.
+`scheduler.py` takes the calls, `queue.py` counts and refuses them; `jobs.py` is what a call waits for;
+`turns.py` says whose text is next; `batch.py` runs texts token by token, `whole.py` calls of faithful
+samplers.
 """
 
 from __future__ import annotations
 
 from tokenform.decoding.scheduler.jobs import Job, Listener, Load, Piece
+from tokenform.decoding.scheduler.queue import JobQueue
 from tokenform.decoding.scheduler.scheduler import Scheduler
 from tokenform.decoding.thinking import Thinking, Thought
 
-__all__ = ["Job", "Listener", "Load", "Piece", "Scheduler", "Thinking", "Thought"]
+__all__ = ["Job", "JobQueue", "Listener", "Load", "Piece", "Scheduler", "Thinking", "Thought"]

@@ -16,7 +16,6 @@ Source: Yu et al. 2022 (Orca), "iteration-level scheduling".
 from __future__ import annotations
 
 import contextlib
-import threading
 from collections.abc import Hashable, Mapping, Sequence
 from concurrent.futures import Future
 from functools import partial
@@ -40,17 +39,18 @@ from tokenform.decoding.pieces import TextPieces
 from tokenform.decoding.results import Result
 from tokenform.decoding.scheduler.batch import RunningBatch
 from tokenform.decoding.scheduler.jobs import Job, Listener, Load
+from tokenform.decoding.scheduler.queue import JobQueue
 from tokenform.decoding.scheduler.turns import JobText
-from tokenform.decoding.scheduler.whole import Wholes, drawn
+from tokenform.decoding.scheduler.whole import drawn
 from tokenform.decoding.speculative.targets import Penalties
 from tokenform.decoding.thinking import Thinking
 from tokenform.decoding.tracing import traced_job
 from tokenform.decoding.weighted import weighted
 from tokenform.engine import Limits
-from tokenform.errors import Busy, OptionError, TokenformError
+from tokenform.errors import OptionError, TokenformError
 
 
-class Scheduler:
+class Scheduler(JobQueue):
     """See the module's header.
 
     Args:
@@ -66,12 +66,10 @@ class Scheduler:
         self, generator: Generator, *, batch_size: int | None = None, waiting: int = 256, jobs: int = 1
     ) -> None:
         size = generator.batch_size if batch_size is None else batch_size
-        check_counts(batch_size=size, waiting=waiting, jobs=jobs)
-        self.generator, self.batch_size, self.waiting = generator, size, waiting
-        self._changed = threading.Condition()
+        check_counts(batch_size=size)
+        super().__init__(waiting=waiting, jobs=jobs)
+        self.generator, self.batch_size = generator, size
         self._batch = RunningBatch(generator, size, self._changed)
-        self._wholes = Wholes(jobs, self._changed)
-        self._closed = False
 
     @traced_job
     def submit(
@@ -180,58 +178,19 @@ class Scheduler:
             self._wholes.enter(job, partial(drawn, generator, job, work))
         return job
 
-    @property
-    def load(self) -> Load:
-        """What there is to do, and what was done."""
-        with self._changed:
-            load, whole = self._batch.load, self._wholes.waiting
-            load.waiting += whole
-            load.jobs = whole + self._wholes.running
-            return load
-
-    def close(self, *, drain: bool = True, timeout: float | None = None) -> bool:
-        """Takes nothing more.
-
-        Args:
-            drain: write what was begun; False cancels it.
-            timeout: seconds to wait; what is not written then is cancelled.
-        Returns:
-            Whether everything was written.
-        """
-        with self._changed:
-            self._closed = True
-            jobs = {*(text.job for text in self._batch.texts), *self._wholes.jobs}
-            idle = self._changed.wait_for(self._idle, timeout) if drain else self._idle()
-        if not idle:
-            for job in jobs:
-                job.cancel()
-            with self._changed:
-                self._changed.wait_for(self._idle, 60.0)
-        return idle
-
-    def __enter__(self) -> Scheduler:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close(drain=False)
-
     # -- under the lock
 
-    def _idle(self) -> bool:
-        return self._batch.idle and not (self._wholes.waiting or self._wholes.running)
+    def _texts_load(self) -> Load:
+        return self._batch.load
 
-    def _refuse(self, count: int) -> None:
-        load = self._batch.load
-        waiting = load.waiting + self._wholes.waiting
-        if not self._closed and waiting + count <= self.waiting + self.batch_size - load.running:
-            return
-        error = Busy(
-            "the scheduler is closed; nothing more is taken."
-            if self._closed
-            else f"{waiting} texts wait already, and at most {self.waiting} may; try again later."
-        )
-        error.waiting = waiting
-        raise error
+    def _room(self) -> int:
+        return self.batch_size - self._batch.load.running
+
+    def _begun(self) -> set[Job]:
+        return {*(text.job for text in self._batch.texts), *super()._begun()}
+
+    def _idle(self) -> bool:
+        return self._batch.idle and super()._idle()
 
     def _left(self, future: Future[list[Result]]) -> None:
         """A job has ended, perhaps before its texts: the thread looks which are to be dropped."""
