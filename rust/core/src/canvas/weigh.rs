@@ -12,7 +12,7 @@ use std::sync::{Arc, PoisonError};
 
 use rustc_hash::FxHashMap;
 
-use super::graph::Graph;
+use super::graph::{Edge, Graph};
 use super::weights::{log_add, By, Memo, Weights, NONE};
 use super::Canvas;
 use crate::error::Result;
@@ -45,24 +45,10 @@ impl Canvas {
             let slots = self.slots(at + 1);
             let (token, to) = match self.cells[at] {
                 Some(token) => (token.0, graph.after(state, token)?.expect("a live state goes on")),
-                None => {
-                    let row = weights.row(at);
-                    let mut first: Option<(f64, u32, u32)> = None;
-                    for edge in graph.edges(state)?.iter() {
-                        let Some(value) = value_of(&values, &slots, at + 1, edge.to) else { continue };
-                        edge.tokens.each(|token| {
-                            let total = weights.of(row, token) + value;
-                            let better = first.is_none_or(|(most, least, _)| {
-                                total > most || total == most && token < least
-                            });
-                            if better && total > NONE {
-                                first = Some((total, token, edge.to));
-                            }
-                        });
-                    }
-                    let (_, token, to) = first.expect("a live state with a value goes on");
-                    (token, to)
-                }
+                None => first_of_heaviest(weights.row(at), weights, &graph.edges(state)?, |to| {
+                    value_of(&values, &slots, at + 1, to)
+                })
+                .expect("a live state with a value goes on"),
             };
             tokens.push(token);
             state = to;
@@ -241,6 +227,27 @@ impl Canvas {
         }
         Ok(Values { layers })
     }
+}
+
+/// Of the tokens that weigh most with what follows them the first, and the state after it.
+fn first_of_heaviest(
+    row: &[f32],
+    weights: &Weights<'_>,
+    edges: &[Edge],
+    value: impl Fn(u32) -> Option<f64>,
+) -> Option<(u32, u32)> {
+    let mut first: Option<(f64, u32, u32)> = None;
+    for edge in edges {
+        let Some(value) = value(edge.to) else { continue };
+        edge.tokens.each(|token| {
+            let total = weights.of(row, token) + value;
+            let better = first.is_none_or(|(most, least, _)| total > most || total == most && token < least);
+            if better && total > NONE {
+                first = Some((total, token, edge.to));
+            }
+        });
+    }
+    first.map(|(_, token, to)| (token, to))
 }
 
 fn value_of(values: &Values, slots: &FxHashMap<u32, usize>, at: usize, state: u32) -> Option<f64> {
