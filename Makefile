@@ -153,7 +153,7 @@ loom:
 
 # the engine's tests under sanitizers; these need the nightly compiler, `thread` its rust-src, `miri` its miri
 address:
-	cd rust && RUSTFLAGS="-Zsanitizer=address" cargo +nightly test --target $(HOST) --target-dir target/address --profile quick \
+	cd rust && RUSTFLAGS="-Zsanitizer=address" RUSTDOCFLAGS="-Zsanitizer=address" cargo +nightly test --target $(HOST) --target-dir target/address --profile quick \
 		-p tokenform-core -p tokenform-capi
 
 thread:
