@@ -30,7 +30,7 @@ from tokenform.decoding.speculative.drafters import (
     property_names,
 )
 from tokenform.decoding.speculative.drafters.base import Seen
-from tokenform.decoding.speculative.drafters.suffix_automaton import SEPARATOR, SuffixAutomaton, copied
+from tokenform.decoding.speculative.drafters.suffix import SEPARATOR, SuffixAutomaton, copied
 from tokenform.decoding.speculative.policies import Controller
 from tokenform.decoding.speculative.request import Request
 from tokenform.decoding.speculative.tree import DraftTree

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
 import pytest
@@ -39,8 +39,8 @@ class Told(Prices):
     def known(self, tokens: float) -> bool:
         return True
 
-    def of(self, tokens: float, lines: int = 1) -> float:
-        return self.law(tokens)
+    def each(self, sizes: Iterable[float], lines: int = 1) -> list[float]:
+        return [self.law(tokens) for tokens in sizes]
 
 
 def knowing(world: str, drafting: float = 0.0) -> Controller:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Sequence
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import torch
@@ -32,6 +32,8 @@ from tokenform.errors import TokenformError, own_error
 _FEW = 4096  # allowed tokens up to which a mask is a list
 _KEPT = 4096  # lists that are kept
 _BLOCKS = 32
+NUMPYS = (torch.float32, torch.float64)
+"""Floats that numpy knows."""
 _NO_KEY = (0, 0)  # of greedy draws, which race for nothing
 
 Row = np.ndarray | Listed
@@ -54,23 +56,29 @@ class LazyDrawer:
         wish: Wish = NO_WISH,
     ) -> list[Drawn]:
         sampler.check([rows[0] for rows in logits])
-        found = []
-        for place, node in enumerate(nodes):
-            given = logits[0][place]
-            row = given if isinstance(given, Listed) else _on_host(given)
-            try:
-                token, refused = self._one(sampler, logits, place, row, node)
-                if isinstance(row, Listed):  # of nodes where nothing more was wished for
-                    found.append(Drawn(token, math.nan, refused=refused))
-                    continue
-                total = _normaliser(row) if wish.logprob or wish.chances else math.nan
-                best = _best_of(row, wish.best) if wish.best else []
-                chances = [math.exp(float(row[t]) - total) for t in best] if wish.chances else ()
-                logprob = float(row[token]) - total
-                found.append(Drawn(token, logprob, None, best, chances, refused=refused))
-            except Exception as error:  # a transform is the caller's own
-                found.append(Drawn(-1, 0.0, own_error(error, FAILED)))
-        return found
+        return [
+            self.one(sampler, [part[place] for part in logits], node, wish)
+            for place, node in enumerate(nodes)
+        ]
+
+    def one(self, sampler: MaskedSampler, rows: Sequence[Any], node: Node, wish: Wish = NO_WISH) -> Drawn:
+        """The draw at one node; what fails is its error.
+
+        Args:
+            rows: [V'] of the model, then of each companion; tensors, listed tokens, or (where the sampler
+                leaves logits as they are) arrays.
+        """
+        try:
+            row: Row = on_host(rows[0]) if isinstance(rows[0], torch.Tensor) else rows[0]
+            token, refused = self._one(sampler, rows, row, node)
+            if isinstance(row, Listed):  # of nodes where nothing more was wished for
+                return Drawn(token, math.nan, refused=refused)
+            total = _normaliser(row) if wish.logprob or wish.chances else math.nan
+            best = _best_of(row, wish.best) if wish.best else ()
+            chances = [math.exp(float(row[t]) - total) for t in best] if wish.chances else ()
+            return Drawn(token, float(row[token]) - total, None, best, chances, refused=refused)
+        except Exception as error:  # a transform is the caller's own
+            return Drawn(-1, 0.0, own_error(error, FAILED))
 
     def listed(self, sampler: MaskedSampler, node: Node) -> np.ndarray | None:
         """The ids at whose logits alone a draw looks; None for all, or where that is not known."""
@@ -85,14 +93,13 @@ class LazyDrawer:
         return None if allowed.dtype == np.bool_ else allowed
 
     def _one(
-        self, sampler: MaskedSampler, logits: Sequence[Rows], place: int, row: Row, node: Node
+        self, sampler: MaskedSampler, rows: Sequence[Any], row: Row, node: Node
     ) -> tuple[int, int | None]:
-        """The token at a place, and the one that the budget refused."""
+        """The token at a node, and the one that the budget refused."""
+        if row.shape[-1] < sampler.size or len(rows) > 1:
+            sampler.check(rows)
         own = row if isinstance(row, Listed) else row[: sampler.size]
-        free = own
-        if not sampler.untouched:
-            own_rows = cast("list[torch.Tensor]", [rows[place] for rows in logits])
-            free = _on_host(sampler.free(own_rows, node).detach())
+        free = own if sampler.untouched else on_host(sampler.free(rows, node).detach())
         local, auto = sampler.local, node.automaton
         key = _NO_KEY if local.temperature == 0 else race_key(node.seed, node.sequence, node.position)
         if auto is None:
@@ -133,7 +140,18 @@ def draw_row(row: Row, allowed: Allowed, local: Local, key: Key, least: float | 
     """
     few = allowed is not None and allowed.dtype != np.bool_
     if local.temperature == 0:
-        return _best(row, allowed, few)
+        if few:
+            assert allowed is not None
+            token = int(allowed[row[allowed].argmax()]) if len(allowed) else -1
+        else:
+            assert isinstance(row, np.ndarray)
+            token = int(row.argmax())
+            if allowed is not None and not (allowed[token] and math.isfinite(row[token])):
+                token = int(np.where(allowed, row, -np.inf).argmax())
+                token = token if allowed[token] else -1
+        if token < 0 or not math.isfinite(row[token]):
+            raise hopeless()
+        return token
     if few or not local.truncation.off:
         scores = _some(row, allowed).astype(np.float64) / local.temperature
         if not len(scores) or not math.isfinite(top := scores.max()):
@@ -146,20 +164,6 @@ def draw_row(row: Row, allowed: Allowed, local: Local, key: Key, least: float | 
             return int(tokens[np.argmax(_keys(scores[kept], tokens, key))])
     assert isinstance(row, np.ndarray)
     return _race(row, allowed, local.temperature, key, -math.inf if least is None else least)
-
-
-def _best(row: Row, allowed: Allowed, few: bool) -> int:
-    if few:
-        assert allowed is not None
-        token = int(allowed[row[allowed].argmax()]) if len(allowed) else -1
-    else:
-        assert isinstance(row, np.ndarray)
-        token = int(row.argmax())
-        if allowed is not None and not (allowed[token] and math.isfinite(row[token])):
-            token = int(np.where(allowed, row, -np.inf).argmax())
-    if token < 0 or not math.isfinite(row[token]) or (allowed is not None and not few and not allowed[token]):
-        raise hopeless()
-    return token
 
 
 def _race(row: np.ndarray, allowed: Allowed, temperature: float, key: Key, least: float) -> int:
@@ -245,11 +249,11 @@ def _normaliser(row: np.ndarray) -> float:
     return float(top) + math.log(float(np.exp(shifted, out=shifted).sum(dtype=np.float64)))
 
 
-def _on_host(rows: torch.Tensor) -> np.ndarray:
+def on_host(rows: torch.Tensor) -> np.ndarray:
     """The same memory, for floats that numpy knows."""
     if rows.device.type != "cpu":
         rows = rows.cpu()
-    if rows.dtype not in (torch.float32, torch.float64):
+    if rows.dtype not in NUMPYS:
         rows = rows.float()
     view: np.ndarray = np.from_dlpack(rows.detach())
     return view

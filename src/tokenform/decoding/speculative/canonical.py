@@ -39,9 +39,10 @@ def forced_tokens(automaton: Any, state: Any, spelling: Spelling) -> Plan:
     try:
         text = automaton.forced_bytes(state)
         tokens = tuple(spelling.encode(text)) if len(text) > 1 else ()
-        if len(tokens) < 2 or b"".join([spelling.tokens[token] for token in tokens]) != text:
+        pieces = list(map(spelling.tokens.__getitem__, tokens))
+        if len(tokens) < 2 or b"".join(pieces) != text:
             return ()
-        if any(spelling.tokens[token] not in spelling.ids for token in tokens):
+        if not all(map(spelling.ids.__contains__, pieces)):
             return ()  # text that names a special token is spelled, never taken for it
         return _before_longer(automaton, state, spelling, tokens, len(text))
     except TokenformError:  # a limit: the draw at this place says so
@@ -53,8 +54,8 @@ def _before_longer(automaton: Any, state: Any, spelling: Spelling, tokens: Plan,
     for place, token in enumerate(tokens[:-1]):
         drawn = not automaton.allows(state, token)
         if left <= REACH and not drawn:
-            allowed = automaton.allowed_tokens(state).tolist()
-            drawn = any(len(spelling.tokens[one]) > left for one in allowed)
+            allowed = map(spelling.tokens.__getitem__, automaton.allowed_tokens(state).tolist())
+            drawn = max(map(len, allowed), default=0) > left
         if drawn:
             return tokens[: place + 1]
         state = automaton.advance(state, token)

@@ -196,27 +196,32 @@ def short_string(automaton: Any, state: State, tokens: Sequence[bytes]) -> Short
     if longest is None or not 1 < longest <= LONGEST:
         return None
     allowed = automaton.allowed_tokens(state)
-    if any(b"\\" in tokens[token] for token in allowed.tolist()):
+    if b"\\" in b"".join(map(tokens.__getitem__, allowed.tolist())):
         return None
     return Short(automaton, state, tokens)
 
 
 class Places:
-    """Where values of which there are few begin, by state; for one thread at a time."""
+    """Where values of which there are few begin; for one thread at a time.
+
+    Attributes:
+        known: what stands at the states that were asked for last.
+    """
 
     def __init__(self) -> None:
-        self._known: Recent[tuple[State, Encode], Choices | Short | None] = Recent(_KEPT)
+        self.known: Recent[tuple[State | None, Encode], Choices | Short | None] = Recent(_KEPT)
 
     def at(
         self, automaton: Any, state: State | None, spelling: Spelling, eos: frozenset[int]
     ) -> Choices | Short | None:
         """The values at a state, or what is searched for the likeliest; None where there is nothing to
         decide, or too much."""
-        if state is None or automaton.is_finished(state):
-            return None
         key = state, spelling.encode
-        if key in self._known:
-            return self._known[key]
+        if key in self.known:
+            return self.known[key]
+        if state is None or automaton.is_finished(state):
+            self.known[key] = None
+            return None
         try:
             left = automaton.left(state, MOST) if hasattr(automaton, "left") else None
             found: Choices | Short | None = None
@@ -226,5 +231,5 @@ class Places:
                 found = Choices(automaton, state, left, spelling, eos)
         except TokenformError:  # a limit: the mask tells, or the text goes on token by token
             found = None
-        self._known[key] = found
+        self.known[key] = found
         return found

@@ -12,7 +12,7 @@ Complexity: values behind a draft are scored with it where that is likely to sav
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 Whole = Choosing | Search
 """A value being decided: of a list, or of a language."""
 
+_UNKNOWN: Any = object()
 _PASS = 8.0  # scored nodes that cost as much as a pass of one
 
 
@@ -81,13 +82,14 @@ class Deciding:
 
     def __init__(self, places: Places | None = None) -> None:
         self._places = places or Places()
+        self._known = self._places.known
 
     def prepare(self, live: Live) -> None:
         """Adds to the tree of a sequence what decides values."""
         live.weighs = False
-        if live.request.sampler.local.values != "whole" or live.request.automaton is None:
+        if not live.wholes:
             return
-        choosing = self._choosing_at(live, ROOT, live.output.state)
+        choosing = self._choosing(live, ROOT)
         if choosing is None and not live.tree.tokens:
             return
         chain = any(part.mode != "tree" for part, _ in live.seqs)
@@ -99,21 +101,18 @@ class Deciding:
         if not chain:
             self._add_behind(live, WIDTH)
 
-    def tell(
-        self, live: Live, logits: Logits, node: int, drawn: Drawn, node_of: Callable[[int], Node]
-    ) -> Told | None:
+    def tell(self, live: Live, logits: Logits, node: int, drawn: Drawn) -> Told | None:
         """The tokens of a whole value at a node: none where it is not decided yet, None where no value
         begins.
 
         Args:
             drawn: the draw of a token there.
-            node_of: gives the `Node` of a number in the tree.
         """
-        choosing = None if drawn.error is not None else self._choosing(live, node)
+        choosing = self._choosing(live, node)
         if choosing is None or not (choosing.settled or choosing.begins(drawn.token)):
             return None
         mapped = self._mapped(live, node, choosing)
-        fresh = self._learn(live, logits, mapped, choosing, node_of)
+        fresh = self._learn(live, logits, mapped, choosing)
         chosen = choosing.settle()
         if chosen is None:
             if node == ROOT and (not fresh or not choosing.wanted(1, True)):
@@ -130,14 +129,11 @@ class Deciding:
 
     def _choosing(self, live: Live, node: int) -> Whole | None:
         """What decides at a node of the tree; None where no value may begin there."""
-        return self._choosing_at(live, node, live.session.states.get(node))
-
-    def _choosing_at(self, live: Live, node: int, state: Any) -> Whole | None:
-        request = live.request
-        if request.automaton is None or request.sampler.local.values != "whole":
-            return None
+        request, state = live.request, live.session.states.get(node)
         assert live.spelling is not None
-        place = self._places.at(request.automaton, state, live.spelling, request.eos)
+        place = self._known.get((state, live.spelling.encode), _UNKNOWN)
+        if place is _UNKNOWN:
+            place = self._places.at(request.automaton, state, live.spelling, request.eos)
         local = request.sampler.local
         if place is None:
             return None
@@ -165,12 +161,13 @@ class Deciding:
 
     def _add_behind(self, live: Live, room: int) -> None:
         """The same for values behind a draft."""
-        tree, chances = live.tree, list[float]()
-        room -= len(tree)
-        for node in range(len(tree)):
-            above = tree.parents[node]
-            chances.append(tree.confidences[node] * (chances[above] if above >= 0 else 1.0))
-            if chances[-1] < 0.5:
+        tree, states, chances = live.tree, live.session.states, list[float]()
+        assert live.spelling is not None
+        encode, size = live.spelling.encode, len(tree.tokens)
+        room -= size
+        for node, (above, confidence) in enumerate(zip(tree.parents[:], tree.confidences[:], strict=True)):
+            chances.append(confidence * (chances[above] if above >= 0 else 1.0))
+            if chances[-1] < 0.5 or self._known.get((states.get(node), encode), _UNKNOWN) is None:
                 continue
             choosing = self._choosing(live, node)
             if choosing is None:
@@ -199,7 +196,6 @@ class Deciding:
         logits: Logits,
         mapped: dict[int, int],
         choosing: Whole,
-        node_of: Callable[[int], Node],
     ) -> bool:
         """Takes what the pass says at the nodes that are not known; False where that is nothing."""
         sampler, before = live.request.sampler, len(choosing.learnt)
@@ -215,7 +211,10 @@ class Deciding:
         mixed = alone
         if not sampler.untouched:
             parts = [
-                sampler.free([_row(part, mapped[one] + 1) for part in logits], node_of(mapped[one]))
+                sampler.free(
+                    [_row(part, mapped[one] + 1) for part in logits],
+                    live.node(mapped[one], live.tree.path(mapped[one])),
+                )
                 for one in new
             ]
             mixed = _picked(torch.stack(parts), at, np.concatenate(tokens))

@@ -16,11 +16,11 @@ from tokenform.engine.packed import mask_of
 from .backbone import Backbone
 from .canonical import ForcedText
 from .choosing import Choosing
-from .deciding import Told
 from .drafters.base import Budget, Context, Nothing
 from .drafters.merge import Merge
 from .drafters.spelling import spelling_of
 from .drafting import Draft, Drafting
+from .node import Node
 from .policies import Account
 from .request import Output, Request
 from .searching import Search
@@ -70,8 +70,9 @@ class Live:
         self.spelling = spelling_of(self.context)
         self.tree, self.account = DraftTree(), Account()
         self.choosing: Choosing | Search | None = None
-        self.decided: Told | None = None
         self.forced = self._forced_text()
+        self.wholes = auto is not None and request.sampler.local.values == "whole"
+        """Whether values are decided as wholes."""
         self.weighs = False
         """Whether the next pass is to tell the probabilities of whole values."""
 
@@ -85,6 +86,21 @@ class Live:
     def forced_token(self, node: int) -> int | None:
         """The one token that is to come at a node of the tree; None where it is drawn."""
         return None if self.forced is None else self.forced.token(self.tree, self.session.states, node)
+
+    def goes_on(self, node: int) -> bool:
+        """Whether a token may follow a node of the tree."""
+        automaton, states = self.request.automaton, self.session.states
+        return node in states and (automaton is None or not automaton.is_finished(states[node]))
+
+    def node(self, node: int, path: Sequence[int]) -> Node:
+        """A place in the tree, and the tokens from the text to there."""
+        request, state, forced = self.request, self.session.states[node], None
+        if state is not None and self.forced is not None:
+            forced = self.forced.token(self.tree, self.session.states, node)
+        return Node(
+            self.text, (*path,), len(request.prompt), request.automaton, state,
+            request.max_tokens - len(self.output.tokens) - len(path), request.seed, request.number, forced,
+        )  # fmt: skip
 
     def drop(self) -> None:
         """Frees its places in the caches."""

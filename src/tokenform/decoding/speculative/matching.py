@@ -12,7 +12,6 @@ Rejected: rules for drafts with a distribution of their own (`removed.py`).
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -20,13 +19,13 @@ import numpy as np
 import torch
 
 from tokenform.decoding.draws import NO_WISH, Drawn, MaskedSampler, Wish
-from tokenform.decoding.draws.base import FAILED, Rows
+from tokenform.decoding.draws.base import FAILED
+from tokenform.decoding.draws.lazy import NUMPYS, on_host
 from tokenform.errors import TokenformError, own_error
 from tokenform.masking import MaskTable
 
 from .choices import Places
 from .deciding import Deciding
-from .grammar import goes_on
 from .live import Live
 from .node import Node
 from .node_draws import NodeDraws
@@ -88,13 +87,13 @@ class DeviceDraws(NodeDraws):
             return None
         if live.session.wish != NO_WISH or request.automaton is None or live.weighs:
             return None
-        found: list[np.ndarray | None] = [None] * (len(live.tree) + 1)
+        found: list[np.ndarray | None] = [None] * (len(live.tree.tokens) + 1)
         asked = [ROOT]
         while asked:
             node = asked.pop()
-            if node != ROOT and not _goes_on(live, node):
+            if node != ROOT and not live.goes_on(node):
                 found[node + 1] = np.empty(0, np.int64)
-            elif (ids := self.listed(request.sampler, _node(live, node))) is not None:
+            elif (ids := self.listed(request.sampler, live.node(node, live.tree.path(node)))) is not None:
                 found[node + 1] = ids
                 asked += live.tree.children(node)
         return None if found[0] is None else found
@@ -102,68 +101,76 @@ class DeviceDraws(NodeDraws):
     def match(self, scored: Sequence[Scored]) -> Verdicts:
         """The committed tokens of each sequence, or why there are none."""
         drawn: dict[tuple[int, int], Drawn] = {}
-        waiting, whole, found = [], self.whole, dict[int, Verdict | TokenformError]()
-        for live, logits in scored:
-            if not (whole or live.tree.tokens or live.weighs):
-                found[live.number] = self._next(live, logits)
-                continue
-            sources = live.tree.sources if whole else ()  # nobody draws on the way through a value
-            nodes = [n for n, source in enumerate(sources) if source != VALUES and _goes_on(live, n)]
-            waiting += [(live, logits, node) for node in (ROOT, *nodes)]
-        while waiting:
+        if self.whole:
+            waiting = list[tuple[Live, Logits, int]]()
+            for live, logits in scored:  # nobody draws on the way through a value
+                sources = live.tree.sources
+                nodes = [n for n, source in enumerate(sources) if source != VALUES and live.goes_on(n)]
+                waiting += [(live, logits, node) for node in (ROOT, *nodes)]
             self._draw(waiting, drawn)
-            reached, waiting = waiting, []
-            for live, logits, node in () if whole else reached:
-                child = self._below(live, logits, node, drawn)
-                if child is not None:
-                    waiting.append((live, logits, child))
-        for live, logits in scored if whole else ():
-            at: int | None = ROOT
-            while at is not None and (live.number, at) in drawn:
-                at = self._below(live, logits, at, drawn)
-        for live, _ in scored:
-            if live.number not in found:
-                found[live.number] = _walk(live, drawn, whole)
+        found: Verdicts = {}
+        for live, logits in scored:
+            try:
+                found[live.number] = self._walk(live, logits, drawn)
+            except Exception as error:
+                found[live.number] = own_error(error, FAILED)
         return found
 
-    def _next(self, live: Live, logits: Logits) -> Verdict | TokenformError:
-        """The next token of a sequence without a draft, drawn on the host."""
-        request, state = live.request, live.output.state
-        live.output.report.evaluations += 1
-        try:
-            forced = None if state is None or live.forced is None else live.forced.next
-            node = Node(
-                live.text, (), len(request.prompt), request.automaton, state, live.remaining, request.seed,
-                request.number, forced,
-            )  # fmt: skip
-            wish = NO_WISH if request.logprobs else _DRAW_ALONE
-            rows: list[Rows] = [[logits[0][0]]]
-            for part in logits[1:]:
-                rows.append([part[0]])
-            (one,) = self._lazy.draw(request.sampler, rows, [node], wish)
-        except Exception as error:
-            return own_error(error, FAILED)
-        return Verdict([one.token], [one.logprob], [one.refused]) if one.error is None else one.error
+    def _walk(
+        self, live: Live, logits: Logits, drawn: dict[tuple[int, int], Drawn]
+    ) -> Verdict | TokenformError:
+        """What is drawn from the root down, as long as it is drafted; values that begin there as wholes.
 
-    def _below(
-        self, live: Live, logits: Logits, node: int, drawn: dict[tuple[int, int], Drawn]
-    ) -> int | None:
-        """The drafted node to which the draw at a node leads, values that begin there decided as wholes."""
-        told = self.deciding.tell(
-            live, logits, node, drawn[live.number, node], functools.partial(_node, live)
-        )
-        if told is not None:
-            if told.nodes is None or not told.tokens:
-                drawn.pop((live.number, node))
-                live.decided = told  # which ends the walk
-                return None
-            for token, logprob, refused, node in zip(*told[:3], told.nodes, strict=True):
-                there = drawn.get(
-                    (live.number, node), Drawn(token, logprob)
-                )  # with what was wished for there
-                drawn[live.number, node] = there._replace(token=token, logprob=logprob, refused=refused)
-        child = live.tree.child(node, drawn[live.number, node].token)
-        return child if child is not None and _goes_on(live, child) else None
+        Args:
+            drawn: at each (sequence, node), where all was drawn at once.
+        """
+        sampler, tree, whole, rows = live.request.sampler, live.tree, self.whole, list[Any](logits)
+        if not whole and sampler.untouched and isinstance(rows[0], torch.Tensor) and rows[0].dtype in NUMPYS:
+            rows = [on_host(part) for part in rows]  # once for all places, which costs nothing
+        tokens, logprobs, refused = list[int](), list[float](), list[int | None]()
+        every: dict[int, Drawn | None] = {}
+        if whole:
+            every = {node: drawn.get((live.number, node)) for node in range(ROOT, len(tree))}
+        node: int | None = ROOT
+        while node is not None and (node == ROOT or live.goes_on(node)):
+            one = every.get(node) if whole else self._drawn(live, rows, node, tokens)
+            if one is None:
+                break
+            if one.error is not None:
+                return one.error
+            told = self.deciding.tell(live, logits, node, one) if live.wholes else None
+            if told is None:
+                tokens.append(one.token)
+                logprobs.append(one.logprob)
+                refused.append(one.refused)
+            elif told.nodes is None or not told.tokens:  # not decided yet, or scored in part before
+                every[node] = None
+                if not tokens:
+                    return Verdict(told.tokens, told.logprobs, told.refused)
+                break
+            else:
+                for at, token, logprob, cut in zip(told.nodes, *told[:3], strict=True):
+                    there = every.get(at) or one  # with what was wished for there
+                    every[at] = there._replace(token=token, logprob=logprob, refused=cut)
+                tokens += told.tokens
+                logprobs += told.logprobs
+                refused += told.refused
+                node = told.nodes[-1]
+            node = tree.child(node, tokens[-1])
+        return Verdict(tokens, logprobs, refused, list(every.values()) if whole else None)
+
+    def _drawn(self, live: Live, rows: list[Any], node: int, path: Sequence[int]) -> Drawn:
+        """The draw at a node, made on the host.
+
+        Args:
+            rows: of the model and of each companion.
+            path: the tokens from the text to there.
+        """
+        request, place = live.request, node + 1
+        live.output.report.evaluations += 1
+        here = [rows[0][place]] if len(rows) == 1 else [part[place] for part in rows]
+        wish = NO_WISH if request.logprobs else _DRAW_ALONE
+        return self._lazy.one(request.sampler, here, live.node(node, path), wish)
 
     def _draw(self, wanted: Sequence[tuple[Live, Logits, int]], drawn: dict[tuple[int, int], Drawn]) -> None:
         groups: dict[MaskedSampler, list[tuple[Live, Logits, int]]] = {}
@@ -175,7 +182,7 @@ class DeviceDraws(NodeDraws):
             for live, logits, node in group:
                 for part, found_there in zip(rows, logits, strict=True):
                     part.append(found_there[node + 1])
-                nodes.append(_node(live, node))
+                nodes.append(live.node(node, live.tree.path(node)))
                 logprob = logprob or live.request.logprobs
                 best = max(best, live.session.wish.best) if self.whole else 0
             wish = Wish(best, logprob=logprob)
@@ -186,39 +193,3 @@ class DeviceDraws(NodeDraws):
             for (live, _, node), answer in zip(group, found, strict=True):
                 live.output.report.evaluations += 1
                 drawn[live.number, node] = answer
-
-
-def _goes_on(live: Live, node: int) -> bool:
-    """Whether a token may follow a drafted node."""
-    return goes_on(live.tree, node, live.session.states, live.request.automaton, live.request.eos)
-
-
-def _node(live: Live, node: int) -> Node:
-    """A place in a tree; behind an end of the text, where nothing is ever committed, without a constraint."""
-    request = live.request
-    path = live.tree.path(node) if node >= 0 else ()
-    automaton, state = request.automaton, live.session.states[node]
-    if node >= 0 and automaton is not None and not _goes_on(live, node):
-        automaton = state = None
-    return Node(
-        live.text, path, len(request.prompt), automaton, state,
-        live.remaining - len(path), request.seed, request.number,
-        None if state is None else live.forced_token(node),
-    )  # fmt: skip
-
-
-def _walk(live: Live, drawn: dict[tuple[int, int], Drawn], whole: bool) -> Verdict | TokenformError:
-    """What is drawn from the root down, as long as it is drafted."""
-    passed: list[Drawn] = []
-    node: int | None = ROOT
-    while node is not None and (one := drawn.get((live.number, node))) is not None:
-        passed.append(one)
-        node = live.tree.child(node, one.token) if one.error is None else None
-    if not passed:  # the value that begins here is not decided yet, or an earlier pass has scored it
-        assert live.decided is not None
-        return Verdict(live.decided.tokens, live.decided.logprobs, live.decided.refused)
-    if passed[-1].error is not None:
-        return passed[-1].error
-    rows = [drawn.get((live.number, n)) for n in range(ROOT, len(live.tree))] if whole else None
-    tokens = [one.token for one in passed]
-    return Verdict(tokens, [one.logprob for one in passed], [one.refused for one in passed], rows)

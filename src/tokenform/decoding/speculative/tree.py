@@ -31,9 +31,10 @@ class DraftTree:
         sources: name of the drafter that guessed the node first.
         confidences: the drafter's estimate, in (0, 1], that the node is accepted given
             that its parent is.
+        kids: of each node that has any, token -> child, in the order in which they were added.
     """
 
-    __slots__ = ("_index", "_kids", "confidences", "depths", "parents", "sources", "tokens")
+    __slots__ = ("confidences", "depths", "kids", "parents", "sources", "tokens")
 
     def __init__(self) -> None:
         self.tokens: list[int] = []
@@ -41,8 +42,7 @@ class DraftTree:
         self.depths: list[int] = []
         self.sources: list[str] = []
         self.confidences: list[float] = []
-        self._index: dict[tuple[int, int], int] = {}
-        self._kids: dict[int, list[int]] = {}
+        self.kids: dict[int, dict[int, int]] = {}
 
     @classmethod
     def chain(cls, tokens: Iterable[int], source: str = "", confidence: float = 1.0) -> DraftTree:
@@ -59,45 +59,70 @@ class DraftTree:
 
     def add(self, parent: int, token: int, source: str = "", confidence: float = 1.0) -> int:
         """The child of `parent` with this token, made if it is not there; returns its index."""
-        node = self._index.get((parent, token))
-        if node is not None:
-            return node
+        return self.add_path(parent, (token,), source, confidence)
+
+    def add_path(
+        self,
+        parent: int,
+        tokens: Iterable[int],
+        source: str = "",
+        confidence: float | Sequence[float] = 1.0,
+        most: int | None = None,
+    ) -> int:
+        """Adds a path below `parent`; returns its last node (`parent` for no tokens).
+
+        Args:
+            confidence: of every node, or of each.
+            most: size of the tree at which the path ends; None: there is none.
+        """
         if not -1 <= parent < len(self.tokens):
             raise IndexError(f"parent {parent} is not a node of a tree of {len(self.tokens)}")
-        node = len(self.tokens)
-        self.tokens.append(token)
-        self.parents.append(parent)
-        self.depths.append(1 if parent < 0 else self.depths[parent] + 1)
-        self.sources.append(source)
-        self.confidences.append(confidence)
-        self._index[parent, token] = node
-        self._kids.setdefault(parent, []).append(node)
-        return node
-
-    def add_path(self, parent: int, tokens: Iterable[int], source: str = "", confidence: float = 1.0) -> int:
-        """Adds a path below `parent`; returns its last node (`parent` for no tokens)."""
-        for token in tokens:
-            parent = self.add(parent, token, source, confidence)
+        each, all_ = (None, confidence) if isinstance(confidence, float | int) else (confidence, 1.0)
+        for place, token in enumerate(tokens):
+            kids = self.kids.setdefault(parent, {})
+            node = kids.get(token)
+            if node is None:
+                node = len(self.tokens)
+                if most is not None and node >= most:
+                    break
+                kids[token] = node
+                self.tokens.append(token)
+                self.parents.append(parent)
+                self.depths.append(1 if parent < 0 else self.depths[parent] + 1)
+                self.sources.append(source)
+                self.confidences.append(all_ if each is None else each[place])
+            parent = node
         return parent
 
     def child(self, parent: int, token: int) -> int | None:
         """The child of `parent` with this token, or None."""
-        return self._index.get((parent, token))
+        kids = self.kids.get(parent)
+        return None if kids is None else kids.get(token)
 
     def children(self, parent: int) -> Sequence[int]:
         """Children in the order in which they were added."""
-        return self._kids.get(parent, ())
+        kids = self.kids.get(parent)
+        return () if kids is None else list(kids.values())
 
     def walk(self, tokens: Iterable[int], start: int = ROOT) -> list[int]:
         """The nodes that `tokens` name from `start` on, as far as the tree goes."""
         nodes: list[int] = []
         for token in tokens:
-            node = self._index.get((start, token))
+            kids = self.kids.get(start)
+            node = None if kids is None else kids.get(token)
             if node is None:
                 break
             nodes.append(node)
             start = node
         return nodes
+
+    def likeliest(self) -> tuple[int, float]:
+        """Where the likeliest path ends, and the product of confidences on it."""
+        node, chance, confidences = ROOT, 1.0, self.confidences
+        while kids := self.kids.get(node):
+            node = max(kids.values(), key=confidences.__getitem__)
+            chance *= confidences[node]
+        return node, chance
 
     def path(self, node: int) -> list[int]:
         """Tokens from the first level down to `node`."""
@@ -118,32 +143,23 @@ class DraftTree:
         Returns:
             the other tree's node -> this tree's node, for all that are in this tree now.
         """
-        before = len(self.tokens)
-        if not before and at == ROOT and len(other) <= room and (kept is None or _every(len(other), kept)):
-            return self._copied(other)
-        most = before + room
-        new: dict[int, int] = {ROOT: at}
-        known = self._index
-        for i, token in enumerate(other.tokens):
-            if kept is not None and i not in kept:
+        most, new = len(self.tokens) + room, {ROOT: at}
+        own = zip(other.parents, other.tokens, other.sources, other.confidences, strict=True)
+        for i, (above, token, source, confidence) in enumerate(own):
+            parent = new.get(above)
+            if parent is None or (kept is not None and i not in kept):
                 continue
-            parent = new.get(other.parents[i])
-            node = None if parent is None else known.get((parent, token))
+            kids = self.kids.setdefault(parent, {})
+            node = kids.get(token)
             if node is None:
-                if parent is None or len(self.tokens) >= most:
+                node = len(self.tokens)
+                if node >= most:
                     continue
-                node = self.add(parent, token, other.sources[i], other.confidences[i])
+                kids[token] = node
+                self.tokens.append(token)
+                self.parents.append(parent)
+                self.depths.append(1 if parent < 0 else self.depths[parent] + 1)
+                self.sources.append(source)
+                self.confidences.append(confidence)
             new[i] = node
         return new
-
-    def _copied(self, other: DraftTree) -> dict[int, int]:
-        """Becomes a copy of another tree; its nodes, each as itself."""
-        for name in ("tokens", "parents", "depths", "sources", "confidences"):
-            setattr(self, name, list(getattr(other, name)))
-        self._index = dict(other._index)
-        self._kids = {parent: list(kids) for parent, kids in other._kids.items()}
-        return {node: node for node in range(ROOT, len(other))}
-
-
-def _every(size: int, kept: Container[int]) -> bool:
-    return all(node in kept for node in range(size))

@@ -4,12 +4,11 @@ from typing import NoReturn
 
 from tokenform.decoding.removed import refuse
 
-from .auto import auto
 from .base import Budget, Context, Drafter, Nothing, Session
 from .draft_model import DraftModel
 from .forced import Forced
 from .hints import Hints, property_names
-from .merge import Merge
+from .merge import Merge, auto
 from .names import Names
 from .ngram import NGram
 from .other_vocabulary import VocabularyMap

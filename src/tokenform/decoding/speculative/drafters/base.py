@@ -8,7 +8,7 @@ Invariant: a draft may be anything: the grammar prunes it, and the draws decide.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -246,3 +246,12 @@ class Nothing:
 
     def session(self, context: Context) -> Session:
         return Silent()
+
+
+def after(automaton: Any, state: State | None, tokens: Iterable[int]) -> State | None:
+    """The state after some tokens; None where the automaton refuses one of them."""
+    for token in tokens:
+        if state is None or automaton.is_finished(state) or not automaton.allows(state, token):
+            return None
+        state = automaton.advance(state, token)
+    return state

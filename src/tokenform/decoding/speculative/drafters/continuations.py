@@ -19,7 +19,7 @@ import numpy as np
 
 from tokenform.engine.packed import mask_bits
 
-from ..grammar import after
+from .base import after
 from .spelling import Spelling
 
 _SURE = 0.97  # confidence of a token inside of forced bytes
@@ -56,11 +56,18 @@ class Plans:
 
 @dataclass
 class PlannedText:
-    """A continuation of a state: its tokens, their confidences, and the bytes that end it."""
+    """A continuation of a state.
+
+    Attributes:
+        tokens, confidences: of its path.
+        last, shorter: the bytes of its last token, and the longest token that these begin with.
+        chance: that all of it is accepted.
+    """
 
     tokens: list[int]
     confidences: list[float]
     last: bytes
+    shorter: int | None
     chance: float
 
 
@@ -105,7 +112,9 @@ class Continuations:
             confidences.append(confidence)
             chance *= confidence
             at = end
-        return PlannedText(tokens, confidences, self._spelling.tokens[tokens[-1]], chance)
+        last, ids = self._spelling.tokens[tokens[-1]], self._spelling.ids
+        shorter = next((ids[last[:n]] for n in range(len(last) - 1, 0, -1) if last[:n] in ids), None)
+        return PlannedText(tokens, confidences, last, shorter, chance)
 
     def _expand(
         self,

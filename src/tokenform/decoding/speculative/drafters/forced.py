@@ -82,13 +82,14 @@ class _ForcedSession(Silent):
         self.ends: dict[tuple[int, ...], bytes] = {}
         self.gaps, self.tail = dict(drafter.gaps), b""
         self.continuations = Continuations(spelling, drafter.choices, drafter.rounds, self.gaps)
+        self.plans: dict[Any, Plans] = {}
 
     def propose(self, context: Context, budget: Budget) -> DraftTree:
         tree = DraftTree()
         if context.automaton.is_finished(context.state):
             return tree
         for text in self._follow(context) or self._known(context, context.automaton, context.state):
-            if len(tree) >= budget.nodes:  # the likeliest come first
+            if len(tree.tokens) >= budget.nodes:  # the likeliest come first
                 break
             self._add(tree, context, text, budget)
         return tree
@@ -107,35 +108,32 @@ class _ForcedSession(Silent):
 
     def _known(self, context: Context, auto: Any, state: Any) -> list[PlannedText]:
         """The plan of a state, made if it is new."""
-        plans = self.drafter.plans_of(auto, self.spelling)
         written = context.path[-1] if context.path else context.tokens[-1]
         before = self.spelling.tokens[written][-1:] if written < len(self.spelling.tokens) else b""
         key = state, before, *sorted(self.gaps.items())
-        if key not in plans.texts:
-            plans.texts[key] = self.continuations.plan(auto, state, before, plans.ways)
-        return plans.texts[key]
+        plans = self.plans.get(auto)
+        if plans is None or key not in plans.texts:
+            plans = self.plans[auto] = self.drafter.plans_of(auto, self.spelling)
+        found = plans.texts.get(key)
+        if found is None:
+            found = plans.texts[key] = self.continuations.plan(auto, state, before, plans.ways)
+        return found
 
     def _add(self, tree: DraftTree, context: Context, text: PlannedText, budget: Budget) -> None:
-        d, node = self.drafter, ROOT
-        for i, token in enumerate(text.tokens):
-            if len(tree) >= budget.nodes or i >= budget.depth:
-                return
-            if i == len(text.tokens) - 1:
-                key = (*context.path, *text.tokens[:-1])
-                self.ends[key] = text.last
-                others = self._siblings(token, text.last)
-                above, node = node, tree.add(node, token, d.name, text.confidences[i])
-                for other in others[: max(0, budget.nodes - len(tree))]:
-                    tree.add(above, other, d.name, 0.1)
-            else:
-                node = tree.add(node, token, d.name, text.confidences[i])
-
-    def _siblings(self, token: int, last: bytes) -> list[int]:
-        """Other tokens for the end of a text: longer ones seen there, then the next shorter one."""
-        d, ids = self.drafter, self.spelling.ids
-        others = [t for t, _ in d.seen[last].most_common(d.siblings) if t != token] if last in d.seen else []
-        shorter = (ids[last[:n]] for n in range(len(last) - 1, 0, -1) if last[:n] in ids)
-        return (others + [t for t in (next(shorter, None),) if t is not None])[: d.siblings]
+        """Adds a text, and other tokens for its end: longer ones seen there, then the next shorter one."""
+        d, (*path, token) = self.drafter, text.tokens
+        above = tree.add_path(ROOT, path[: budget.depth], d.name, text.confidences, budget.nodes)
+        if len(tree.tokens) >= budget.nodes or len(path) >= budget.depth:
+            return
+        key = (*context.path, *path)
+        self.ends[key] = text.last
+        tree.add_path(above, (token,), d.name, text.confidences[-1])
+        longer = d.seen[text.last].most_common(d.siblings) if text.last in d.seen else []
+        others = [one for one, _ in longer if one != token]
+        if text.shorter is not None:
+            others.append(text.shorter)
+        for other in others[: min(d.siblings, budget.nodes - len(tree.tokens))]:
+            tree.add_path(above, (other,), d.name, 0.1)
 
     def observe(self, context: Context, seen: Seen) -> None:
         """Counts which longer token was taken where a text was about to end."""

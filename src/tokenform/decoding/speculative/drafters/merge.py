@@ -1,29 +1,33 @@
-"""Several sources in one tree.
+"""Several sources in one tree; the default drafter is one of these.
 
 Purpose: each source is asked in turn at the root, then where the likeliest path ends (so
 that a copied span follows a forced one and the other way round), until the budget is spent.
-Every answer is pruned by the grammar at once, so what the grammar refuses costs no budget.
-Invariant: every node of the tree is allowed; a source that raises or proposes nonsense is
-not asked again for this sequence; one that does not pay rests.
-Complexity: at most `rounds` proposals a source and step.  The passes that sources ask for are passed on.
-Rejected: fixed shares of the budget (a source with nothing to say would waste its own).
+Every answer is pruned by the grammar at once, so what the grammar refuses costs no budget, and takes the
+confidences that such nodes have turned out to deserve (`tally.py`).
+Invariant: every node of the tree is allowed and has a state, and nothing follows the end of the text; a
+source that raises or proposes nonsense is not asked again for this sequence; one that does not pay rests.
+Complexity: at most `rounds` proposals a source and step; one `allows` and one `advance` a proposed node, both
+memoised by the automaton.  The passes that sources ask for are passed on.
+Rejected: fixed shares of the budget (a source with nothing to say would waste its own); token recycling in
+the default (its top-k of every scored row costs more than 5 % of a small model's pass on a CPU).
 """
 
 from __future__ import annotations
 
 import contextlib
-import math
 import warnings
 from collections.abc import Sequence
 
-from tokenform.decoding.draws import Wish
+from tokenform.decoding.draws import NO_WISH, Wish
 from tokenform.engine import State
 from tokenform.errors import DrafterError
 
 from ..drafting import Drafting
-from ..grammar import allowed_states
 from ..tree import ROOT, VALUES, DraftTree
-from .base import Asking, Budget, Context, Drafter, Seen, Session
+from .base import Asking, Budget, Context, Drafter, Seen, Session, Silent
+from .forced import Forced
+from .names import Names
+from .suffix import Suffix
 from .tally import Rates, Tally
 
 _SURE = 0.6  # probability of a path beside which no drafter is asked that pays for its tokens
@@ -52,56 +56,91 @@ class Merge:
         return MergeSession(self, context)
 
 
+def auto() -> Merge:
+    """The default drafter: what the grammar forces and suggests, then what stood in the text before."""
+    return Merge(Forced(), Names(), Suffix())
+
+
 class MergeSession(Asking):
     """Also what a single drafter is wrapped in: the pruning and the faults are handled here.
 
     Attributes:
         faults: what went wrong, in sentences.
         states: the automaton's state at each node of the last tree.
+        wish: what the drafters want to be told of every row.
     """
 
     def __init__(self, merge: Merge, context: Context) -> None:
-        self.rounds = merge.rounds
+        self.rounds, self.tally = merge.rounds, Tally(merge.rates)
         self.faults: list[str] = []
-        self.tally = Tally(merge.rates)
         self.stated: list[float] = []
         self.states: dict[int, State | None] = {}
-        self._live: list[tuple[Drafter, Session]] = []
+        self._asked: list[tuple[Drafter, Session]] = []
         for drafter in merge.drafters:
             try:
-                self._live.append((drafter, drafter.session(context)))
+                session = drafter.session(context)
+                if type(session) is not Silent:
+                    self._asked.append((drafter, session))
             except Exception as error:
                 self._fault(drafter, error)
+        self._asked.sort(key=lambda one: _costly(one[0]))
+        self._set_wish()
 
     def drafting(self, context: Context, budget: Budget) -> Drafting[DraftTree]:
-        tree = DraftTree()
-        self.states = {ROOT: context.state}
-        asked = [(d, s) for d, s in self._live if self.tally.pays(d.name)]
-        asked.sort(key=lambda one: _costly(one[0]))
+        tree, self.stated, self.states = DraftTree(), [], {ROOT: context.state}
+        asked = [one for one in self._asked if self.tally.pays(one[0].name)]
         leaf, chance = ROOT, 1.0
         for round_ in range(self.rounds):
-            before = len(tree)
-            asked = [one for one in asked if one in self._live]
-            path = tuple(tree.path(leaf))
+            before, path = len(tree.tokens), tree.path(leaf)
             depth = min(budget.depth, context.remaining) - len(path)
             if depth <= 0 or (path and path[-1] in context.eos):
                 break
-            below = context.below(path, self.states[leaf])
+            below = context.below(tuple(path), self.states[leaf]) if path else context
+            part_budget = budget.after(chance, 0, depth)
             for drafter, session in asked:
-                room = budget.nodes - len(tree)
-                if room <= 0 or (
-                    _costly(drafter) and not round_ and len(tree) and self._front(tree)[1] >= _SURE
-                ):
-                    break  # its passes are better spent where the likely path ends
-                yield from self._ask(drafter, session, below, budget.after(chance, room, depth), tree, leaf)
-                if round_ and len(tree) > before:
+                part_budget.nodes = budget.nodes - len(tree.tokens)
+                if part_budget.nodes <= 0:
                     break
-            leaf, chance = self._front(tree)
-            if len(tree) == before or chance < _WORTH:
+                if _costly(drafter) and not round_ and tree.tokens and tree.likeliest()[1] >= _SURE:
+                    break  # its passes are better spent where the likely path ends
+                try:
+                    if isinstance(session, Asking):
+                        part = yield from session.drafting(below, part_budget)
+                    else:
+                        part = session.propose(below, part_budget)
+                    states = _admitted(part, below, depth)
+                except Exception as error:
+                    self._fault(drafter, error)
+                    asked = [one for one in asked if one[1] is not session]
+                    continue
+                self._graft(part, drafter, states, tree, leaf, part_budget.nodes)
+                if round_ and len(tree.tokens) > before:
+                    break
+            leaf, chance = tree.likeliest()
+            if len(tree.tokens) == before or chance < _WORTH:
                 break
-        self.stated = list(tree.confidences)
-        self.tally.calibrate(tree)
         return tree
+
+    def _graft(
+        self,
+        part: DraftTree,
+        drafter: Drafter,
+        states: dict[int, State | None],
+        tree: DraftTree,
+        at: int,
+        room: int,
+    ) -> None:
+        """Adds a source's nodes to the tree, at their measured confidences."""
+        if not part.tokens:
+            return
+        part.sources = [source or drafter.name for source in part.sources]
+        stated, part.confidences = part.confidences, self.tally.rated(part)
+        for i, node in tree.graft(part, room, at, states).items():
+            if i == ROOT:
+                continue
+            self.states[node] = states[i]
+            if node == len(self.stated):
+                self.stated.append(stated[i])
 
     def shape(self, tree: DraftTree, keep: Sequence[bool]) -> DraftTree:
         """The kept part of the tree that was just proposed; `states` and `stated` follow it."""
@@ -115,7 +154,7 @@ class MergeSession(Asking):
 
     def add(self, tree: DraftTree, parent: int, token: int, state: State) -> int:
         """Adds a node that nobody guessed to the last tree; returns its number."""
-        node = tree.add(parent, token, VALUES, _UNSURE)
+        node = tree.add_path(parent, (token,), VALUES, _UNSURE)
         if node not in self.states:
             self.states[node] = state
             self.stated.append(_UNSURE)
@@ -125,63 +164,31 @@ class MergeSession(Asking):
         """Nothing is drafted in this step."""
         self.states, self.stated = {ROOT: state}, []
 
-    @property
-    def wish(self) -> Wish:
-        """What the drafters want to be told of every row."""
-        wishes = [session.wish for _, session in self._live if hasattr(session, "wish")]
-        return Wish(max((w.best for w in wishes), default=0))
-
-    def _ask(
-        self, drafter: Drafter, session: Session, context: Context, budget: Budget, tree: DraftTree, at: int
-    ) -> Drafting[None]:
-        try:
-            if isinstance(session, Asking):
-                part = yield from session.drafting(context, budget)
-            else:
-                part = session.propose(context, budget)
-            _check(part, context.vocabulary_size)
-            states = allowed_states(part, context.automaton, context.state, context.eos, budget.depth)
-        except Exception as error:
-            self._fault(drafter, error)
-            return
-        for i, source in enumerate(part.sources):
-            part.sources[i] = source or drafter.name
-        for i, node in tree.graft(part, budget.nodes, at, states).items():
-            if i != ROOT:
-                self.states[node] = states[i]
-
-    def _front(self, tree: DraftTree) -> tuple[int, float]:
-        """Where the likeliest path ends, and its probability."""
-        node, chance = ROOT, 1.0
-        while kids := tree.children(node):
-            node, best = kids[0], -math.inf
-            for kid in kids:
-                rate = self.tally.rate(tree.sources[kid], tree.confidences[kid])
-                if rate > best:
-                    node, best = kid, rate
-            chance *= best
-        return node, chance
+    def _set_wish(self) -> None:
+        wished = [session.wish for _, session in self._asked if hasattr(session, "wish")]
+        self.wish = Wish(max(one.best for one in wished)) if wished else NO_WISH
 
     def _fault(self, drafter: Drafter, error: Exception) -> None:
         self.faults.append(f"drafter {drafter.name} is switched off: {type(error).__name__}: {error}")
         warnings.warn(self.faults[-1], stacklevel=3)
-        for other, session in self._live:
+        for other, session in self._asked:
             if other is drafter:
                 with contextlib.suppress(Exception):  # what it holds in a second model's cache is freed
                     session.close()
-        self._live = [(d, s) for d, s in self._live if d is not drafter]
+        self._asked = [(d, s) for d, s in self._asked if d is not drafter]
+        self._set_wish()
 
     def observe(self, context: Context, seen: Seen) -> None:
         if len(self.stated) == len(seen.tree):
             self.tally.observe(seen.tree, self.stated, seen.visited)
-        for drafter, session in list(self._live):
+        for drafter, session in list(self._asked):
             try:
                 session.observe(context, seen)
             except Exception as error:
                 self._fault(drafter, error)
 
     def close(self) -> None:
-        for drafter, session in list(self._live):
+        for drafter, session in list(self._asked):
             try:
                 session.close()
             except Exception as error:
@@ -193,15 +200,33 @@ def _costly(drafter: Drafter) -> bool:
     return bool(getattr(drafter, "costly", False))
 
 
-def _check(tree: DraftTree, vocabulary_size: int) -> None:
-    """Raises DrafterError for what is not a tree of the model's tokens."""
+def _admitted(tree: DraftTree, context: Context, depth: int) -> dict[int, State | None]:
+    """The nodes of a proposal that can be accepted, with the automaton's state at each (`ROOT` included).
+
+    Args:
+        depth: most levels that are kept.
+    Raises:
+        DrafterError: it is no tree of the model's tokens.
+    """
     if not isinstance(tree, DraftTree):
         raise DrafterError(f"it proposed a {type(tree).__name__}, not a DraftTree")
-    n = len(tree.tokens)
-    if not (len(tree.parents) == len(tree.depths) == len(tree.sources) == len(tree.confidences) == n):
+    tokens, parents, depths = tree.tokens, tree.parents, tree.depths
+    if not (len(parents) == len(depths) == len(tree.sources) == len(tree.confidences) == len(tokens)):
         raise DrafterError("its tree has lists of different lengths")
-    for i, (token, parent) in enumerate(zip(tree.tokens, tree.parents, strict=True)):
-        if not isinstance(token, int) or not 0 <= token < vocabulary_size:
+    automaton, eos, size = context.automaton, context.eos, context.vocabulary_size
+    states: dict[int, State | None] = {ROOT: context.state}
+    for node, (token, parent) in enumerate(zip(tokens, parents, strict=True)):
+        if not isinstance(token, int) or not 0 <= token < size:
             raise DrafterError(f"it proposed token {token!r}, which the model does not have")
-        if not -1 <= parent < i:
-            raise DrafterError(f"node {i} of its tree has the parent {parent}")
+        if not -1 <= parent < node:
+            raise DrafterError(f"node {node} of its tree has the parent {parent}")
+        if depths[node] > depth or parent not in states or token in eos:
+            continue
+        below = None
+        if automaton is not None:
+            above = states[parent]
+            if automaton.is_finished(above) or not automaton.allows(above, token):
+                continue
+            below = automaton.advance(above, token)
+        states[node] = below
+    return states

@@ -21,9 +21,8 @@ from typing import Any
 from tokenform.engine import State
 from tokenform.errors import LimitExceeded, TokenformError
 
-from ..grammar import after
 from ..tree import ROOT, DraftTree
-from .base import Budget, Context, Session, Silent
+from .base import Budget, Context, Session, Silent, after
 from .following import Following, following
 from .hints import LAYOUTS
 from .spelling import Spelling, spelling_of
@@ -58,31 +57,26 @@ class _NamesSession(Silent):
         self.names, self.numbers = _ordered(tuple(names))
 
     def propose(self, context: Context, budget: Budget) -> DraftTree:
-        tree, pieces = DraftTree(), self.spelling.tokens
+        tree, pieces, names = DraftTree(), self.spelling.tokens, self.names
         tail = b"".join([pieces[t] for t in context.tail(_TAIL)])
         at = tail.find(b'"', max(len(tail) - _LONGEST, 0))
         while at >= 0:
-            if rests := self._rests(tail[at:]):
-                place = self._place(context)
-                fits = [tokens for rest in rests if (tokens := self._fit(context, rest, place))][:_TAKEN]
-                for tokens in fits:
-                    node = ROOT
-                    for i, token in enumerate(tokens[: budget.depth]):
-                        if len(tree) < budget.nodes:
-                            node = tree.add(node, token, Names.name, 0.9 if i else 0.9 / len(fits))
+            begun = tail[at:]
+            first = bisect_right(names, begun)
+            last = bisect_left(names, begun + b"\xff", first)  # a byte that no name has
+            if first < last:
+                place, fits = self._place(context), list[list[int]]()
+                # as the schema orders them
+                for name in sorted(names[first : min(last, first + _TRIED)], key=self.numbers.__getitem__):
+                    if tokens := self._fit(context, name[len(begun) :], place):
+                        fits.append(tokens[: budget.depth])
+                for tokens in fits[:_TAKEN]:
+                    each = [0.9 / min(len(fits), _TAKEN), *[0.9] * len(tokens)]
+                    tree.add_path(ROOT, tokens, Names.name, each, budget.nodes)
                 if fits:
                     break
             at = tail.find(b'"', at + 1)
         return tree
-
-    def _rests(self, begun: bytes) -> list[bytes]:
-        """What may follow the beginning of a name, as the schema orders them."""
-        first = bisect_right(self.names, begun)
-        last = bisect_left(self.names, begun + b"\xff", first)  # a byte that no name has
-        if first == last:
-            return []
-        known = sorted(self.names[first : min(last, first + _TRIED)], key=self.numbers.__getitem__)
-        return [name[len(begun) :] for name in known]
 
     def _place(self, context: Context) -> tuple[Any, State] | None:
         """Where the text stands in its writer's manner."""

@@ -14,7 +14,7 @@ from tokenform.errors import OptionError
 
 from ..tree import ROOT, DraftTree
 from .base import Budget, Context, Seen, Silent
-from .suffix_automaton import copied
+from .suffix import copied
 
 
 class NGram:
@@ -57,11 +57,11 @@ class NGramSession(Silent):
         tail = context.tail(d.longest)
         for n in range(min(d.longest, len(tail)), d.shortest - 1, -1):
             for place in self.index.get(tuple(tail[-n:]), ()):
-                length = min(d.tokens, budget.depth, budget.nodes - len(tree))
-                node = ROOT
-                for i, token in enumerate(copied(context.tokens, context.path, place, max(length, 0))):
-                    node = tree.add(node, token, d.name, 1 - 0.7 ** (n + i))  # the match grows with the copy
-            if len(tree):
+                length = min(d.tokens, budget.depth, budget.nodes - len(tree.tokens))
+                found = copied(context.tokens, context.path, place, max(length, 0))
+                each = [1 - 0.7 ** (n + i) for i in range(len(found))]  # the match grows with the copy
+                tree.add_path(ROOT, found, d.name, each)
+            if tree.tokens:
                 break
         return tree
 

@@ -21,6 +21,7 @@ _KEEP = 0.98  # what a trial still counts for after the next one: the last 50 ma
 _REST = 64  # steps for which a source that does not pay is silent, doubled each time
 _TRIALS = 24
 _LEAST = 0.03  # accepted nodes per drafted node below which a source does not pay
+_NONE = [0.0, 0.0]
 
 
 Rates = dict[tuple[str, int], list[float]]
@@ -40,19 +41,16 @@ class Tally:
         self._sources: dict[str, list[float]] = {}
         self._silent: dict[str, list[int]] = {}
 
-    def rate(self, source: str, confidence: float) -> float:
-        """Measured acceptance of such a node, given its parent's."""
-        key, rate = (source, min(int(confidence * _BINS), _BINS - 1)), confidence
-        for counts in (self._shared, self._rates):
-            hits, trials = counts.get(key, (0.0, 0.0))
+    def rated(self, tree: DraftTree) -> list[float]:
+        """The measured acceptance of each node of a tree, given its parent's."""
+        found = []
+        for source, stated in zip(tree.sources, tree.confidences, strict=True):
+            key, rate = (source, min(int(stated * _BINS), _BINS - 1)), stated
+            hits, trials = self._shared.get(key, _NONE)
             rate = (hits + _PRIOR * rate) / (trials + _PRIOR)
-        return rate
-
-    def calibrate(self, tree: DraftTree) -> None:
-        """Replaces the stated confidences of a tree by measured ones; keeps the stated ones for `observe`."""
-        nodes = list(zip(tree.sources, tree.confidences, strict=True))
-        rates = {node: self.rate(*node) for node in set(nodes)}
-        tree.confidences = [rates[node] for node in nodes]
+            hits, trials = self._rates.get(key, _NONE)
+            found.append((hits + _PRIOR * rate) / (trials + _PRIOR))
+        return found
 
     def observe(self, tree: DraftTree, stated: Sequence[float], visited: Sequence[int]) -> None:
         """Counts the outcome of a scored tree.
@@ -63,7 +61,7 @@ class Tally:
         """
         on = set(visited)
         for parent in (ROOT, *visited):
-            for child in tree.children(parent):
+            for child in tree.kids.get(parent, {}).values():
                 key = tree.sources[child], min(int(stated[child] * _BINS), _BINS - 1)
                 for counts in (self._shared, self._rates):
                     cell = counts.setdefault(key, [0.0, 0.0])
@@ -75,17 +73,14 @@ class Tally:
             count[0] += node in on
             count[1] += 1
         for source, (hits, nodes) in shares.items():
-            self._count(source, hits / nodes)
-
-    def _count(self, source: str, share: float) -> None:
-        entry = self._sources.setdefault(source, [0.0, 0.0])
-        entry[0] = entry[0] * _KEEP + share
-        entry[1] = entry[1] * _KEEP + 1.0
-        if entry[1] > _TRIALS * 0.8 and entry[0] < _LEAST * entry[1]:
-            rest = self._silent.setdefault(source, [0, _REST // 2])
-            rest[1] = min(rest[1] * 2, 4096)
-            rest[0] = rest[1]
-            entry[0] = entry[1] = 0.0
+            entry = self._sources.setdefault(source, [0.0, 0.0])
+            entry[0] = entry[0] * _KEEP + hits / nodes
+            entry[1] = entry[1] * _KEEP + 1.0
+            if entry[1] > _TRIALS * 0.8 and entry[0] < _LEAST * entry[1]:
+                rest = self._silent.setdefault(source, [0, _REST // 2])
+                rest[1] = min(rest[1] * 2, 4096)
+                rest[0] = rest[1]
+                entry[0] = entry[1] = 0.0
 
     def pays(self, source: str) -> bool:
         """Whether to ask the source now; a silent one is asked again after its rest."""

@@ -69,18 +69,20 @@ class Controller:
         if not self.prices.known(active) and self._plainly < _MEASURED * active:
             self._plainly += 1
             return Budget(0)
-        plain = self.prices.of(active, active)
-        share, most, least = plain / active, 0, math.inf
-        if self.drafted.usual + self.prices.of(active + 1, active) > (1 + FIRST) * plain:
+        sizes = self._sizes
+        wide = [active, active + 1, *[active + n for n in sizes], *[active * (1 + n) for n in sizes]]
+        plain, one, *own = self.prices.each(wide, active)
+        share, most, least, drafted = plain / active, 0, math.inf, self.drafted.usual
+        if drafted + one > (1 + FIRST) * plain:
             self.drafted.fade(_FORGET)  # no text may ask at such a price: a first draft may have been slow
-        room = math.inf if account is None else account.room(share) - self.drafted.usual / active
-        for nodes in self._sizes:
-            more = self.prices.of(active * (1 + nodes), active) - plain
-            own = more / active  # the others of the batch draft too; or none does
-            if min(own, self.prices.of(active + nodes, active) - plain) > room:
+            drafted = self.drafted.usual
+        room = math.inf if account is None else account.room(share) - drafted / active
+        for nodes, alone, every in zip(sizes, own, own[len(sizes) :], strict=False):
+            more = (every - plain) / active  # the others of the batch draft too; or none does
+            if min(more, alone - plain) > room:
                 break
-            least = min(least, own / (nodes * share))
-            if own < nodes * share:  # it pays if all come true
+            least = min(least, more / (nodes * share))
+            if more < nodes * share:  # it pays if all come true
                 most = nodes
         if not most:
             return Budget(0)
@@ -107,7 +109,7 @@ class Controller:
         lines = len(trees)
         padding = padding if lines > 1 else 1.0  # there is nothing to pad
         plain = self.prices.of(lines, lines)
-        drafting = self.drafted.usual if any(map(len, trees)) else 0.0
+        drafting = self.drafted.usual if any(order) else 0.0
         longest = (plain + drafting) * _LONGEST - drafting if lines > 1 else math.inf
         columns = wished = self._columns(best, padding, drafting, longest)
         if accounts and wished.width:
@@ -137,17 +139,21 @@ class Controller:
         Args:
             best: chances of each line's nodes, best first.
         """
-        lines = len(best)
+        lines, longest_line = len(best), max(map(len, best), default=0)
         size = tokens = expected = float(lines)
-        chosen, rate, least = 0, tokens / (self.prices.of(lines, lines) + drafting), 0.0
-        for width in range(max(map(len, best), default=0)):
-            column, alone = [own[width] for own in best if len(own) > width], 0.0
+        first, *known = self.prices.each([size + lines * width for width in range(longest_line + 1)], lines)
+        chosen, rate, least, alone = 0, tokens / (first + drafting), 0.0, 0.0
+        for width, seconds in enumerate(known):
+            column = (
+                [own[width] for own in best if len(own) > width] if lines > 1 else best[0][width : width + 1]
+            )
             if padding < 1.0:
-                alone = (self.prices.of(size + lines, lines) - self.prices.of(size, lines)) / lines
+                now, more = self.prices.each((size, size + lines), lines)
+                alone = (more - now) / lines
                 column = [one for one in column if one > rate * alone * (1 - padding)]
-            size += padding * lines + (1 - padding) * len(column)
+                size += padding * lines + (1 - padding) * len(column)
+                seconds = self.prices.of(size, lines)
             tokens += sum(column)
-            seconds = self.prices.of(size, lines)
             if seconds > longest:
                 break
             if tokens / (seconds + drafting) > rate:
@@ -186,12 +192,15 @@ class _Columns(NamedTuple):
 
 def _sure(tree: DraftTree, chance: Sequence[float]) -> bool:
     """Whether the constraint all but forces the next token."""
-    return any(chance[node] >= SURE and tree.sources[node] == FORCED for node in tree.children(ROOT))
+    for node in tree.kids.get(ROOT, {}).values():
+        if chance[node] >= SURE and tree.sources[node] == FORCED:
+            return True
+    return False
 
 
 def _kept(tree: DraftTree, chance: Sequence[float], order: Sequence[int], columns: _Columns) -> list[bool]:
     """Which nodes of a tree are scored."""
-    kept = [False] * len(tree)
+    kept = [False] * len(tree.tokens)
     for node in order[: columns.width]:
         kept[node] = chance[node] > columns.least
     return kept

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import math
 from collections import deque
+from collections.abc import Iterable
 from statistics import fmean, median
 
 _START = 16  # tokens of a line that cost as much as the fixed part of a pass, until measured
@@ -95,20 +96,28 @@ class Prices:
 
     def of(self, tokens: float, lines: int = 1) -> float:
         """Seconds of a pass over so many tokens in so many lines; where no pass was measured, of no unit."""
-        fixed = float(_START * lines)
-        if not self._points:
-            return fixed + tokens
-        low, high = self._points[0], self._points[-1]
-        for point in self._points:
-            if point[0] <= tokens:
-                low = point
+        return self.each((tokens,), lines)[0]
+
+    def each(self, sizes: Iterable[float], lines: int = 1) -> list[float]:
+        """The same of passes of several sizes."""
+        fixed, points, found = float(_START * lines), self._points, []
+        for tokens in sizes:
+            if not points:
+                found.append(fixed + tokens)
+                continue
+            low, high = points[0], points[-1]
+            for point in points:
+                if point[0] <= tokens:
+                    low = point
+                else:
+                    high = point
+                    break
+            if low[0] < tokens < high[0]:
+                found.append(low[1] + (high[1] - low[1]) * (tokens - low[0]) / (high[0] - low[0]))
             else:
-                high = point
-                break
-        if low[0] < tokens < high[0]:
-            return low[1] + (high[1] - low[1]) * (tokens - low[0]) / (high[0] - low[0])
-        near = low if tokens <= low[0] else high
-        return near[1] * (fixed + tokens) / (fixed + near[0])
+                near = low if tokens <= low[0] else high
+                found.append(near[1] * (fixed + tokens) / (fixed + near[0]))
+        return found
 
 
 def _kind(tokens: float) -> int:
