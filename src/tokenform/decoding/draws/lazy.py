@@ -13,6 +13,7 @@ any).
 from __future__ import annotations
 
 import math
+from collections import OrderedDict
 from collections.abc import Hashable, Sequence
 from typing import Any
 
@@ -21,7 +22,6 @@ import torch
 
 from tokenform.decoding.draws.base import FAILED, NO_WISH, Drawn, MaskedSampler, Rows, Wish
 from tokenform.decoding.keyed_random import BLOCK, Key, block_numbers, race_key, token_numbers
-from tokenform.decoding.recent import Recent
 from tokenform.decoding.samplers.local import Local, hopeless
 from tokenform.decoding.speculative.node import Node
 from tokenform.decoding.speculative.scores import Listed
@@ -46,7 +46,7 @@ class LazyDrawer:
     """See the module's header; for one thread at a time."""
 
     def __init__(self) -> None:
-        self._lists: Recent[Hashable, np.ndarray] = Recent(_KEPT)
+        self._lists: OrderedDict[Hashable, np.ndarray] = OrderedDict()
 
     def draw(
         self,
@@ -57,7 +57,7 @@ class LazyDrawer:
     ) -> list[Drawn]:
         sampler.check([rows[0] for rows in logits])
         return [
-            self.one(sampler, [part[place] for part in logits], node, wish)
+            self.one(sampler, [rows[place] for rows in logits], node, wish)
             for place, node in enumerate(nodes)
         ]
 
@@ -65,20 +65,43 @@ class LazyDrawer:
         """The draw at one node; what fails is its error.
 
         Args:
-            rows: [V'] of the model, then of each companion; tensors, listed tokens, or (where the sampler
+            rows: [V'] of the model, then of each companion: tensors, listed tokens, or (where the sampler
                 leaves logits as they are) arrays.
         """
         try:
             row: Row = on_host(rows[0]) if isinstance(rows[0], torch.Tensor) else rows[0]
-            token, refused = self._one(sampler, rows, row, node)
+            if row.shape[-1] < sampler.size or len(rows) > 1:
+                sampler.check(rows)
+            own = row if isinstance(row, Listed) else row[: sampler.size]
+            free = own if sampler.untouched else on_host(sampler.free(rows, node).detach())
+            local, auto, refused = sampler.local, node.automaton, None
+            key = _NO_KEY if local.temperature == 0 else race_key(node.seed, node.sequence, node.position)
+            if auto is None:
+                allowed: Allowed = None
+            elif node.forced is not None and (isinstance(row, Listed) or math.isfinite(free[node.forced])):
+                allowed = np.array([node.forced])
+            else:
+                allowed = self._allowed(auto, node.state, sampler.size)
+            token = draw_row(free, allowed, local, key)
+            if auto is not None and not sampler.fits(node, token):
+                refused, token = token, self._within(sampler, own, free, allowed, node, key)
             if isinstance(row, Listed):  # of nodes where nothing more was wished for
                 return Drawn(token, math.nan, refused=refused)
             total = _normaliser(row) if wish.logprob or wish.chances else math.nan
             best = _best_of(row, wish.best) if wish.best else ()
             chances = [math.exp(float(row[t]) - total) for t in best] if wish.chances else ()
-            return Drawn(token, float(row[token]) - total, None, best, chances, refused=refused)
+            return Drawn(token, float(row[token]) - total, None, best, chances, refused)
         except Exception as error:  # a transform is the caller's own
             return Drawn(-1, 0.0, own_error(error, FAILED))
+
+    def _within(
+        self, sampler: MaskedSampler, own: Row, free: Row, allowed: Allowed, node: Node, key: Key
+    ) -> int:
+        """The draw among the tokens after which an accepted end is left within the budget."""
+        within = _listed(np.asarray(node.automaton.mask_within(node.state, node.remaining)), sampler.size)
+        if sampler.mixture is not None and not np.isfinite(_some(free, within)).any():
+            return draw_row(own, within, sampler.local, key)
+        return draw_row(free, within, sampler.local, key, _threshold(free, allowed, sampler.local))
 
     def listed(self, sampler: MaskedSampler, node: Node) -> np.ndarray | None:
         """The ids at whose logits alone a draw looks; None for all, or where that is not known."""
@@ -92,30 +115,6 @@ class LazyDrawer:
             return None
         return None if allowed.dtype == np.bool_ else allowed
 
-    def _one(
-        self, sampler: MaskedSampler, rows: Sequence[Any], row: Row, node: Node
-    ) -> tuple[int, int | None]:
-        """The token at a node, and the one that the budget refused."""
-        if row.shape[-1] < sampler.size or len(rows) > 1:
-            sampler.check(rows)
-        own = row if isinstance(row, Listed) else row[: sampler.size]
-        free = own if sampler.untouched else on_host(sampler.free(rows, node).detach())
-        local, auto = sampler.local, node.automaton
-        key = _NO_KEY if local.temperature == 0 else race_key(node.seed, node.sequence, node.position)
-        if auto is None:
-            return draw_row(free, None, local, key), None
-        if node.forced is not None and (isinstance(row, Listed) or math.isfinite(free[node.forced])):
-            allowed: np.ndarray = np.array([node.forced])
-        else:
-            allowed = self._allowed(auto, node.state, sampler.size)
-        token = draw_row(free, allowed, local, key)
-        if sampler.fits(node, token):
-            return token, None
-        within = _listed(np.asarray(auto.mask_within(node.state, node.remaining)), sampler.size)
-        if sampler.mixture is not None and not np.isfinite(_some(free, within)).any():
-            return draw_row(own, within, local, key), token
-        return draw_row(free, within, local, key, _threshold(free, allowed, local)), token
-
     def _allowed(self, automaton: Any, state: Any, size: int) -> np.ndarray:
         key = state if isinstance(state, State) else (automaton, state)  # the engine's are of one automaton
         known = self._lists.get(key)
@@ -125,6 +124,8 @@ class LazyDrawer:
         allowed = _listed(np.asarray(automaton.mask(state)), size)
         if allowed.dtype != np.bool_:  # the others are cheaper to unpack than to keep
             self._lists[key] = allowed
+            if len(self._lists) > _KEPT:
+                self._lists.popitem(last=False)
         return allowed
 
 

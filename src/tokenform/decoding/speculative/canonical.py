@@ -18,7 +18,7 @@ word).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tokenform.errors import TokenformError
@@ -77,33 +77,38 @@ class ForcedText:
         self._tree: DraftTree | None = None
         self._nodes: dict[int, Plan] = {}  # of that tree
 
-    def take(self, token: int, state: Any) -> None:
-        """A token of the text was committed.
+    def take(
+        self, tokens: Sequence[int], states: Sequence[Any], tree: DraftTree, nodes: Sequence[int]
+    ) -> None:
+        """Tokens of the text were committed.
 
         Args:
-            state: after it.
+            states: after each.
+            nodes: of the draft, which the first of them are.
         """
-        self._plan, self._tree = self._after(self._plan, token, state), None
-
-    @property
-    def next(self) -> int | None:
-        """The one token that may come after the text; None where it is drawn."""
-        return self._plan[0] if len(self._plan) > 1 else None
+        known = self._nodes if tree is self._tree else {}
+        for place, (token, state) in enumerate(zip(tokens, states, strict=True)):
+            plan = known.get(nodes[place]) if place < len(nodes) else None
+            if plan is None:
+                plan = (self._plan[1:] if self._plan[:1] == (token,) else ()) or forced_tokens(
+                    self._automaton, state, self._spelling
+                )
+            self._plan = plan
+        self._tree, self._nodes = None, {}
 
     def token(self, tree: DraftTree, states: Mapping[int, Any], node: int) -> int | None:
         """The one token that may come at a node of the draft; None where it is drawn."""
-        if tree is not self._tree:
-            self._tree, self._nodes = tree, {}
-        path: list[int] = []
-        at = node
-        while at != ROOT and at not in self._nodes:
-            path.append(at)
-            at = tree.parents[at]
-        plan = self._plan if at == ROOT else self._nodes[at]
-        for at in reversed(path):
-            plan = self._nodes[at] = self._after(plan, tree.tokens[at], states.get(at))
+        plan = self._plan
+        if node != ROOT:
+            if tree is not self._tree:
+                self._tree, self._nodes = tree, {}
+            path, at = list[int](), node
+            while at != ROOT and at not in self._nodes:
+                path.append(at)
+                at = tree.parents[at]
+            plan = plan if at == ROOT else self._nodes[at]
+            for at in reversed(path):
+                rest = plan[1:] if plan[:1] == (tree.tokens[at],) else ()
+                plan = rest or forced_tokens(self._automaton, states.get(at), self._spelling)
+                self._nodes[at] = plan
         return plan[0] if len(plan) > 1 else None
-
-    def _after(self, plan: Plan, token: int, state: Any) -> Plan:
-        rest = plan[1:] if plan and plan[0] == token else ()
-        return rest or forced_tokens(self._automaton, state, self._spelling)

@@ -28,10 +28,9 @@ import numpy as np
 
 from tokenform.decoding.keyed_random import keyed, uniform
 from tokenform.decoding.samplers.local import Local
-from tokenform.engine import State
 
 from .choices import Choices
-from .tree import ROOT, DraftTree
+from .tree import ROOT
 
 WIDTH = 64
 """Nodes that one pass scores for one value."""
@@ -90,6 +89,7 @@ class Choosing:
         deepest: int,
     ) -> None:
         self.place = self.choices = choices
+        self.tree, self.begins, self.state = choices.tree, choices.begins, choices.state
         self.position, self._local, self._key = key[2], local, key
         self.learnt: dict[int, Learnt] = {}
         self.settled = False
@@ -107,22 +107,10 @@ class Choosing:
                 self._refused[option] = [n for n in leaves if n not in kept]
         self._races = {option: self._race(option) for option in {*self._paths, *self._refused}}
 
-    @property
-    def tree(self) -> DraftTree:
-        """The paths of the values."""
-        return self.choices.tree
-
     def child(self, node: int, token: int) -> int | None:
         """The node after a token; None where no value goes on so."""
-        return self.tree.child(node, token)
-
-    def begins(self, token: int) -> bool:
-        """Whether a token holds the beginning of a value."""
-        return self.choices.begins(token)
-
-    def state(self, node: int) -> State | None:
-        """The automaton's state at a node; None where it refuses the path."""
-        return self.choices.state(node)
+        kids = self.tree.kids.get(node)
+        return None if kids is None else kids.get(token)
 
     @property
     def possible(self) -> bool:
@@ -141,8 +129,7 @@ class Choosing:
 
     def asked(self, node: int) -> list[np.ndarray]:
         """The tokens whose log-probabilities at a node are wanted: its children's; those that end options."""
-        tree = self.choices.tree
-        kids = np.array([tree.tokens[child] for child in tree.children(node)], np.int64)
+        kids = np.array(list(self.tree.kids.get(node, ())), np.int64)
         return [kids, *(end.tokens for end in self.choices.ends(node))]
 
     def learn(self, node: int, scores: Sequence[np.ndarray], own: Sequence[np.ndarray]) -> None:
@@ -150,7 +137,7 @@ class Choosing:
         if node in self.learnt:
             return
         learnt = self.learnt[node] = Learnt(scores[0].tolist(), scores[1:], own[0].tolist(), own[1:])
-        for child, logprob in zip(self.choices.tree.children(node), learnt.children, strict=True):
+        for child, logprob in zip(self.tree.children(node), learnt.children, strict=True):
             self._reach[child] = self._reach[node] + logprob
 
     def value(self, chosen: Chosen) -> bytes:
@@ -219,7 +206,7 @@ class Choosing:
         Args:
             chain: one path alone.
         """
-        tree = self.choices.tree
+        tree = self.tree
         hot = 1.0 if self._local.temperature == 0 else self._local.temperature
         race = self._local.temperature != 0
         order: list[tuple[int, float, int, int, int]] = []
@@ -245,7 +232,7 @@ class Choosing:
         path = []
         while leaf != ROOT:
             path.append(leaf)
-            leaf = self.choices.tree.parents[leaf]
+            leaf = self.tree.parents[leaf]
         return path[::-1]
 
     def _known(self, option: int) -> tuple[float, bool]:
@@ -256,7 +243,7 @@ class Choosing:
 
     def _bound(self, node: int) -> float:
         while node not in self._reach:
-            node = self.choices.tree.parents[node]
+            node = self.tree.parents[node]
         return self._reach[node]
 
     def _ends(self, option: int, leaf: int) -> tuple[np.ndarray, np.ndarray]:

@@ -82,7 +82,7 @@ class Deciding:
 
     def __init__(self, places: Places | None = None) -> None:
         self._places = places or Places()
-        self._known = self._places.known
+        self.known = self._places.known  # where no value begins, it says None
 
     def prepare(self, live: Live) -> None:
         """Adds to the tree of a sequence what decides values."""
@@ -131,7 +131,7 @@ class Deciding:
         """What decides at a node of the tree; None where no value may begin there."""
         request, state = live.request, live.session.states.get(node)
         assert live.spelling is not None
-        place = self._known.get((state, live.spelling.encode), _UNKNOWN)
+        place = self.known.get((state, live.spelling.encode), _UNKNOWN)
         if place is _UNKNOWN:
             place = self._places.at(request.automaton, state, live.spelling, request.eos)
         local = request.sampler.local
@@ -167,7 +167,7 @@ class Deciding:
         room -= size
         for node, (above, confidence) in enumerate(zip(tree.parents[:], tree.confidences[:], strict=True)):
             chances.append(confidence * (chances[above] if above >= 0 else 1.0))
-            if chances[-1] < 0.5 or self._known.get((states.get(node), encode), _UNKNOWN) is None:
+            if chances[-1] < 0.5 or self.known.get((states.get(node), encode), _UNKNOWN) is None:
                 continue
             choosing = self._choosing(live, node)
             if choosing is None:
@@ -183,27 +183,28 @@ class Deciding:
         found, todo = {ROOT: node}, [ROOT]
         while todo:
             one = todo.pop()
-            for there in live.tree.children(found[one]):
-                child = choosing.child(one, live.tree.tokens[there])
+            for token, there in live.tree.kids.get(found[one], {}).items():
+                child = choosing.child(one, token)
                 if child is not None and there in live.session.states:
                     found[child] = there
                     todo.append(child)
         return found
 
-    def _learn(
-        self,
-        live: Live,
-        logits: Logits,
-        mapped: dict[int, int],
-        choosing: Whole,
-    ) -> bool:
+    def _learn(self, live: Live, logits: Logits, mapped: dict[int, int], choosing: Whole) -> bool:
         """Takes what the pass says at the nodes that are not known; False where that is nothing."""
         sampler, before = live.request.sampler, len(choosing.learnt)
-        new = sorted(one for one in mapped if one not in choosing.learnt and choosing.state(one) is not None)
-        rows = [logits[0][mapped[one] + 1] for one in new]
-        if any(isinstance(row, Listed) for row in rows) or not rows:
+        new, rows = list[int](), list[torch.Tensor]()
+        for one in sorted(mapped):
+            if one in choosing.learnt or choosing.state(one) is None:
+                continue
+            row = logits[0][mapped[one] + 1]
+            if isinstance(row, Listed):
+                return False
+            new.append(one)
+            rows.append(row)
+        if not rows:
             return False
-        own = torch.stack(cast("list[torch.Tensor]", rows))
+        own = torch.stack(rows)
         asked = [choosing.asked(one) for one in new]
         tokens = [np.concatenate(parts) for parts in asked]
         at = np.repeat(np.arange(len(new)), [len(part) for part in tokens])

@@ -94,12 +94,13 @@ class Live:
 
     def node(self, node: int, path: Sequence[int]) -> Node:
         """A place in the tree, and the tokens from the text to there."""
-        request, state, forced = self.request, self.session.states[node], None
-        if state is not None and self.forced is not None:
-            forced = self.forced.token(self.tree, self.session.states, node)
+        request, states, forced = self.request, self.session.states, None
+        if self.forced is not None and states[node] is not None:
+            forced = self.forced.token(self.tree, states, node)
+        remaining = request.max_tokens - len(self.output.tokens) - len(path)
         return Node(
-            self.text, (*path,), len(request.prompt), request.automaton, state,
-            request.max_tokens - len(self.output.tokens) - len(path), request.seed, request.number, forced,
+            self.text, (*path,), len(request.prompt), request.automaton, states[node], remaining,
+            request.seed, request.number, forced,
         )  # fmt: skip
 
     def drop(self) -> None:

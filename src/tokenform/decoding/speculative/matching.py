@@ -124,7 +124,10 @@ class DeviceDraws(NodeDraws):
         Args:
             drawn: at each (sequence, node), where all was drawn at once.
         """
-        sampler, tree, whole, rows = live.request.sampler, live.tree, self.whole, list[Any](logits)
+        request, tree, whole, rows = live.request, live.tree, self.whole, list[Any](logits)
+        sampler, automaton, states = request.sampler, request.automaton, live.session.states
+        wish, known = NO_WISH if request.logprobs else _DRAW_ALONE, self.deciding.known
+        encode = live.spelling.encode if live.wholes and live.spelling is not None else None
         if not whole and sampler.untouched and isinstance(rows[0], torch.Tensor) and rows[0].dtype in NUMPYS:
             rows = [on_host(part) for part in rows]  # once for all places, which costs nothing
         tokens, logprobs, refused = list[int](), list[float](), list[int | None]()
@@ -132,13 +135,21 @@ class DeviceDraws(NodeDraws):
         if whole:
             every = {node: drawn.get((live.number, node)) for node in range(ROOT, len(tree))}
         node: int | None = ROOT
-        while node is not None and (node == ROOT or live.goes_on(node)):
-            one = every.get(node) if whole else self._drawn(live, rows, node, tokens)
+        while node is not None and node in states:
+            state, told = states[node], None
+            if node != ROOT and automaton is not None and automaton.is_finished(state):
+                break
+            one = every.get(node)
+            if not whole:
+                live.output.report.evaluations += 1
+                here = [part[node + 1] for part in rows] if len(rows) > 1 else [rows[0][node + 1]]
+                one = self._lazy.one(sampler, here, live.node(node, tokens), wish)
             if one is None:
                 break
             if one.error is not None:
                 return one.error
-            told = self.deciding.tell(live, logits, node, one) if live.wholes else None
+            if encode is not None and known.get((state, encode), live) is not None:
+                told = self.deciding.tell(live, logits, node, one)
             if told is None:
                 tokens.append(one.token)
                 logprobs.append(one.logprob)
@@ -156,21 +167,9 @@ class DeviceDraws(NodeDraws):
                 logprobs += told.logprobs
                 refused += told.refused
                 node = told.nodes[-1]
-            node = tree.child(node, tokens[-1])
+            kids = tree.kids.get(node)
+            node = None if kids is None else kids.get(tokens[-1])
         return Verdict(tokens, logprobs, refused, list(every.values()) if whole else None)
-
-    def _drawn(self, live: Live, rows: list[Any], node: int, path: Sequence[int]) -> Drawn:
-        """The draw at a node, made on the host.
-
-        Args:
-            rows: of the model and of each companion.
-            path: the tokens from the text to there.
-        """
-        request, place = live.request, node + 1
-        live.output.report.evaluations += 1
-        here = [rows[0][place]] if len(rows) == 1 else [part[place] for part in rows]
-        wish = NO_WISH if request.logprobs else _DRAW_ALONE
-        return self._lazy.one(request.sampler, here, live.node(node, path), wish)
 
     def _draw(self, wanted: Sequence[tuple[Live, Logits, int]], drawn: dict[tuple[int, int], Drawn]) -> None:
         groups: dict[MaskedSampler, list[tuple[Live, Logits, int]]] = {}

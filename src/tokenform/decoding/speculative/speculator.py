@@ -238,15 +238,15 @@ class Speculator:
             output.logprob += math.fsum(logprobs[: len(text)])
             output.token_logprobs.extend(logprobs[: len(text)])
         output.likeliest.extend(likely[: len(text)])
-        state = output.state
-        if request.automaton is not None:
-            known, states = visited[: len(text)], live.session.states if visited else {}
+        if request.automaton is not None and text:
+            known, states = live.session.states, list[Any]()
             for place, token in enumerate(text):
-                there = place < len(known)
-                state = states[known[place]] if there else request.automaton.advance(state, token)
-                if live.forced is not None:
-                    live.forced.take(token, state)
-        output.state = state
+                there = place < len(visited)
+                above = states[-1] if states else output.state
+                states.append(known[visited[place]] if there else request.automaton.advance(above, token))
+            if live.forced is not None:
+                live.forced.take(text, states, tree, visited)
+            output.state = states[-1]
         output.tokens.extend(text)
         live.text.extend(text)
         if ended is None or request.kept:

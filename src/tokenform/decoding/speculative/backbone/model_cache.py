@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import inspect
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import torch
 
 _KEYS_AND_VALUES = ("cache", "past_key_values")
 _RECURRENT = ("cache_params", "state")
+_TAKEN: WeakKeyDictionary[Any, frozenset[str]] = WeakKeyDictionary()
 
 
 def cache_name(model: Any, *, recurrent: bool = False) -> str | None:
@@ -29,9 +31,22 @@ def cache_name(model: Any, *, recurrent: bool = False) -> str | None:
         >>> cache_name(lambda input_ids, past_key_values=None: None)
         'past_key_values'
     """
-    accepted = inspect.signature(getattr(model, "forward", model)).parameters
+    accepted = taken_by(model)
     names = _KEYS_AND_VALUES + (_RECURRENT if recurrent else ())
     return next((name for name in names if name in accepted), None)
+
+
+def taken_by(model: Any) -> frozenset[str]:
+    """The arguments of a model's `forward`, which is looked at once."""
+    forward = getattr(model, "forward", model)
+    function = getattr(forward, "__func__", forward)
+    try:
+        known = _TAKEN.get(function)
+        if known is None:
+            known = _TAKEN[function] = frozenset(inspect.signature(forward).parameters)
+    except TypeError:  # something that can't be referred to weakly
+        known = frozenset(inspect.signature(forward).parameters)
+    return known
 
 
 def is_recurrent(cache: Any, name: str | None) -> bool:

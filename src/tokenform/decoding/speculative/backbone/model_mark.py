@@ -17,6 +17,7 @@ import torch
 
 _SAMPLED = 16  # values of a tensor that are looked at
 _ADAPTERS = ("_active_adapter", "_disable_adapters", "merged_adapters", "scaling")
+_PLAIN, _FLOATS = (torch.nn.Parameter, torch.Tensor), (torch.float32, torch.float16, torch.bfloat16)
 _STRETCHED = ("dynamic", "longrope")  # rotary angles that depend on how long the text becomes
 
 
@@ -29,14 +30,23 @@ def model_mark(model: Any) -> Any:
         return None
     modules = list(model.modules())
     parts: list[Any] = [_modules_mark(modules)]
-    samples: dict[torch.device, list[torch.Tensor]] = {}
-    for module in modules:
-        for tensor in (*module._parameters.values(), *module._buffers.values()):
-            if tensor is not None:
+    samples: dict[Any, list[torch.Tensor]] = {}
+    with torch.no_grad():
+        for module in modules:
+            for tensor in (*module._parameters.values(), *module._buffers.values()):
+                if tensor is None:
+                    continue
                 parts.append((id(tensor), 0 if tensor.is_inference() else tensor._version))
-                if tensor.device.type != "meta" and tensor.numel():
-                    samples.setdefault(tensor.device, []).append(_some(tensor.detach()))
-    values = [tuple(torch.cat(found).tolist()) for found in samples.values()]
+                count = tensor.numel()
+                if not count or tensor.device.type == "meta":
+                    continue
+                if type(tensor) in _PLAIN and tensor.dtype in _FLOATS and tensor.is_contiguous():
+                    step = max(1, count // _SAMPLED)
+                    some = tensor.as_strided((min(_SAMPLED, -(-count // step)),), (step,))
+                else:
+                    some = _some(tensor.detach())
+                samples.setdefault((some.device, some.dtype), []).append(some)
+        values = [tuple(torch.cat(found).tolist()) for found in samples.values()]
     return tuple(parts), tuple(values)
 
 

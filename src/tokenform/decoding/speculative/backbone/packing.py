@@ -11,7 +11,7 @@ Rejected: `late` columns for each line (models take one number for all).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -27,20 +27,22 @@ _PADDED = 1.5  # positions of a pass over tokens, from which on rows are run in 
 
 @dataclass
 class Item:
-    """A sequence in a line: its pending tokens, its tree and their slots."""
+    """A sequence in a line.
+
+    Attributes:
+        pending: its tokens without keys and values.
+        wanted: how many of its tokens' logits are wanted.
+        taken: the slots of its pending tokens and of its tree.
+        late: the column of the first token whose logits are wanted.
+    """
 
     seq: int
     track: Track
     tree: DraftTree
     pending: list[int]
-    taken: list[int]
-    early: int = 0  # column of the first pending token
-    late: int = 0  # column of the first token whose logits are wanted
-
-    @property
-    def wanted(self) -> int:
-        """How many of its tokens' logits are wanted."""
-        return min(len(self.pending), 1) + len(self.tree)
+    wanted: int
+    taken: list[int] = field(default_factory=list)
+    late: int = 0
 
 
 Line = tuple[int, list[Item]]
@@ -56,7 +58,7 @@ class Packed:
         shape: (lines, tokens, slots), as many or more as there are, of a pass in which row r is line r and no
             sequence has more than one token pending; None: what the lines need.
     Attributes:
-        tokens: int64 [3, lines, tokens], their ids, positions and slots.
+        tokens: int64 [3, lines, tokens], their `ids`, `positions` and `slots`.
         allowed: bool [lines, tokens, slots], who sees whom, without any window.
         seen: int64 [lines, slots], the positions of the slots.
         late: the last columns, in which the wanted logits are.
@@ -65,67 +67,67 @@ class Packed:
     def __init__(
         self, lines: Sequence[Line], rows: Sequence[SlotRow], shape: tuple[int, int, int] | None = None
     ) -> None:
-        self._items, self.rows = [items for _, items in lines], [row for row, _ in lines]
-        self._at = [row for row, _ in lines] if shape else list(range(len(lines)))
-        early = max(sum(max(len(i.pending) - 1, 0) for i in items) for items in self._items)
-        late = max(sum(item.wanted for item in items) for items in self._items)
-        count, wide, width = shape or (len(lines), early + late, max(rows[row].top for row, _ in lines))
+        self._lines, self.rows = lines, [row for row, _ in lines]
+        early, late, top, sizes = 0, 0, 0, list[int]()
+        for row, items in lines:
+            before = size = 0
+            for item in items:
+                before += max(len(item.pending) - 1, 0)
+                size += item.wanted
+            sizes.append(size)
+            early, late, top = max(early, before), max(late, size), max(top, rows[row].top)
+        count, wide, width = shape or (len(lines), early + late, top)
+        self._at = self.rows if shape else range(len(lines))
         self.late = wide - early
         self.tokens = np.zeros((3, count, wide), np.int64)
+        self.ids, self.positions, self.slots = self.tokens
         self.seen = np.zeros((count, width), np.int64)
         self.allowed = np.zeros((count, wide, width), bool)
         self.allowed[:, :, 0] = True
-        for b, (row, items) in zip(self._at, lines, strict=True):
-            end, start = early, wide - sum(item.wanted for item in items)
+        for b, (row, items), size in zip(self._at, lines, sizes, strict=True):
+            end, start = early, wide - size
             for item in items:
-                n = max(len(item.pending) - 1, 0)
-                end -= n
-                item.early, item.late = end, start
+                end -= max(len(item.pending) - 1, 0)
+                item.late = start
                 start += item.wanted
-                self._fill(item, b)
+                self._fill(item, b, end)
             positions = rows[row].position[:width]
             self.seen[b, : len(positions)] = positions
 
-    @property
-    def ids(self) -> np.ndarray:
-        found: np.ndarray = self.tokens[0]
-        return found
-
-    @property
-    def positions(self) -> np.ndarray:
-        found: np.ndarray = self.tokens[1]
-        return found
-
-    @property
-    def slots(self) -> np.ndarray:
-        found: np.ndarray = self.tokens[2]
-        return found
-
     def wanted(self, kept: int) -> np.ndarray:
         """int64 [N], item by item: the wanted ones of each line's last `kept` columns, counted through."""
-        wide = self.tokens.shape[2]
-        return np.concatenate(
-            [
-                np.arange(item.late, item.late + item.wanted) + (b * kept + kept - wide)
-                for b, items in zip(self._at, self._items, strict=True)
-                for item in items
-            ]
-        )
+        found, wide = list[np.ndarray](), self.tokens.shape[2]
+        for b, (_, items) in zip(self._at, self._lines, strict=True):
+            first = (b + 1) * kept - wide
+            for item in items:
+                found.append(np.arange(first + item.late, first + item.late + item.wanted))
+        return found[0] if len(found) == 1 else np.concatenate(found)
 
-    def _fill(self, item: Item, b: int) -> None:
-        """Writes one sequence into its line."""
-        track, tree, place = item.track, item.tree, item.track.place
-        n, p = len(item.pending), max(len(item.pending) - 1, 0)
+    def _fill(self, item: Item, b: int, early: int) -> None:
+        """Writes one sequence into its line.
+
+        Args:
+            early: column of its first pending token, where it has more than one.
+        """
+        track, tree, row = item.track, item.tree, item.track.place.row
+        n, p, size = len(item.pending), max(len(item.pending) - 1, 0), len(tree.tokens)
         tokens, own = item.pending + tree.tokens, np.asarray(item.taken, np.int64)
-        depths = np.arange(track.computed, track.computed + len(tokens))
-        if len(tree):
+        depths = np.arange(track.computed, track.computed + n + size)
+        if size:
             depths[n:] = tree.depths
             depths[n:] += len(track.tokens) - 1
-        place.row.position[own] = depths
-        seen = np.zeros((len(tokens), self.allowed.shape[2]), bool)
-        seen[:, place.slots] = True
-        seen[:, own] = _ancestry(n, tree.parents)
-        for start, part in ((item.early, slice(0, p)), (item.late, slice(p, len(tokens)))):
+        row.position[own] = depths
+        seen = np.zeros((n + size, self.allowed.shape[2]), bool)
+        seen[:, track.place.slots] = True
+        sees = _CHAIN[: n + size, : n + size] if n + size <= len(_CHAIN) else np.tri(n + size, dtype=bool)
+        if tree.parents != list(range(-1, size - 1)):  # each sees its ancestors; of a chain, all before it
+            sees = sees.copy()
+            nodes = sees[n:, n:]
+            for node, parent in enumerate(tree.parents):
+                nodes[node] = nodes[parent] if parent >= 0 else False
+                nodes[node, node] = True
+        seen[:, own] = sees
+        for start, part in ((early, slice(0, p)), (item.late, slice(p, n + size))):
             if part.start < part.stop:
                 columns = slice(start, start + part.stop - part.start)
                 self.ids[b, columns], self.positions[b, columns] = tokens[part], depths[part]
@@ -170,15 +172,18 @@ def listed(lines: Sequence[Line], columns: Mapping[int, Columns]) -> Columns | N
     if not columns:
         return None
     found: list[Any] = []
-    for item in (item for _, items in lines for item in items):
-        own = columns.get(item.seq)
-        found += [None] * item.wanted if own is None else own[len(own) - item.wanted :]
+    for _, items in lines:
+        for item in items:
+            own = columns.get(item.seq)
+            found += [None] * item.wanted if own is None else own[len(own) - item.wanted :]
     return found if any(ids is not None for ids in found) else None
 
 
 def spread(lines: list[Line]) -> list[Line]:
     """The same sequences in more lines, several of one row, where most of the positions were padding."""
-    sizes = [[len(item.pending) + len(item.tree) for item in items] for _, items in lines]
+    if len(lines) == 1:
+        return lines
+    sizes = [[len(item.pending) + len(item.tree.tokens) for item in items] for _, items in lines]
     room = max(size for line in sizes for size in line)
     if len(lines) * max(map(sum, sizes)) <= _PADDED * sum(map(sum, sizes)):
         return lines
@@ -192,16 +197,3 @@ def spread(lines: list[Line]) -> list[Line]:
             found[-1][1].append(item)
             left -= size
     return found
-
-
-def _ancestry(pending: int, parents: Sequence[int]) -> np.ndarray:
-    """bool [m, m]: which of the pending tokens and the tree's nodes each of them sees, itself included."""
-    size = pending + len(parents)
-    sees = _CHAIN[:size, :size] if size <= len(_CHAIN) else np.tri(size, dtype=bool)
-    if any(parent != node - 1 for node, parent in enumerate(parents)):  # a chain sees all before it
-        sees = sees.copy()
-        nodes = sees[pending:, pending:]
-        for node, parent in enumerate(parents):
-            nodes[node] = nodes[parent] if parent >= 0 else False
-            nodes[node, node] = True
-    return sees

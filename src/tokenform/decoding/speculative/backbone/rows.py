@@ -19,7 +19,6 @@ place).
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -32,7 +31,7 @@ from ..scores import Columns
 from ..tree import DraftTree
 from .base import Backbone, Logits, Track
 from .batch import RowBatch, RowPlace, gathered, held_bytes, is_apart, like
-from .model_cache import cache_name, is_recurrent
+from .model_cache import cache_name, is_recurrent, taken_by
 from .padding import takes_padding
 
 _PADDING = 192  # token positions of padding that are cheaper than one more pass
@@ -64,7 +63,7 @@ class RowBackbone(Backbone):
 
     def _set(self, model: Any, mode: str, share: int, notes: Sequence[str], size: int | None) -> None:
         super()._set(model, mode, share, notes, size)
-        self._accepted = frozenset(inspect.signature(getattr(model, "forward", model)).parameters)
+        self._accepted = taken_by(model)
         self._name = cache_name(model, recurrent=True)
         self._apart = cache_name(model) is not None and (mode == "chain" or self.config is None)
 

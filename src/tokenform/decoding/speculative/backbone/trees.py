@@ -14,7 +14,6 @@ a static cache has none).
 from __future__ import annotations
 
 import functools
-import inspect
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
@@ -27,7 +26,7 @@ from ..tree import DraftTree
 from .base import Backbone, Logits, Track
 from .head import WantedLogits
 from .masks import additive_masks, layer_windows
-from .model_cache import cache_name
+from .model_cache import cache_name, taken_by
 from .packing import Item, Line, OneEach, Packed, listed, spread
 from .prompt_cache import SHORTEST, Held, common
 from .slots import SlotCache, SlotRow
@@ -57,7 +56,7 @@ class TreeBackbone(Backbone):
         self._rows: list[SlotRow] = []
         self._windows = layer_windows(self.config)
         self._logits = WantedLogits(self.vocabulary_size, self.device)
-        self._keeps = "logits_to_keep" in inspect.signature(model.forward).parameters
+        self._keeps = "logits_to_keep" in taken_by(model)
         self._cache_name = cache_name(model) or "past_key_values"
         self._static: StaticPasses | None = None
 
@@ -181,17 +180,18 @@ class TreeBackbone(Backbone):
                 return self._one_each(steps)
             self._prefill([self._tracks[seq] for seq in trees])
             lines: dict[int, list[Item]] = {}
-            order = {id(row): i for i, row in enumerate(self._rows)}
             for seq, tree in trees.items():
                 track = self._tracks[seq]
                 pending = track.tokens[track.computed :]
-                lines.setdefault(order[id(track.place.row)], []).append(Item(seq, track, tree, pending, []))
+                item = Item(seq, track, tree, pending, len(tree.tokens) + (1 if pending else 0))
+                lines.setdefault(self._rows.index(track.place.row), []).append(item)
             scored = self._pass(spread(sorted(lines.items())), columns)
         except (torch.OutOfMemoryError, MemoryError):  # what is kept for later calls is the first to go
             if self._prompts is not None:
                 self._prompts.clear()
             raise
-        self._keep_prompts([self._tracks[seq] for seq in trees])
+        if self._prompts is not None:
+            self._keep_prompts([self._tracks[seq] for seq in trees])
         return scored
 
     def _steps(self, trees: Mapping[int, DraftTree]) -> list[tuple[int, SlotRow, int, Track]]:
@@ -236,6 +236,11 @@ class TreeBackbone(Backbone):
         What an earlier call has run of a prompt is taken from there; prompts that begin alike are run once,
         as far as they are alike.
         """
+        for track in tracks:
+            if track.prompt or len(track.tokens) - track.computed > 1:
+                break
+        else:
+            return
         fresh = [track for track in tracks if track.prompt]
         known: dict[int, int] = {}
         if fresh and self._prompts is not None:
@@ -306,7 +311,12 @@ class TreeBackbone(Backbone):
                 lines = []
                 for track in going:
                     pending = track.tokens[track.computed : -1][:_CHUNK]
-                    lines.append((order[id(track.place.row)], [Item(-1, track, DraftTree(), pending, [])]))
+                    lines.append(
+                        (
+                            order[id(track.place.row)],
+                            [Item(-1, track, DraftTree(), pending, min(len(pending), 1))],
+                        )
+                    )
                 self._pass(sorted(lines, key=lambda line: line[0]), {})
 
     def _adopt(self, leader: Track, track: Track, shared: int) -> None:
@@ -333,7 +343,7 @@ class TreeBackbone(Backbone):
         for _, line in lines:
             for item in line:
                 row: SlotRow = item.track.place.row
-                item.taken = row.take(len(item.pending) + len(item.tree))
+                item.taken = row.take(len(item.pending) + len(item.tree.tokens))
                 taken.append((row, item.taken))
         try:
             as_is = functools.partial(self._packed, lines, columns)
