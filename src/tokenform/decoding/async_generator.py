@@ -118,7 +118,7 @@ class AsyncGenerator:
                     # free text is made again of its stops
                     asked = prompts[number], None if call.stop else grammars[number]
                     results = await self._of_prompt(*asked, others[number], seeds[number], chosen, call)
-                    bar.advance(None)
+                    bar.advance(texts=1)
                     return results
 
                 written = await asyncio.gather(*(one(number) for number in range(len(prompts))))

@@ -13,6 +13,8 @@ pass are waited for anyway (it counts what the host did meanwhile as the pass's)
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple, Protocol
 
 import torch
@@ -47,18 +49,16 @@ class Clock:
 
     Args:
         device: None is the host.
+    Attributes:
+        begin: a piece of work begins, on the host or in the device's stream.
     """
 
     def __init__(self, device: torch.device | None = None) -> None:
-        self._device = device
         self._module = None if device is None else events_of(device)
         self.host = self._module is None and (device is None or device.type == "cpu")
-
-    def begin(self) -> Span:
-        """A piece of work begins, on the host or in the device's stream."""
+        self.begin: Callable[[], Span] = _HostSpan if self.host else _Unknown
         if self._module is not None:
-            return _DeviceSpan(self._module, self._device)
-        return _HostSpan() if self.host else _Unknown()
+            self.begin = partial(_DeviceSpan, self._module, device)
 
 
 def events_of(device: torch.device) -> Any:

@@ -11,7 +11,7 @@ Rejected: one backbone for all calls of a generator (calls in several threads wo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from copy import copy
 from typing import Any
 
@@ -91,6 +91,24 @@ class Decoder(Speculator):
         Yields:
             (row, token) for each token of a text that is taken, (row, None) when the row is complete.
         """
+        moves = self.moves(rows, batch_size)
+        try:
+            for place, moved in moves:
+                if moved is not None and moved.thought is None:
+                    for token in moved.tokens:
+                        yield place, token
+                if moved is None or moved.output.done:
+                    yield place, None
+        finally:
+            moves.close()
+
+    def moves(self, rows: Sequence[Row], batch_size: int) -> Generator[tuple[int, Step | None], None, None]:
+        """The same, by steps.
+
+        Yields:
+            (row, what a step did for it), the last time when it is complete; (row, None) for a row that can't
+            be started.
+        """
         waiting = iter(enumerate(rows))
         places: dict[int, int] = {}
         try:
@@ -109,12 +127,7 @@ class Decoder(Speculator):
                 if not self._live:
                     return
                 for moved in self.steps():
-                    place = places[moved.number]
-                    if moved.thought is None:
-                        for token in moved.tokens:
-                            yield place, token
-                    if moved.output.done:
-                        yield place, None
+                    yield places[moved.number], moved
         finally:
             self.close()
 

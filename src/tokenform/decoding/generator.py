@@ -246,8 +246,8 @@ class Generator(Writing):
             if isinstance(row, Row) and (law := law_of(chosen, constraint, again)) is not chosen:
                 row.sampler = decoder.distribution(law)
         with Progress(len(running), call.progress) as bar:
-            for _, token in decoder.run(running, together):
-                bar.advance(token)
+            for _, moved in decoder.moves(running, together):
+                bar.advance(0 if moved is None else len(moved.tokens), moved is None or moved.output.done)
             groups = [rows[start : start + n] for start in range(0, len(rows), n)]
             return settled(self, groups, prompts, grammars, chosen, again, bar)
 

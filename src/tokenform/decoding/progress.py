@@ -48,11 +48,11 @@ class Progress:
         if self._bar is not None:
             self._bar.stop()
 
-    def advance(self, token: int | None) -> None:
-        """One more token, or (None) one more finished text."""
-        self._tokens += token is not None
+    def advance(self, tokens: int = 0, texts: int = 0) -> None:
+        """So many tokens and finished texts more."""
+        self._tokens += tokens
         if self._bar is not None:
-            self._bar.update(self._task, advance=token is None, tokens=self._tokens)
+            self._bar.update(self._task, advance=texts, tokens=self._tokens)
 
     def trying(self, number: int, most: int) -> None:
         """A text that validators refused is written again."""

@@ -42,7 +42,7 @@ def result_of(
         InvalidType: validators refuse it.
     """
     output = row.output
-    text = b"".join(spelled[token] for token in output.tokens).decode("utf-8", errors="replace")
+    text = b"".join(map(spelled.__getitem__, output.tokens)).decode("utf-8", errors="replace")
     text = text[: min((at for one in texts_of(stop) if (at := text.find(one)) >= 0), default=None)]
     cut, place, made = output.cut, None, list[str]()
     value, error = read_value(grammar, text)

@@ -50,7 +50,7 @@ def all_weighted(
                 generator, sampler, prompt, grammar, call.n, seed,
                 model=model, max_tokens=call.max_tokens, validators=validators, **call.chat,
             )  # fmt: skip
-            bar.advance(None)
+            bar.advance(texts=1)
             return drawn
 
         model = generator.language_model()

@@ -89,6 +89,10 @@ class Deciding:
         live.weighs = False
         if not live.wholes:
             return
+        assert live.spelling is not None
+        tree, root = live.tree.tokens, (live.output.state, live.spelling.encode)
+        if not tree and self.known.get(root, live) is None:
+            return
         choosing = self._choosing(live, ROOT)
         if choosing is None and not live.tree.tokens:
             return

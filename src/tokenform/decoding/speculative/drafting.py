@@ -108,9 +108,13 @@ def together(draftings: Iterable[Drafting[DraftTree]], draws: NodeDraws | None =
         draws: makes draws; None makes one on the host.
     """
     draws = draws or NodeDraws(torch.device("cpu"))
-    runs = [_DraftRun(drafting) for drafting in draftings]
+    runs, asking = list[_DraftRun](), list[_DraftRun]()
     try:
-        asking = [run for run in runs if run.resume(None)]
+        for drafting in draftings:
+            runs.append(_DraftRun(drafting))
+        for run in runs:
+            if run.resume(None):
+                asking.append(run)
         while asking:
             answers = _answers([run.ask for run in asking], draws)
             asking = [c for c, answer in zip(asking, answers, strict=True) if c.resume(answer)]

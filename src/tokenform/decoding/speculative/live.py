@@ -123,7 +123,7 @@ class Live:
     def ended(self) -> str:
         """Why nothing more can be written, or ""."""
         auto, state = self.request.automaton, self.output.state
-        if (auto is None or not self.request.eos) and self.remaining <= 0:
+        if (auto is None or not self.request.eos) and len(self.output.tokens) >= self.request.max_tokens:
             return "length"
         if auto is not None:  # without a token left, the model is asked once more: for the end, or for more
             if auto.is_finished(state):
@@ -140,14 +140,10 @@ class Live:
 
     def drafting(self, budget: Budget) -> Drafting[DraftTree]:
         """A draft that fits the text's and the model's limits, in the making."""
-        backbone, room = self.seqs[0][0], self.room
-        if backbone.deepest is not None:
-            room = min(room, backbone.deepest)
+        room = 0 if self.seqs[0][0].mode == "plain" else self.room
         budget.depth = min(budget.depth, room)
         self.context.state, self.context.remaining = self.output.state, self.remaining
-        if budget.depth <= 0 or budget.nodes <= 0:
-            return DraftTree()
-        return (yield from self.session.drafting(self.context, budget))
+        return self.session.drafting(self.context, budget)
 
     def take(self, draft: Draft, keep: Sequence[bool]) -> None:
         """Keeps what is to be scored of a draft.

@@ -54,15 +54,18 @@ class Report:
     def count(self, tree: DraftTree, visited: list[int], committed: int) -> None:
         """One step: `committed` tokens, of which the tree had the `visited` nodes."""
         self.tokens += committed
-        for nodes, place in ((range(len(tree)), 0), (visited, 1)):
-            guessed = [tree.sources[node] for node in nodes if tree.sources[node] != VALUES]
-            for source in guessed:
-                self.sources.setdefault(source, [0, 0])[place] += 1
+        for nodes, place in ((range(len(tree.tokens)), 0), (visited, 1)):
+            guessed = 0
+            for node in nodes:
+                source = tree.sources[node]
+                if source != VALUES:
+                    self.sources.setdefault(source, [0, 0])[place] += 1
+                    guessed += 1
             if place:
-                self.accepted += len(guessed)
+                self.accepted += guessed
             else:
-                self.drafted += len(guessed)
-        reached = len(visited) + (1 if tree.children(visited[-1] if visited else -1) else 0)
+                self.drafted += guessed
+        reached = len(visited) + (1 if tree.kids.get(visited[-1] if visited else -1) else 0)
         for depth in range(1, reached + 1):
             cell = self.depths.setdefault(depth, [0, 0])
             cell[0] += 1

@@ -26,14 +26,14 @@ from tokenform.errors import InvalidState, TokenformError, own_error
 from .backbone import Backbone
 from .drafters.base import Nothing, Seen
 from .drafters.merge import Merge
-from .drafting import together
+from .drafting import Drafting, together
 from .live import Live
 from .matching import DeviceDraws, Logits, Scored, Verdict, Verdicts
 from .passes import Passes
-from .policies import Fixed, Policy
+from .policies import Account, Fixed, Policy
 from .report import Report
 from .request import UNKNOWN, Cut, Output, Request
-from .tree import VALUES
+from .tree import VALUES, DraftTree
 
 Likely = list[tuple[int, float]]
 """(id, log-probability) of the likeliest tokens at one place, best first."""
@@ -146,7 +146,11 @@ class Speculator:
         for live, got in scored:
             if not isinstance(got, TokenformError):
                 told.append((live, got))
-        verdicts = self._verdicts(told)
+        began = time.perf_counter()
+        verdicts = self._draws.match(told)
+        seconds = (time.perf_counter() - began) / max(len(told), 1)
+        for live, _ in told:
+            live.output.report.seconds_mask += seconds
         if self._passes.timed:
             for known in self._passes.known():
                 self.policy.observe(*known)
@@ -169,15 +173,6 @@ class Speculator:
             moved.append(Step(live.number, tokens, live.output))
         return moved
 
-    def _verdicts(self, scored: list[Scored]) -> Verdicts:
-        """The committed tokens of each sequence, an end-of-text included, and the log-probability of each."""
-        began = time.perf_counter()
-        found = self._draws.match(scored)
-        seconds = time.perf_counter() - began
-        for live, _ in scored:
-            live.output.report.seconds_mask += seconds / len(scored)
-        return found
-
     def _draft(self, batch: list[Live]) -> Span | None:
         """Drafts for all sequences at once, so that they share the passes of the drafters' models.
 
@@ -196,9 +191,12 @@ class Speculator:
                 self._draws.deciding.prepare(live)
             return None
         span = self._clock.begin()
-        asking = (live.drafting(self.policy.budget(len(batch), live.account)) for live in batch)
+        asking, accounts = list[Drafting[DraftTree]](), list[Account]()
+        for live in batch:
+            asking.append(live.drafting(self.policy.budget(len(batch), live.account)))
+            accounts.append(live.account)
         drafts = together(asking, self._draws)
-        trees, accounts = [draft.tree for draft in drafts], [live.account for live in batch]
+        trees = [draft.tree for draft in drafts]
         keep = self.policy.shape(trees, self._passes.padding, accounts)
         for live, draft, kept in zip(batch, drafts, keep, strict=True):
             live.take(draft, kept)

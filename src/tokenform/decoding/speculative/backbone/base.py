@@ -96,12 +96,16 @@ class Backbone:
     """
 
     mode: str = "tree"
+    _chosen: Any = None
 
     def __new__(cls, model: Any, mode: str | None = None, *rest: Any, **named: Any) -> Backbone:
         if cls is Backbone:
             from .choice import backbone_class  # the subclasses import this module
 
-            cls, _, _ = backbone_class(model, mode)
+            cls, *chosen = backbone_class(model, mode)
+            made = super().__new__(cls)
+            made._chosen = chosen  # for `__init__`
+            return made
         return super().__new__(cls)
 
     @property
@@ -135,7 +139,7 @@ class Backbone:
     ) -> None:
         from .choice import backbone_class
 
-        _, mode, notes = backbone_class(model, mode)
+        mode, notes = self._chosen or backbone_class(model, mode)[1:]
         self._set(model, mode, share, notes, size)
         self._prompts = prompts
         if compiled is not None:
@@ -235,8 +239,8 @@ class Backbone:
         track.tokens.extend(map(int, tokens))
         known = nodes and len(nodes) == len(tokens) and logits is not None
         root = root_of(logits, nodes[-1] + 1) if known and logits is not None else None
-        self._forget_tree(track)
-        track.root = root
+        self._free_tree(track)
+        track.tree, track.logits, track.root = None, None, root
 
     def go_on(self, seq: int, prompt_ids: Sequence[int]) -> None:
         """Makes these the tokens of a sequence, which keeps what it has run of their beginning.
@@ -303,7 +307,9 @@ class Backbone:
         if todo:
             for seq, logits in self._run(todo, columns).items():
                 track = self._tracks[seq]
-                track.root, track.tree, track.logits = root_of(logits), todo[seq], logits
+                root = logits[0]
+                track.root = root if isinstance(root, torch.Tensor) else None
+                track.tree, track.logits = todo[seq], logits
                 out[seq] = logits
         return out
 

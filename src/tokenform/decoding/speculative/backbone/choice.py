@@ -60,8 +60,7 @@ def backbone_class(model: Any, mode: str | None) -> tuple[type[Backbone], str, l
     if mode not in (None, "tree", "chain", "plain"):
         raise OptionError(f"mode is 'tree', 'chain', 'plain' or None, not {mode!r}")
     check_model(model)
-    parts = (getattr(model, name, None) for name in ("config", "forward", "parameters"))
-    if any(part is None for part in parts):
+    if None in [getattr(model, name, None) for name in ("config", "forward", "parameters")]:
         best, why = "plain", "it is only called like a model, and has no config: decoding is plain"
     else:
         best, why = _best(model, mode)

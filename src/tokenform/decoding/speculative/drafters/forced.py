@@ -88,7 +88,8 @@ class _ForcedSession(Silent):
         tree = DraftTree()
         if context.automaton.is_finished(context.state):
             return tree
-        for text in self._follow(context) or self._known(context, context.automaton, context.state):
+        texts = [] if self.followed is None else self._follow(context)
+        for text in texts or self._known(context, context.automaton, context.state):
             if len(tree.tokens) >= budget.nodes:  # the likeliest come first
                 break
             self._add(tree, context, text, budget)
@@ -96,8 +97,7 @@ class _ForcedSession(Silent):
 
     def _follow(self, context: Context) -> list[PlannedText]:
         """What may follow in the manner of the text; nothing where it has none."""
-        if self.followed is None:
-            return []
+        assert self.followed is not None
         place = self.followed.after(context.tokens, context.path)
         self.drafter.layout = self.followed.layout
         try:
@@ -128,8 +128,10 @@ class _ForcedSession(Silent):
         key = (*context.path, *path)
         self.ends[key] = text.last
         tree.add_path(above, (token,), d.name, text.confidences[-1])
-        longer = d.seen[text.last].most_common(d.siblings) if text.last in d.seen else []
-        others = [one for one, _ in longer if one != token]
+        others = list[int]()
+        for one, _ in d.seen[text.last].most_common(d.siblings) if text.last in d.seen else ():
+            if one != token:
+                others.append(one)
         if text.shorter is not None:
             others.append(text.shorter)
         for other in others[: min(d.siblings, budget.nodes - len(tree.tokens))]:

@@ -76,19 +76,26 @@ class MergeSession(Asking):
         self.stated: list[float] = []
         self.states: dict[int, State | None] = {}
         self._asked: list[tuple[Drafter, Session]] = []
+        self._costly = set[str]()  # the names of those of whose tokens each costs a forward pass
         for drafter in merge.drafters:
             try:
                 session = drafter.session(context)
                 if type(session) is not Silent:
                     self._asked.append((drafter, session))
+                if getattr(drafter, "costly", False):
+                    self._costly.add(drafter.name)
             except Exception as error:
                 self._fault(drafter, error)
-        self._asked.sort(key=lambda one: _costly(one[0]))
+        self._asked.sort(key=lambda one: one[0].name in self._costly)
         self._set_wish()
 
     def drafting(self, context: Context, budget: Budget) -> Drafting[DraftTree]:
         tree, self.stated, self.states = DraftTree(), [], {ROOT: context.state}
-        asked = [one for one in self._asked if self.tally.pays(one[0].name)]
+        if min(budget.nodes, budget.depth) <= 0:
+            return tree
+        asked = self._asked
+        if self.tally.silent:
+            asked = [one for one in asked if self.tally.pays(one[0].name)]
         leaf, chance = ROOT, 1.0
         for round_ in range(self.rounds):
             before, path = len(tree.tokens), tree.path(leaf)
@@ -101,7 +108,12 @@ class MergeSession(Asking):
                 part_budget.nodes = budget.nodes - len(tree.tokens)
                 if part_budget.nodes <= 0:
                     break
-                if _costly(drafter) and not round_ and tree.tokens and tree.likeliest()[1] >= _SURE:
+                if (
+                    drafter.name in self._costly
+                    and not round_
+                    and tree.tokens
+                    and tree.likeliest()[1] >= _SURE
+                ):
                     break  # its passes are better spent where the likely path ends
                 try:
                     if isinstance(session, Asking):
@@ -193,11 +205,6 @@ class MergeSession(Asking):
                 session.close()
             except Exception as error:
                 self._fault(drafter, error)
-
-
-def _costly(drafter: Drafter) -> bool:
-    """Whether each of its tokens costs a forward pass."""
-    return bool(getattr(drafter, "costly", False))
 
 
 def _admitted(tree: DraftTree, context: Context, depth: int) -> dict[int, State | None]:

@@ -39,7 +39,7 @@ class Tally:
         self._rates: Rates = {}
         self._shared: Rates = {} if shared is None else shared
         self._sources: dict[str, list[float]] = {}
-        self._silent: dict[str, list[int]] = {}
+        self.silent: dict[str, list[int]] = {}
 
     def rated(self, tree: DraftTree) -> list[float]:
         """The measured acceptance of each node of a tree, given its parent's."""
@@ -77,14 +77,14 @@ class Tally:
             entry[0] = entry[0] * _KEEP + hits / nodes
             entry[1] = entry[1] * _KEEP + 1.0
             if entry[1] > _TRIALS * 0.8 and entry[0] < _LEAST * entry[1]:
-                rest = self._silent.setdefault(source, [0, _REST // 2])
+                rest = self.silent.setdefault(source, [0, _REST // 2])
                 rest[1] = min(rest[1] * 2, 4096)
                 rest[0] = rest[1]
                 entry[0] = entry[1] = 0.0
 
     def pays(self, source: str) -> bool:
         """Whether to ask the source now; a silent one is asked again after its rest."""
-        rest = self._silent.get(source)
+        rest = self.silent.get(source)
         if rest is None or rest[0] <= 0:
             return True
         rest[0] -= 1

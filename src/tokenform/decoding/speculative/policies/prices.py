@@ -25,43 +25,39 @@ _FORGET = 512  # passes after which a width that was not run counts as unknown: 
 
 
 class Times:
-    """Of what is done again and again: the last few, in seconds."""
+    """Of what is done again and again: the last few, in seconds.
 
-    __slots__ = ("_last",)
+    Attributes:
+        usual: what it is taken to cost; 0 where it was never done.
+    """
+
+    __slots__ = ("_last", "usual")
 
     def __init__(self) -> None:
-        self._last = deque[float](maxlen=_LAST)
+        self._last, self.usual = deque[float](maxlen=_LAST), 0.0
 
     def __len__(self) -> int:
         return len(self._last)
 
     def add(self, seconds: float) -> None:
         self._last.append(seconds)
+        self.usual = min(self._last) if len(self._last) < _FIRST else median(self._last)
 
     def fade(self, factor: float) -> None:
         """What was measured counts for less: it may have been a busy moment."""
-        self._last = deque((factor * one for one in self._last), maxlen=_LAST)
-
-    @property
-    def usual(self) -> float:
-        """What it is taken to cost; 0 where it was never done."""
-        if len(self._last) < _FIRST:
-            return min(self._last, default=0.0)
-        return median(self._last)
+        last, self._last, self.usual = self._last, deque(maxlen=_LAST), 0.0
+        for seconds in last:
+            self.add(factor * seconds)
 
 
-class _Width:
-    """Passes of about one width."""
+class _Width(Times):
+    """Passes of about one width, the last of them at `run`."""
 
-    __slots__ = ("run", "times", "tokens")
+    __slots__ = ("run", "tokens")
 
     def __init__(self) -> None:
-        self.run, self.times, self.tokens = 0, Times(), deque[float](maxlen=_LAST)
-
-    def add(self, tokens: float, seconds: float, now: int) -> None:
-        self.run = now
-        self.tokens.append(tokens)
-        self.times.add(seconds)
+        super().__init__()
+        self.run, self.tokens = 0, deque[float](maxlen=_LAST)
 
 
 class Prices:
@@ -75,15 +71,20 @@ class Prices:
     def observe(self, tokens: float, seconds: float) -> None:
         """A pass over so many tokens took so many seconds."""
         self._now += 1
-        self._widths.setdefault(_kind(tokens), _Width()).add(tokens, max(seconds, 1e-9), self._now)
-        for kind in [kind for kind, one in self._widths.items() if self._now - one.run > _FORGET]:
-            del self._widths[kind]
-        self._points = []
-        least = math.inf
-        for _, one in sorted(self._widths.items(), reverse=True):  # a wider pass can't cost less
-            least = min(least, one.times.usual)
-            self._points.append((fmean(one.tokens), least))
-        self._points.reverse()
+        kind, widths = _kind(tokens), self._widths
+        width = widths.get(kind) or widths.setdefault(kind, _Width())
+        width.run = self._now
+        width.tokens.append(tokens)
+        width.add(max(seconds, 1e-9))
+        points, least = list[tuple[float, float]](), math.inf
+        for kind in sorted(widths, reverse=True):
+            one = widths[kind]
+            if self._now - one.run > _FORGET:
+                del widths[kind]
+                continue
+            least = min(least, one.usual)  # a wider pass can't cost less
+            points.append((fmean(one.tokens), least))
+        self._points = points[::-1]
 
     def __bool__(self) -> bool:
         """Whether any pass was measured."""
@@ -92,7 +93,7 @@ class Prices:
     def known(self, tokens: float) -> bool:
         """Whether passes of about this width were measured, more than once."""
         width = self._widths.get(_kind(tokens))
-        return width is not None and len(width.times) > 1
+        return width is not None and len(width) > 1
 
     def of(self, tokens: float, lines: int = 1) -> float:
         """Seconds of a pass over so many tokens in so many lines; where no pass was measured, of no unit."""
