@@ -28,7 +28,13 @@ def model_mark(model: Any) -> Any:
     kinds = {str(v) for v in _leaves(rope)} if isinstance(rope, dict) else {str(rope)}
     if kinds & set(_STRETCHED) or not hasattr(model, "modules"):
         return None
-    modules = list(model.modules())
+    modules, seen, todo = list[Any](), {id(model)}, [model]
+    while todo:  # `model.modules()`, without a generator a level
+        modules.append(todo.pop())
+        for part in modules[-1]._modules.values():
+            if part is not None and id(part) not in seen:
+                seen.add(id(part))
+                todo.append(part)
     parts: list[Any] = [_modules_mark(modules)]
     samples: dict[Any, list[torch.Tensor]] = {}
     with torch.no_grad():
