@@ -25,7 +25,7 @@ import tokenform as tf
 from suites.replay import replay
 from tokenform.decoding.speculative.drafters import Forced, Hints, Merge, Suffix, auto
 from tokenform.decoding.speculative.policies import Controller, Policy
-from tokenform.decoding.speculative.report import Report
+from tokenform.decoding.speculative.request import Report
 from tokenform.errors import TokenformError
 from tokenform_bench.data import Case, read_maskbench, sample
 from tokenform_bench.documents import write

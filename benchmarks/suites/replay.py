@@ -19,7 +19,7 @@ from tokenform.decoding.speculative.drafters.base import Context, Seen
 from tokenform.decoding.speculative.drafters.hints import Hints
 from tokenform.decoding.speculative.drafters.merge import Merge
 from tokenform.decoding.speculative.policies import Account, Fixed, Policy
-from tokenform.decoding.speculative.report import Report
+from tokenform.decoding.speculative.request import Report
 from tokenform.decoding.speculative.tree import DraftTree
 
 

@@ -12,8 +12,7 @@ from tokenform.cli.speculation_report import plot
 from tokenform.decoding.speculative.backbone import Backbone
 from tokenform.decoding.speculative.drafters import DraftModel, Forced, Merge, Recycling, Suffix
 from tokenform.decoding.speculative.node import Node
-from tokenform.decoding.speculative.report import Report
-from tokenform.decoding.speculative.request import Request
+from tokenform.decoding.speculative.request import Report, Request
 from tokenform.errors import OptionError
 
 from .automata import EOS, Patterned, vocabulary

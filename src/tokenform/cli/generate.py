@@ -105,7 +105,7 @@ def generate(
         grammar = constraint(schema, pattern, choices, grammar_file, strict=strict, **spelling)
         tell(grammar)
         from tokenform.cli.speculation_report import check_report, write_report
-        from tokenform.decoding.speculative.report import Report
+        from tokenform.decoding.speculative.request import Report
         from tokenform.integrations.generation import generate as write
 
         if report is not None:

@@ -13,7 +13,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from tokenform.decoding.speculative.report import Report
+from tokenform.decoding.speculative.request import Report
 from tokenform.errors import MissingExtra, OptionError, extras
 
 _STYLE = """

@@ -26,8 +26,7 @@ from tokenform.decoding.speculative.drafters.base import Nothing
 from tokenform.decoding.speculative.live import Live
 from tokenform.decoding.speculative.matching import DeviceDraws
 from tokenform.decoding.speculative.policies import Controller, Policy
-from tokenform.decoding.speculative.report import Report
-from tokenform.decoding.speculative.request import Output, Request
+from tokenform.decoding.speculative.request import Output, Report, Request
 from tokenform.decoding.speculative.speculator import Speculator, Step
 from tokenform.decoding.speculative.targets import Penalties
 from tokenform.decoding.speculative.tree import DraftTree

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Generic
 
 from typing_extensions import TypeVar
 
-from tokenform.decoding.speculative.report import Report
+from tokenform.decoding.speculative.request import Report
 from tokenform.engine import TokenAutomaton
 from tokenform.errors import BudgetTooSmall, InvalidType
 from tokenform.frontends.tools.calls import ToolCall, ToolCalls

@@ -22,10 +22,10 @@ import torch
 from tokenform.decoding.draws import Drawn
 from tokenform.decoding.draws.lazy import draw_row
 from tokenform.decoding.keyed_random import race_key
+from tokenform.decoding.speculative.node import Node
 
 from .choices import Places, Short
 from .choosing import WIDTH, Choosing, Chosen
-from .node import Node
 from .request import UNKNOWN
 from .scores import Listed, Scores
 from .searching import Search

@@ -24,9 +24,9 @@ import torch
 
 from tokenform.decoding.clock import Clock, Span, Took
 from tokenform.decoding.draws import NO_WISH, Drawn, MaskedSampler, Wish
+from tokenform.decoding.speculative.node import Node
 
 from .backbone import Backbone
-from .node import Node
 from .node_draws import NodeDraws
 from .tree import DraftTree
 

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from tokenform.decoding.speculative.node import Node
 from tokenform.engine import State
 from tokenform.engine.packed import mask_of
 
@@ -20,7 +21,6 @@ from .drafters.base import Budget, Context, Nothing
 from .drafters.merge import Merge
 from .drafters.spelling import spelling_of
 from .drafting import Draft, Drafting
-from .node import Node
 from .policies import Account
 from .request import Output, Request
 from .searching import Search

@@ -21,13 +21,13 @@ import torch
 from tokenform.decoding.draws import NO_WISH, Drawn, MaskedSampler, Wish
 from tokenform.decoding.draws.base import FAILED
 from tokenform.decoding.draws.lazy import NUMPYS, on_host
+from tokenform.decoding.speculative.node import Node
 from tokenform.errors import TokenformError, own_error
 from tokenform.masking import MaskTable
 
 from .choices import Places
 from .deciding import Deciding
 from .live import Live
-from .node import Node
 from .node_draws import NodeDraws
 from .scores import Columns, Scores
 from .tree import ROOT, VALUES

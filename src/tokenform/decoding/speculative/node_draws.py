@@ -22,9 +22,8 @@ from tokenform.decoding.draws import (
     Wish,
 )
 from tokenform.decoding.draws.base import Rows
+from tokenform.decoding.speculative.node import Node
 from tokenform.masking import CAPACITY, MaskTable
-
-from .node import Node
 
 
 class NodeDraws:

@@ -19,10 +19,10 @@ from tokenform.decoding.clock import Clock, Span
 from tokenform.errors import ModelError, TokenformError, own_error
 
 from .backbone import Backbone
-from .backbone.failures import out_of_memory
+from .backbone.facts import out_of_memory
 from .live import Live
 from .matching import DeviceDraws, Logits
-from .report import Report
+from .request import Report
 from .scores import Columns, Scores
 from .tree import DraftTree
 

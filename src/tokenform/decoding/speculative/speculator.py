@@ -31,8 +31,7 @@ from .live import Live
 from .matching import DeviceDraws, Logits, Scored, Verdict, Verdicts
 from .passes import Passes
 from .policies import Account, Fixed, Policy
-from .report import Report
-from .request import UNKNOWN, Cut, Output, Request
+from .request import UNKNOWN, Cut, Output, Report, Request
 from .tree import VALUES, DraftTree
 
 Likely = list[tuple[int, float]]

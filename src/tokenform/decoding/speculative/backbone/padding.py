@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from ..tree import DraftTree
-from .failures import FAILURES
+from .facts import FAILURES
 
 if TYPE_CHECKING:
     from .rows import RowBackbone

@@ -30,10 +30,9 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from ..scores import Scores
-from .failures import out_of_memory
-from .masks import Windows, additive, within
+from .facts import out_of_memory
 from .model_mark import module_mark
-from .packing import Line, Packed
+from .packing import Line, Packed, Windows, additive, within
 from .padding import differ
 from .slots import SlotCache, SlotRow
 

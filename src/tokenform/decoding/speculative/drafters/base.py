@@ -17,10 +17,10 @@ import torch
 
 from tokenform.decoding.clock import Took
 from tokenform.decoding.draws import Drawn
+from tokenform.decoding.speculative.node import Node
 from tokenform.engine import State
 
 from ..drafting import Drafting, alone
-from ..node import Node
 from ..scores import Scores
 from ..tree import DraftTree
 from .hints import Hints

@@ -25,12 +25,12 @@ import torch
 from tokenform.decoding import removed
 from tokenform.decoding.draws import NO_WISH, MaskedSampler, Wish
 from tokenform.decoding.samplers.local import Local
+from tokenform.decoding.speculative.node import Node
 from tokenform.errors import DrafterError
 
 from ..backbone import Backbone, PromptCache
 from ..backbone.prompt_cache import common
 from ..drafting import Ask, Drafting, Scored
-from ..node import Node
 from ..tree import DraftTree
 from .base import Asking, Budget, Context, PassCost, Session
 from .matched import Foresight, draw_matched

@@ -17,11 +17,11 @@ import math
 from collections.abc import Callable
 
 from tokenform.decoding.clock import Clock
+from tokenform.decoding.speculative.node import Node
 from tokenform.engine import State
 from tokenform.errors import SamplingError
 
 from ..drafting import Drafting, Scored
-from ..node import Node
 from ..tree import ROOT, DraftTree
 from .base import Budget, Context, PassCost
 from .ngram import NGram

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from ..drafters.base import Budget
 from ..tree import DraftTree
-from .account import Account
-from .base import best_first, chances
+from .base import Account, best_first, chances
 from .fixed import Fixed
 
 

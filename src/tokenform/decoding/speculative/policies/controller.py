@@ -25,8 +25,7 @@ from typing import NamedTuple
 
 from ..drafters.base import Budget
 from ..tree import FORCED, ROOT, DraftTree
-from .account import FIRST, SURE, Account
-from .base import best_first, chances
+from .base import FIRST, SURE, Account, best_first, chances
 from .prices import Prices, Times
 
 _KEEP = 0.98

@@ -8,7 +8,7 @@ from tokenform.errors import OptionError
 
 from ..drafters.base import Budget
 from ..tree import DraftTree
-from .account import Account
+from .base import Account
 
 
 class Fixed:

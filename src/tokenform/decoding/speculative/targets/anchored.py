@@ -17,9 +17,9 @@ from collections.abc import Sequence
 
 import torch
 
+from tokenform.decoding.speculative.node import Node
 from tokenform.errors import OptionError
 
-from ..node import Node
 from .base import log_distribution
 
 _LEAST = -1e30  # stands for log 0, so that no weight makes it a NaN

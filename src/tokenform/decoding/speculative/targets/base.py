@@ -10,7 +10,7 @@ from typing import Protocol
 
 import torch
 
-from ..node import Node
+from tokenform.decoding.speculative.node import Node
 
 
 class Mixture(Protocol):

@@ -15,9 +15,9 @@ from collections.abc import Sequence
 
 import torch
 
+from tokenform.decoding.speculative.node import Node
 from tokenform.errors import OptionError
 
-from ..node import Node
 from .base import log_distribution
 
 

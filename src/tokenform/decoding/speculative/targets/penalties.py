@@ -11,9 +11,8 @@ from collections import Counter
 
 import torch
 
+from tokenform.decoding.speculative.node import Node
 from tokenform.errors import OptionError
-
-from ..node import Node
 
 
 class Penalties:
