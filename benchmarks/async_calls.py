@@ -2,8 +2,12 @@
 
 python benchmarks/async_calls.py --count 100                      # the built-in model
 python benchmarks/async_calls.py --count 100 --vocabulary 131072  # random weights
+python benchmarks/async_calls.py --held MODEL                     # how long an event loop stands still
 
 Ends with the load that is left after as many calls are cancelled on their way: no places may be taken.
+`--held`: the longest turn of the loop while a model is opened by path and while a type of 1,500 fields is
+compiled, cold: what the loop's own thread computes in it, and the wall, which also has what other threads do
+under the interpreter's lock (reading a tokenizer's JSON, say) and what else the machine runs.
 """
 
 from __future__ import annotations
@@ -65,13 +69,45 @@ async def cancelled(generator: tf.Generator, prompts: list[Any]) -> tuple[int, i
         return load.running, load.waiting
 
 
+async def held_by(call: Any) -> tuple[float, float]:
+    """The longest turn of the loop while a call is awaited: (seconds of its own thread, of the wall)."""
+    own = wall = 0.0
+    task = asyncio.ensure_future(call)
+    computed, began = time.thread_time(), time.perf_counter()
+    while not task.done():
+        await asyncio.sleep(0.001)
+        own, computed = max(own, time.thread_time() - computed), time.thread_time()
+        wall, began = max(wall, time.perf_counter() - began), time.perf_counter()
+    await task
+    return own, wall
+
+
+async def held(model: str) -> None:
+    import pydantic
+
+    fields: dict[str, Any] = {f"field_{number}": (int | None, number) for number in range(1500)}
+    large = pydantic.create_model("Large", first=(bool, ...), **fields)
+    calls = {
+        "a model is opened": lambda: tf.agenerate("a", regex="[a-z]{2}", model=model, max_tokens=4),
+        "a large type is compiled": lambda: tf.agenerate("a", schema=large, model=model, max_tokens=30),
+        "both are there": lambda: tf.agenerate("a", schema=large, model=model, max_tokens=30),
+    }
+    for name, call in calls.items():
+        own, wall = await held_by(call())
+        print(f"{name}: own {1e3 * own:.1f} ms, wall {1e3 * wall:.0f} ms", flush=True)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser()
+    parser.add_argument("--held", metavar="MODEL", help="a folder or file of a model; measures this alone")
     parser.add_argument("--count", type=int, default=100)
     parser.add_argument("--vocabulary", type=int, default=0)
     parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--threads", type=int, default=1, help="of a model's pass")
     options = parser.parse_args()
+    if options.held:
+        asyncio.run(held(options.held))
+        return
     torch.set_num_threads(options.threads)
     generator = opened(options.vocabulary)
     prompts: list[Any] = [f"Person {i} was born in {1800 + i}." for i in range(options.count)]

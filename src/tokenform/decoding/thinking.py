@@ -74,7 +74,7 @@ def thinking_of(
     if asked is None:
         asked = Thinking()
     if isinstance(asked, Thinking):
-        off = any((chat_options or {}).get(name) is False for name in _SWITCHES)
+        off = chat_options is not None and any(chat_options.get(name) is False for name in _SWITCHES)
         return replace(asked, asked=False) if off and asked.asked is None else asked
     if isinstance(asked, bool):
         return Thinking(asked)

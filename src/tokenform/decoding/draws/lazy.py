@@ -121,11 +121,12 @@ class LazyDrawer:
         if known is not None:
             self._lists.move_to_end(key)
             return known
-        allowed = _listed(np.asarray(automaton.mask(state)), size)
-        if allowed.dtype != np.bool_:  # the others are cheaper to unpack than to keep
-            self._lists[key] = allowed
-            if len(self._lists) > _KEPT:
-                self._lists.popitem(last=False)
+        bits = mask_bits(automaton.mask(state), size)
+        if np.count_nonzero(bits) > _FEW:  # which is cheaper to unpack than to keep
+            return bits
+        allowed = self._lists[key] = np.flatnonzero(bits)
+        if len(self._lists) > _KEPT:
+            self._lists.popitem(last=False)
         return allowed
 
 

@@ -122,7 +122,7 @@ class Choosing:
         """The log-probability of each value that fits; None where some are not known."""
         found = {}
         for option, paths in self._paths.items():
-            if any(leaf not in self.learnt for leaf in paths):
+            if not all(map(self.learnt.__contains__, paths)):
                 return None
             found[self.choices.options[option]] = self._known(option)[0]
         return found
@@ -239,7 +239,7 @@ class Choosing:
         """What a value's log-probability is, or cannot exceed; and whether it is that."""
         paths = self._paths[option]
         parts = [self._most(option, leaf) for leaf in paths]
-        return _logsum(np.array(parts)), all(leaf in self.learnt for leaf in paths)
+        return _logsum(np.array(parts)), all(map(self.learnt.__contains__, paths))
 
     def _bound(self, node: int) -> float:
         while node not in self._reach:

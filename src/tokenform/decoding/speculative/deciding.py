@@ -96,7 +96,7 @@ class Deciding:
         choosing = self._choosing(live, ROOT)
         if choosing is None and not live.tree.tokens:
             return
-        chain = any(part.mode != "tree" for part, _ in live.seqs)
+        chain = live.chains
         if choosing is not None:
             live.weighs = True
             if chain:
@@ -225,9 +225,11 @@ class Deciding:
             mixed = _picked(torch.stack(parts), at, np.concatenate(tokens))
         start = 0
         for one, each in zip(new, asked, strict=True):
-            cuts = np.cumsum([start, *(len(part) for part in each)])
-            choosing.learn(one, *([s[a:b] for a, b in itertools.pairwise(cuts)] for s in (mixed, alone)))
-            start = int(cuts[-1])
+            *cuts, end = list(itertools.accumulate(map(len, each), initial=start))[1:]
+            choosing.learn(
+                one, *(np.split(scores[start:end], np.array(cuts, int) - start) for scores in (mixed, alone))
+            )
+            start = end
         return len(choosing.learnt) > before
 
     def _told(
@@ -256,7 +258,7 @@ class Deciding:
                 return None
             ids, scores = ids[fits], scores[fits]
             end = draw_row(Listed(ids, scores, sampler.size), ids, sampler.local, key)
-        logprobs = [*(choosing.own(one) for one in path), choosing.own_end(chosen, end)]
+        logprobs = [*map(choosing.own, path), choosing.own_end(chosen, end)]
         nodes = [mapped.get(one) for one in (ROOT, *path)]
         known = None if None in nodes else cast("list[int]", nodes)
         refused: list[int | None] = [*[None] * len(tokens), None if end == wished else wished]

@@ -48,6 +48,8 @@ class Live:
         except BaseException:
             self.drop()
             raise
+        self.chains = any(part.mode != "tree" for part, _ in self.seqs)
+        """Whether some model scores no trees."""
         self.context = Context(
             tokens=self.text,
             prompt_length=len(self.text),
@@ -155,7 +157,7 @@ class Live:
         self.output.report.seconds_draft += draft.seconds
         if not len(self.tree):
             self.draft_nothing()
-        if any(part.mode != "tree" for part, _ in self.seqs):
+        if self.chains:
             keep = _first_path(self.tree, keep)
         self.tree = self.session.shape(self.tree, keep)
 

@@ -249,13 +249,12 @@ class Speculator:
         if ended is None or request.kept:
             for part, seq in live.seqs:
                 part.commit(seq, text)
-        if ended is not None:
-            self._finish(live, "end")
-            return text
-        if live.drafts:
+        if live.drafts:  # the last step too: what drafters remember of a text is all of it
             began = time.perf_counter()
             live.session.observe(live.context, Seen(text, tree, logits[0], verdict.drawn))
             output.report.seconds_draft += time.perf_counter() - began
+        if ended is not None:
+            self._finish(live, "end")
         return text
 
     def _finish(self, live: Live, reason: str, error: TokenformError | None = None) -> None:

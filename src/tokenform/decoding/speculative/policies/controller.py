@@ -102,9 +102,11 @@ class Controller:
     def shape(
         self, trees: Sequence[DraftTree], padding: float = 1.0, accounts: Sequence[Account] = ()
     ) -> list[list[bool]]:
-        chance = [chances(tree) for tree in trees]
-        order = [best_first(own) for own in chance]
-        best = [[own[node] for node in nodes] for own, nodes in zip(chance, order, strict=True)]
+        chance, order, best = list[list[float]](), list[list[int]](), list[list[float]]()
+        for tree in trees:
+            chance.append(chances(tree))
+            order.append(best_first(chance[-1]))
+            best.append(sorted(chance[-1], reverse=True))
         lines = len(trees)
         padding = padding if lines > 1 else 1.0  # there is nothing to pad
         plain = self.prices.of(lines, lines)
