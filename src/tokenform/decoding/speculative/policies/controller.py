@@ -5,7 +5,7 @@ Purpose: of the best-first order the k likeliest nodes are scored, for the k wit
 longest, so there k is a number of columns: the k-th best node of every tree, at the price of a whole column.
 Every k is tried, for prices are a table by width (`prices.py`): two tokens may not be worth their pass where
 eight are.
-Invariant: a text's account (`account.py`) pays for its drafts; where it can't, its drafters are not asked.
+Invariant: a text's account (`base.py`) pays for its drafts; where it can't, its drafters are not asked.
 Where times are known at all, nothing is drafted before passes without drafts have been measured.
 Complexity: O(n log n) in the nodes of a step, O(1) a pass.
 Source: the throughput criterion of Sequoia (Chen et al. 2024, section 4.3).
@@ -108,9 +108,14 @@ class Controller:
             order.append(best_first(chance[-1]))
             best.append(sorted(chance[-1], reverse=True))
         lines = len(trees)
+        if not any(order):  # nothing is drafted
+            self._tokens += lines
+            empty: list[list[bool]] = [[] for _ in trees]
+            if accounts and self.prices:
+                self._book(empty, padding, accounts)
+            return empty
         padding = padding if lines > 1 else 1.0  # there is nothing to pad
-        plain = self.prices.of(lines, lines)
-        drafting = self.drafted.usual if any(order) else 0.0
+        plain, drafting = self.prices.of(lines, lines), self.drafted.usual
         longest = (plain + drafting) * _LONGEST - drafting if lines > 1 else math.inf
         columns = wished = self._columns(best, padding, drafting, longest)
         if accounts and wished.width:
@@ -164,13 +169,15 @@ class Controller:
 
     def _more(self, keep: Sequence[list[bool]], padding: float) -> float:
         """Seconds that a node adds to a pass without drafts."""
-        lines, nodes = len(keep), [sum(kept) for kept in keep]
+        lines, nodes = len(keep), list(map(sum, keep))
+        if not any(nodes):
+            return 0.0
         size = padding * lines * (1 + max(nodes)) + (1 - padding) * (lines + sum(nodes))
         return (self.prices.of(size, lines) - self.prices.of(lines, lines)) / max(sum(nodes), 1)
 
     def _book(self, keep: Sequence[list[bool]], padding: float, accounts: Sequence[Account]) -> None:
         """The texts pay for the step: each for its nodes, and all that were asked for the drafting."""
-        lines, asked = len(keep), sum(account.asked for account in accounts)
+        lines, asked = len(keep), [account.asked for account in accounts].count(True)
         plain, more = self.prices.of(lines, lines), self._more(keep, padding)
         for account, own in zip(accounts, keep, strict=True):
             drafting = self.drafted.usual / asked if account.asked else 0.0
