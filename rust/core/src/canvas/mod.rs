@@ -10,6 +10,8 @@
 //! Invariant: exact, or [`Kind::LimitExceeded`]: work and memory are counted, and what a limit cut is done again.
 //! Complexity: an edge of each state of a layer; a known position has one edge a state.  A changed position redoes the
 //! layers behind it up to the first that stays as it was, and those before it likewise.
+//! Rejected: one state for all texts of a key that no schema names (another key of its object may repeat it; how many fillings do
+//! not is a permanent); more work before the limit (stacks of brackets multiply with each open position).
 //! Papers: DINGO (Suresh et al. 2025) for regular languages; Viterbi 1967; Rabiner 1989.
 
 pub mod graph;
