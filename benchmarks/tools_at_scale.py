@@ -7,7 +7,8 @@ Each figure is CPU milliseconds of one thread for front end, compile and first m
 rounds, over a vocabulary of bytes and words.  MB: the memory that the new list adds to the process.  Beside
 it XGrammar's structural tags, where it is installed (compile alone).
 --serve: so many requests to `tokenform serve`'s app, each with 300 tools of which one has changed, and in
-turns with them as many without tools; each writes one token.  Printed: the median of the differences.
+turns with them as many without tools, as streams.  Printed: the median of the differences until the first
+event is here, in time and in CPU of all threads but the client's (what goes on beside is counted in both).
 Masks of a list that was put together from kept parts are compared with those of a fresh process, which has
 none: along each call's text, bit by bit.
 """
@@ -147,29 +148,44 @@ def serve(base: list[dict[str, Any]], count: int, tools: int = 300) -> None:
     from running import running
 
     listed, rng, kind = new(base, tools, 3), random.Random(0), {"content-type": "application/json"}
-    plain = {"messages": [{"role": "user", "content": "Hello"}], "max_tokens": 1, "show_schema": False}
-    with_tools, without = [], []
+    plain = {"messages": [{"role": "user", "content": "Hello"}], "max_tokens": 4, "stream": True}
+    taken: dict[bool, list[tuple[float, float]]] = {True: [], False: []}
     # the built-in model reads 1,024 tokens: so many tools are not shown to it, and prompts are the same
     engine = Engine(batch_size=1, tool_format="hermes", format_prompt=lambda prompt, grammar: "Hello\n")
     app = create_app(engine, playground=False)
     with running(app) as url, httpx.Client(base_url=url, timeout=600) as client:
         for number in range(count + 5):
             changed = rng.choice(listed)["function"]["parameters"]["properties"]
+            changed.pop(f"turn_{number - 300}", None)
             changed[f"turn_{number}"] = {"type": "integer"}
-            for body, taken in (({**plain, "tools": listed}, with_tools), (plain, without)):
+            for with_tools in (True, False):
+                body = {**plain, "show_schema": False, **({"tools": listed} if with_tools else {})}
                 data = json.dumps(body).encode()
-                started = time.perf_counter()
-                answer = client.post("/v1/chat/completions", content=data, headers=kind)
-                taken.append(time.perf_counter() - started)
-                assert answer.status_code == 200, answer.text[:500]
-    pairs = list(zip(with_tools[5:], without[5:], strict=True))  # the first make what all have
-    later = sorted(1e3 * (one - other) for one, other in pairs)
-    middle = [later[count * quarter // 4] for quarter in (1, 2, 3)]
-    print(
-        f"{count} requests with {tools} tools, one changed in each: the first token {middle[1]:.2f} ms later "
-        f"than without (middle half {middle[0]:.2f} to {middle[2]:.2f}; "
-        f"without {1e3 * sorted(o for _, o in pairs)[count // 2]:.1f} ms)"
-    )
+                time.sleep(0.002)  # the last answer's threads have ended
+                began = _clocks()
+                with client.stream("POST", "/v1/chat/completions", content=data, headers=kind) as answer:
+                    assert answer.status_code == 200, answer.read()
+                    lines = answer.iter_lines()
+                    next(lines)
+                    ended = _clocks()
+                    list(lines)
+                if number >= 5:  # the first make what all have
+                    taken[with_tools].append((ended[0] - began[0], ended[1] - began[1]))
+    print(f"{count} requests with {tools} tools, one changed in each; ms until the first event")
+    for at, what in enumerate(("time", "CPU")):
+        pairs = zip(taken[True], taken[False], strict=True)
+        later = sorted(1e3 * (one[at] - other[at]) for one, other in pairs)
+        quarters = [later[count * quarter // 4] for quarter in (1, 2, 3)]
+        without = 1e3 * sorted(other[at] for other in taken[False])[count // 2]
+        print(
+            f"{what:>5}: {quarters[1]:.2f} later than without (middle half {quarters[0]:.2f} to "
+            f"{quarters[2]:.2f}; without {without:.1f})"
+        )
+
+
+def _clocks() -> tuple[float, float]:
+    """Seconds, and those of CPU that other threads of the process have had."""
+    return time.perf_counter(), time.process_time() - time.thread_time()
 
 
 def main() -> None:

@@ -120,12 +120,20 @@ def compiled(form: Form, name: str, lists: Sequence[list[_core.Branch]] = ()) ->
     Raises:
         LimitExceeded: constraints stand too deep inside one another.
     """
-    name = name if len(name) <= _NAME else f"{name[: _NAME - 3]}..."
     try:
         text = written(lowered(form))
     except RecursionError:
-        raise LimitExceeded(f"{name} has constraints too deep inside one another.") from None
-    return _core.composite(text, name, list(lists))
+        raise LimitExceeded(f"{_short(name)} has constraints too deep inside one another.") from None
+    return composite(text, lists, name)
+
+
+def composite(text: str, lists: Sequence[list[_core.Branch]], name: str) -> _core.Grammar:
+    """The same of a form's JSON text."""
+    return _core.composite(text, _short(name), list(lists))
+
+
+def _short(name: str) -> str:
+    return name if len(name) <= _NAME else f"{name[: _NAME - 3]}..."
 
 
 def written(form: Mapping[str, Any]) -> str:

@@ -13,6 +13,7 @@ import asyncio
 import contextlib
 import json
 import logging
+import re
 import time
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
@@ -35,6 +36,7 @@ with extras():
     from starlette.responses import JSONResponse, Response, StreamingResponse
 
 logger = logging.getLogger("tokenform.server")
+_ESCAPED = re.compile(r"\\u[dD][89a-fA-F]")
 WRITING = 5.0
 """Seconds that a client has for the last event of a stream, which may say that the time is over."""
 Event = tuple[str | None, dict[str, Any] | str]
@@ -330,8 +332,10 @@ async def _json(request: Request, server: Any) -> Any:
         told: dict[str, Any] = {"status": 408, "code": "slow_body", "headers": {"Connection": "close"}}
         raise Refused(f"the body did not come within {server.patience:g} seconds.", **told) from None
     try:
-        body = json.loads(data, parse_constant=_no_number)
-        json.dumps(body, ensure_ascii=False).encode()  # half a character, as an escape may say it
+        text = data.decode(json.detect_encoding(data))
+        body = json.loads(text, parse_constant=_no_number)
+        if _ESCAPED.search(text):  # half a character can come as an escape alone
+            json.dumps(body, ensure_ascii=False).encode()
         return body
     except (ValueError, RecursionError) as error:
         raise Refused(f"the body is no JSON: {error}.", code="invalid_json") from None

@@ -18,6 +18,7 @@ from tokenform.server.constraints import ConstraintReader
 from tokenform.server.faults import Refused, about
 
 INPUT = "input"
+_MEMBERS = frozenset(("name", "description", "parameters", "strict", "type", "function"))
 _CUSTOM = {
     "type": "object",
     "properties": {INPUT: {"type": "string"}},
@@ -37,7 +38,7 @@ class CallLayout:
         grammar: of the whole turn.
     """
 
-    tools: list[Tool | dict[str, Any]]
+    tools: Sequence[Tool | Mapping[str, Any]]
     format: Any
     grammar: Grammar
     custom: set[str] = field(default_factory=set)
@@ -88,7 +89,7 @@ def read_turn(
         place = "/tool_choice" if "tool_choice" in str(error) else param
         with about(place):
             raise
-    usable = list((made.tool_reader or {"tools": known})["tools"])  # a bad one takes any arguments
+    usable = made.tool_reader["tools"] if made.tool_reader else known  # a bad one takes any arguments
     if final is not None and choice in (None, "auto"):
         made = made | final  # calls, or an answer in its form
     return CallLayout(usable, format, made, custom)
@@ -113,19 +114,15 @@ def _renamed(tool: Any) -> Any:
 
 def _tool(
     tool: Mapping[str, Any], param: str, reader: ConstraintReader, custom: set[str]
-) -> Tool | dict[str, Any]:
+) -> Tool | Mapping[str, Any]:
     """A definition; those that take text are noted."""
     kind = tool.get("type", "function")
     if kind == "function":
         body = _body(tool, "function", param)
-        for member in body:
-            if member not in ("name", "description", "parameters", "strict", "type", "function"):
-                place = f"{param}/{member}"
-                raise Refused(f"{place} is not known.", param=place, code="unknown_field")
-        kept = {
-            name: body[name] for name in ("name", "description", "parameters") if body.get(name) is not None
-        }
-        return {"type": "function", "function": kept}
+        if not _MEMBERS.issuperset(body):
+            place = f"{param}/{next(member for member in body if member not in _MEMBERS)}"
+            raise Refused(f"{place} is not known.", param=place, code="unknown_field")
+        return tool
     if kind == "custom":
         body = _body(tool, "custom", param)
         name = body.get("name")
@@ -143,7 +140,7 @@ def _tool(
 
 def _body(tool: Mapping[str, Any], kind: str, param: str) -> Mapping[str, Any]:
     body = tool.get(kind, tool)
-    if not isinstance(body, Mapping):
+    if not isinstance(body, dict):
         raise Refused(f"{param}/{kind} is an object.", param=f"{param}/{kind}")
     return body
 

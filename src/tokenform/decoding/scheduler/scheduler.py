@@ -143,12 +143,13 @@ class Scheduler(JobQueue):
             first = rows[0]  # here, not between the tokens of the texts that run
             for automaton in [first.automaton, *([] if first.lead is None else [first.lead.automaton])]:
                 automaton.mask(automaton.start)
-            if first.hints is not None:
-                first.hints.prepare()
         with self._changed:
             self._refuse(n)
             self._batch.enter(owner, texts)
         job.future.add_done_callback(self._left)
+        if rows[0].hints is not None:  # while the model reads the prompt: no first token needs them
+            with contextlib.suppress(TokenformError):
+                rows[0].hints.prepare()
         return job
 
     def _whole(

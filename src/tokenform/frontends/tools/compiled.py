@@ -12,7 +12,7 @@ walked through both).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
@@ -22,6 +22,8 @@ from tokenform.errors import InvalidGrammar, OptionError
 from tokenform.frontends import forms
 from tokenform.frontends.forms import ANY, Form, Language, literal
 from tokenform.frontends.schemas import SPELLINGS, with_marks
+from tokenform.frontends.tools.grammar import Builder
+from tokenform.frontends.tools.kept import LastAsked
 from tokenform.frontends.tools.shape import (
     AnyOrder,
     Choice,
@@ -31,6 +33,7 @@ from tokenform.frontends.tools.shape import (
     Json,
     Kept,
     Node,
+    OneOf,
     RawString,
     Regex,
     Repeat,
@@ -58,15 +61,58 @@ def shape_form(shape: Shape, json_options: Mapping[str, str] | None = None) -> F
     return _Compiler(shape, _known(json_options), None).form()
 
 
-def branched_form(
-    shape: Shape, json_options: Mapping[str, str] | None = None, manner: Mapping[str, str] | None = None
-) -> tuple[Form, Lists]:
-    """The form of a tree in which options that are kept stand as branches, and their lists.
+def branched_form(shape: Shape, json_options: Mapping[str, str] | None = None) -> tuple[Form, Lists]:
+    """The form of a tree in which options that are kept stand as branches, and their lists."""
+    lists: Lists = []
+    return _Compiler(shape, _known(json_options), lists).form(), lists
+
+
+@dataclass(frozen=True)
+class _Laid:
+    """The form of turns whose trees differ in the options of lists alone.
+
+    text: as JSON.  lists: what they are of.  specials: of their options.
+    """
+
+    text: str
+    lists: tuple[Any, ...]
+    specials: frozenset[str]
+
+
+_LAID: LastAsked[_Laid] = LastAsked(4 << 20)
+
+
+def turn_form(
+    builder: Builder, json_options: Mapping[str, str], manner: Mapping[str, str] | None = None
+) -> tuple[str, Lists]:
+    """The form of a turn as JSON text, and its lists of branches.
 
     manner: further options of its documents, which callers can't choose.
     """
+    options = {**_known(json_options), **(manner or {})}
+    key = builder.key and (builder.key, tuple(sorted(options.items())))
+    if key and (laid := _LAID.get(key)) is not None:
+        kept = {calls: builder.options(calls) for calls in laid.lists}
+        compiler = _Compiler(Shape(Seq(())), options, [])
+        made = {calls: compiler.branched(listed) for calls, listed in kept.items()}
+        same = all(branches and len(branches) == len(kept[calls]) for calls, branches in made.items())
+        if same and _specials(kept.values()) == laid.specials:
+            return laid.text, [branches for calls in laid.lists if (branches := made[calls])]
     lists: Lists = []
-    return _Compiler(shape, {**_known(json_options), **(manner or {})}, lists).form(), lists
+    compiler = _Compiler(builder.shape(), options, lists)
+    text = forms.written(compiler.form())
+    if key and None not in compiler.listed:
+        specials = _specials(builder.options(calls) for calls in dict.fromkeys(compiler.listed))
+        _LAID.put(key, _Laid(text, tuple(compiler.listed), specials), len(text))
+    return text, lists
+
+
+def _specials(lists: Iterable[Sequence[Any]]) -> frozenset[str]:
+    """The special tokens of options that are kept."""
+    found = frozenset[str]()
+    for options in lists:
+        found = found.union(*(follows.specials for follows in {option.follows for option in options}))
+    return found
 
 
 def _known(json_options: Mapping[str, str] | None) -> dict[str, str]:
@@ -102,6 +148,7 @@ class _Compiler:
         self.shape = shape
         self.options = options
         self.lists = lists
+        self.listed: list[Any] = []  # what the lists are of
         self.rules = forms.Rules()
         self.specials = shape.specials()
         self._told = tuple(sorted(options.items()))
@@ -132,9 +179,11 @@ class _Compiler:
 
     def alternatives(self, node: Node) -> list[Items]:
         if isinstance(node, Choice):
-            kept = [option for option in node.options if isinstance(option, Kept)]
-            if self.lists is not None and kept and self.branched(kept):
-                others = [option for option in node.options if not isinstance(option, Kept)]
+            branches = None if self.lists is None else self.branched(node.options)
+            if self.lists is not None and branches is not None:
+                others = [option for option in node.options if type(option) is not Kept]
+                self.lists.append(branches)
+                self.listed.append(node.of if isinstance(node, OneOf) and not others else None)
                 more = [items for option in others for items in self.sequence((option,), None)]
                 return [[{"branches": len(self.lists) - 1}], *more]
             return [items for option in node.options for items in self.sequence((option,), None)]
@@ -144,40 +193,35 @@ class _Compiler:
             return [[self.any_order(node)]]
         return self.sequence((node,), None)
 
-    def branched(self, kept: list[Kept]) -> bool:
-        """Adds the list of these options and reads those that are new; False: it can't be."""
-        told = self._told
+    def branched(self, options: Sequence[Node]) -> list[_core.Branch] | None:
+        """Those of the options that are kept, read where they are new; None: they can't be branches."""
+        told, kept = self._told, [option for option in options if type(option) is Kept]
+        if not kept:
+            return None
         branches: list[Any] = [option.made.get(told) for option in kept]
-        fresh: dict[int, list[Kept]] = {}
-        for option, made in zip(kept, branches, strict=True) if None in branches else ():
-            if made is None:
-                fresh.setdefault(id(option.follows), []).append(option)
-        for options in fresh.values():
-            rest = self.rest(options[0].follows)
+        fresh: dict[Follows, list[Kept]] = {}
+        for option in [kept[at] for at, branch in enumerate(branches) if branch is None]:
+            fresh.setdefault(option.follows, []).append(option)
+        for follows, new in fresh.items():
+            rest = self.rest(follows)
             if rest is None:
-                return False
-            read = _core.branches(rest, [(option.head, option.schema) for option in options])
-            for option, branch in zip(options, read, strict=True):
+                return None
+            read = _core.branches(rest, [(option.head, option.schema) for option in new])
+            for option, branch in zip(new, read, strict=True):
                 option.made[told] = branch
-        assert self.lists is not None
-        self.lists.append([option.made[told] for option in kept] if fresh else branches)
-        return True
+        return [option.made[told] for option in kept] if fresh else branches
 
     def rest(self, follows: Follows) -> _core.Rest | None:
         """What follows the texts of options, as the engine reads it; None: it may be nothing."""
         if self._told not in follows.made:
-            form = _Compiler(Shape(follows.node), self.options, None).form()
+            form = _Compiler(Shape(follows.node, follows.rules), self.options, None).form()
             spelling = forms.written({**self.options, "without": []})
             try:
-                made = _core.Rest(forms.written(form), spelling if self.slotted(follows.node) else None)
+                made = _core.Rest(forms.written(form), spelling if follows.slotted else None)
             except InvalidGrammar:
                 made = None
             follows.made[self._told] = made
         return follows.made[self._told]
-
-    @staticmethod
-    def slotted(node: Node) -> bool:
-        return any(isinstance(one, Slot) for one in Shape(node).nodes())
 
     def any_order(self, node: AnyOrder) -> str:
         separator = self.rule(node.separator) if node.separator else None

@@ -18,7 +18,7 @@ import inspect
 import json
 import re
 from array import array
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from typing import Any, Union
@@ -179,6 +179,11 @@ def any_arguments(tool: Tool) -> Tool:
 class Tools(tuple[Tool, ...]):
     """Tools that were read: their names differ."""
 
+    @cached_property
+    def by_name(self) -> dict[str, Tool]:
+        """The tools under their names."""
+        return {tool.name: tool for tool in self}
+
 
 def read_tools(
     tools: Iterable[ToolLike] | Mapping[str, Any],
@@ -204,18 +209,15 @@ def read_tools(
         raise ToolError("tools must be a list of definitions, models or functions")
     given = list(tools)
     keys = None if numbers is None else array("Q", numbers)
-    kept: list[Tool | None] = [None] * len(given) if keys is None else TOOLS.get_all(keys)
-    for index, tool in enumerate(given) if None in kept else ():
-        if kept[index] is None:
-            kept[index] = made = _read_tool(tool, index, put_aside, None if keys is None else keys[index])
-            try:
-                f"{made.name}{made.description}".encode()
-            except UnicodeEncodeError:
-                raise ToolError(
-                    f"the name or description of tool {index} holds half a surrogate pair"
-                ) from None
-    result = Tools(tool for tool in kept if tool is not None)
-    if len({tool.name for tool in result}) == len(result):
+    kept: list[Any] = [None] * len(given) if keys is None else TOOLS.get_all(keys)
+    for index in [index for index, tool in enumerate(kept) if tool is None]:
+        kept[index] = made = _read_tool(given[index], index, put_aside, None if keys is None else keys[index])
+        try:
+            f"{made.name}{made.description}".encode()
+        except UnicodeEncodeError:
+            raise ToolError(f"the name or description of tool {index} holds half a surrogate pair") from None
+    result = Tools(kept)
+    if len(result.by_name) == len(result):
         return result
     first: dict[str, int] = {}
     for index, tool in enumerate(result):
@@ -473,8 +475,3 @@ def describe(docstring: str) -> tuple[str, dict[str, str]]:
         elif not section:
             summary.append(line)
     return "\n".join(summary).strip(), {key: note for key, note in notes.items() if note}
-
-
-def by_name(tools: Sequence[Tool]) -> dict[str, Tool]:
-    """The tools under their names."""
-    return {tool.name: tool for tool in tools}

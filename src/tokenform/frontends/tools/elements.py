@@ -52,9 +52,10 @@ class Nested(Notation):
         layout: Elements,
         literal: Callable[[str], Node],
         spelled: Callable[[str], str] | None = None,
+        scope: str = "",
     ) -> None:
         """spelled: how the names of members are written; None: as they are, where readers take them."""
-        super().__init__(rules, order)
+        super().__init__(rules, order, scope)
         self.layout, self.literal, self.spelled = layout, literal, spelled
 
     def arguments(self, schema: Any, owner: str, strict: bool) -> Node:
@@ -86,7 +87,7 @@ class Nested(Notation):
         text = self.string({"type": "string"}, False, place)
         if self.layout.kinds is None:  # where no schema speaks, a text is a text
             return text
-        name = f"element of {place!r}"
+        name = f"{self.scope}element of {place!r}"
         if name not in self.rules:
             self.rules[name] = Seq(())
             scalars = self.element(JSON, self._json(_SCALARS), place)

@@ -15,51 +15,30 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
-from keyword import iskeyword
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
-from tokenform.errors import InvalidSchema, OptionError, ToolError, UnsupportedSchema
+from tokenform.errors import InvalidSchema, OptionError
 from tokenform.frontends import forms
 from tokenform.frontends.tools import fenced, harmony
+from tokenform.frontends.tools.call import ANY_TOOL, CallWriter, Named
 from tokenform.frontends.tools.definitions import Tool, ToolLike, read_tools
-from tokenform.frontends.tools.elements import Nested
 from tokenform.frontends.tools.formats import FORMATS, named
-from tokenform.frontends.tools.layout import (
-    Either,
-    Elements,
-    Format,
-    Id,
-    JsonArguments,
-    JsonCall,
-    MarkedArguments,
-    Maybe,
-    Name,
-    Part,
-    PythonArguments,
-    Tagged,
-    Wire,
-)
-from tokenform.frontends.tools.marked import Marked
-from tokenform.frontends.tools.members import close, dump
-from tokenform.frontends.tools.notation import loosened
-from tokenform.frontends.tools.pythonic import Pythonic
+from tokenform.frontends.tools.layout import Format, JsonCall, Name, Wire
+from tokenform.frontends.tools.members import close
 from tokenform.frontends.tools.shape import (
     BLANK,
     LAST,
-    LINE,
-    SPACE,
     Choice,
     Follows,
     Free,
-    Json,
     Kept,
     Node,
-    Regex,
+    OneOf,
     Repeat,
     Seq,
     Shape,
-    Slot,
     Special,
     Text,
     Trigger,
@@ -67,7 +46,6 @@ from tokenform.frontends.tools.shape import (
     optional,
     sequence,
 )
-from tokenform.frontends.tools.tagged import tagged_arguments
 from tokenform.frontends.tools.turn import Reasoning, read_choice, told_reasoning
 
 
@@ -103,32 +81,33 @@ def tool_shape(
         UnsupportedSchema: arguments that the format can't keep to their schema.
         OptionError: an option's value.
     """
-    form = named(format)
-    known = read_tools(tools)
-    most = _most(parallel)
-    try:
-        return _shape(form, known, tool_choice, most, strict, told_reasoning(reasoning, prompt, form), order)
-    except RecursionError:
-        raise InvalidSchema("the parameters of a tool are nested too deeply for this format") from None
+    return builder_of(
+        read_tools(tools),
+        named(format),
+        tool_choice=tool_choice,
+        parallel=parallel,
+        strict=strict,
+        reasoning=reasoning,
+        order=order,
+        prompt=prompt,
+    ).shape()
 
 
-def _shape(
-    form: Format,
+def builder_of(
     known: Sequence[Tool],
-    tool_choice: Any,
-    most: int | None,
-    strict: bool,
-    told: str,
-    order: str,
-) -> Shape:
+    form: Format,
+    *,
+    tool_choice: Any = "auto",
+    parallel: bool | int = True,
+    strict: bool = True,
+    reasoning: Reasoning = "auto",
+    order: str = "declared",
+    prompt: str | None = None,
+) -> Builder:
+    """What makes the tree of a turn, see `tool_shape`."""
+    most, told = _most(parallel), told_reasoning(reasoning, prompt, form)
     choice = read_choice(tool_choice, known)
-    most = 1 if choice.single else most
-    builder = Builder(form, choice.tools, strict, order)
-    if form.channels:
-        for tool in choice.tools:
-            builder.check_name(form.wire.call[1:], tool)
-        return Shape(harmony.turn(builder.json, choice.tools, choice.mode, most, told), builder.rules)
-    return Shape(builder.turn(choice.mode, most, told), builder.rules, builder.notes(), form.inner)
+    return Builder(form, choice.tools, strict, order, choice.mode, 1 if choice.single else most, told)
 
 
 def _most(parallel: bool | int) -> int | None:
@@ -141,38 +120,76 @@ def _most(parallel: bool | int) -> int | None:
     return parallel
 
 
-def _by_itself(part: Part) -> bool:
-    """Whether the part of a call needs no rules that other calls share."""
-    if isinstance(part, Maybe):
-        return all(map(_by_itself, part.parts))
-    return isinstance(part, (str, Either, Name, Id, JsonArguments, JsonCall, Tagged))
+@dataclass(frozen=True, eq=False)
+class _Kind:
+    """Calls of one kind: by this tools keep theirs.  follows: where they are alike."""
+
+    number: int
+    follows: Follows | None
 
 
-# Stands for any tool; its arguments are a `Slot`.
-_ANY_TOOL = Tool("x", "", {})
-# What follows the names of tools, by format, strictness and parts: a few for each format of the library.
-_FOLLOWS: dict[Any, Follows] = {}
+# By format, strictness, order and what is named: a few for each format of the library.
+_KINDS: dict[Any, _Kind] = {}
 
 
 class Builder:
-    """The trees of one format for one list of tools."""
+    """The trees of one format for one list of tools.
 
-    def __init__(self, form: Format, known: Sequence[Tool], strict: bool, order: str) -> None:
-        self.form = form
-        self.known = known
-        self.strict = strict
-        self.order = order
+    mode: "auto", "required" or "none".  most: calls; None: any number.  told: what is known of the thought.
+    """
+
+    def __init__(
+        self,
+        form: Format,
+        known: Sequence[Tool],
+        strict: bool,
+        order: str,
+        mode: str,
+        most: int | None,
+        told: str,
+    ) -> None:
+        self.form, self.known, self.strict, self.order = form, known, strict, order
+        self.mode, self.most, self.told = mode, most, told
         self.rules: dict[str, Node] = {}
-        self.tagged_notes: list[str] = []
-        self._notations: dict[Part, Pythonic | Marked | Nested] = {}
+        self._notes: list[str] = []
         self._literals: dict[tuple[str, Node], Node] = {}
+        self._any = self.writer(ANY_TOOL)
+        self.literal = self._any.literal
         # formats of this library are few; those of others' own are not kept by tools
-        self._own = (form.name, strict) if FORMATS.get(form.name) is form else None
+        self._own = FORMATS.get(form.name) is form
+
+    def writer(self, tool: Tool, number: int = 0) -> CallWriter:
+        """Writes calls of a tool; number: sets the names of rules apart from those of other writers."""
+        return CallWriter(self.form, tool, self.strict, self.order, self._literals, f"{tool.name} {number} ")
 
     def notes(self) -> tuple[str, ...]:
         """What the schemas allow and the format can't write."""
-        told = [note for made in self._notations.values() for note in made.notes]
-        return tuple(dict.fromkeys([*self.tagged_notes, *told]))
+        return tuple(dict.fromkeys(self._notes))
+
+    def shape(self) -> Shape:
+        """The tree of the turn.
+
+        Raises:
+            InvalidSchema: a tool's parameters are nested too deeply.
+        """
+        try:
+            if self.form.channels:
+                one = harmony.call(self.named, self.form.wire.call[1:]) if self.known else Choice(())
+                return Shape(harmony.turn(one, self.mode, self.most, self.told), self.rules)
+            root = self.turn(self.mode, self.most, self.told)
+            return Shape(root, self.rules, self.notes(), self.form.inner)
+        except RecursionError:
+            raise InvalidSchema("the parameters of a tool are nested too deeply for this format") from None
+
+    @property
+    def key(self) -> Any:
+        """Equal for turns whose trees differ in what is `OneOf` alone; None: none is known."""
+        parts = [part for wire in self.wires() for part in wire.call]
+        turned = any(isinstance(part, JsonCall) and part.turned for part in parts)
+        by_names = self.form.at_start and self.mode != "required" and isinstance(self.form.wire.call[0], Name)
+        if not self._own or turned or by_names:
+            return None
+        return self.form.name, self.strict, self.order, self.mode, self.most, self.told, bool(self.known)
 
     def turn(self, tool_choice: str, most: int | None, reasoning: str) -> Node:
         """The whole output."""
@@ -292,249 +309,61 @@ class Builder:
         """One call of any of the tools; what stands before the name is written once for all of them."""
         if not self.known:
             return Choice(())
-        before: list[Node] = []
-        for index, part in enumerate(wire.call):
-            if isinstance(part, (Name, JsonCall)):
-                rest = wire.call[index:]
-                named: Node = Choice(tuple(self._rests(rest)))
-                if isinstance(part, JsonCall):
-                    named = sequence(self._head(part), named)
-                    if part.turned:
-                        after = wire.call[index + 1 :]
-                        named = choice([named, *(self._turned(part, after, tool) for tool in self.known)])
-                return sequence(*before, named)
-            before += [self._part(part, self.known[0]), self._gap(wire.call[index : index + 2])]
-        raise AssertionError(f"the layout of {self.form.name} has no name")
+        at = next(i for i, part in enumerate(wire.call) if isinstance(part, (Name, JsonCall)))
+        part, before = wire.call[at], []
+        for index in range(at):
+            before += [self._any.part(wire.call[index]), self._any.gap(wire.call[index : index + 2])]
+        named = self.named(Named(wire.call[at:]))
+        if isinstance(part, JsonCall):
+            named = sequence(self._any.head(part), named)
+            if part.turned:
+                rest = wire.call[at + 1 :]
+                named = choice([named, *(self.writer(tool).turned(part, rest) for tool in self.known)])
+        return sequence(*before, named)
 
-    def _rests(self, parts: tuple[Part, ...]) -> list[Node]:
-        """The calls from each tool's name on; where no rule is shared, the same for every list of tools."""
-        if self._own is None or not all(map(_by_itself, parts)):
-            return [self._rest_here(parts, tool) for tool in self.known]
-        follows = self._follows(parts)
-        key: Any = follows or (*self._own, self.order, parts)
-        made: list[Any] = [tool.written.get(key) for tool in self.known]
-        for at, tool in enumerate(self.known) if None in made else ():
-            if made[at] is None:
-                made[at] = tool.written[key] = (
-                    self._rest(parts, tool, follows) if follows else self._rest_alone(parts, tool)
-                )
-        if follows is None:
-            self.tagged_notes += [note for one in made for note in one.notes]
+    def named(self, calls: Named) -> Node:
+        """Calls of any of the tools, from their names on."""
+        return OneOf(tuple(self.options(calls)), calls)
+
+    def options(self, calls: Named) -> list[Node]:
+        """The calls of each tool; in formats of this library the same for every list of tools."""
+        if not self._own:
+            return [self._option(calls, tool, None) for tool in self.known]
+        key = self.form.name, self.strict, self.order, calls
+        kind = _KINDS.get(key)
+        if kind is None:
+            rest = None
+            if calls.alike:
+                rest = Follows(_without(calls.write(self._any, calls.parts), calls.head(ANY_TOOL)))
+            kind = _KINDS.setdefault(key, _Kind(len(_KINDS), rest))
+        made: list[Any] = [tool.written.get(kind) for tool in self.known]
+        for at in [at for at, option in enumerate(made) if option is None]:
+            tool = self.known[at]
+            made[at] = tool.written[kind] = self._option(calls, tool, kind)
+        for one in () if calls.alike else made:
+            self._notes += one.notes
+            self.rules.update(one.follows.rules)
         return made
 
-    def _rest_alone(self, parts: tuple[Part, ...], tool: Tool) -> Node:
-        """What follows the name is the tool's own."""
-        told = len(self.tagged_notes)
-        node = self._rest_here(parts, tool)
-        notes, self.tagged_notes[told:] = self.tagged_notes[told:], []
-        first, *rest = _parts(node)
-        assert isinstance(first, Text) and first.text.startswith(tool.name)
-        follows = Follows(sequence(Text(first.text[len(tool.name) :]), *rest))
-        return Kept(tool.name, follows, None, lambda: node, notes)
-
-    def _rest(self, parts: tuple[Part, ...], tool: Tool, follows: Follows) -> Node:
-        if tool.strings_in:
-            return Seq(_parts(self._rest_here(parts, tool)))
-        self.check_name(parts, tool)
-        head = tool.name if isinstance(parts[0], Name) else dump(tool.name)
-        schema = close(tool.parameters) if self.strict else tool.parameters
-        return Kept(head, follows, forms.written(schema), lambda: self._rest_here(parts, tool))
-
-    def _follows(self, parts: tuple[Part, ...]) -> Follows | None:
-        """What follows the names of tools, where that is the same for all but for the arguments' JSON."""
-        if sum(isinstance(part, (JsonArguments, JsonCall)) for part in parts) != 1:
-            return None
-        key = self._own, parts
-        if key not in _FOLLOWS:
-            first, *rest = _parts(self._rest_here(parts, _ANY_TOOL))
-            head = _ANY_TOOL.name if isinstance(parts[0], Name) else dump(_ANY_TOOL.name)
-            assert isinstance(first, Text) and first.text.startswith(head)
-            _FOLLOWS[key] = Follows(sequence(Text(first.text[len(head) :]), *rest))
-        return _FOLLOWS[key]
-
-    def _rest_here(self, parts: tuple[Part, ...], tool: Tool) -> Node:
-        self.check_name(parts, tool)
-        made: list[Node] = []
-        for index, part in enumerate(parts):
-            made += [self._part(part, tool, parts[index + 1 :]), self._gap(parts[index : index + 2])]
-        return sequence(*made)
-
-    def _turned(self, part: JsonCall, after: tuple[Part, ...], tool: Tool) -> Node:
-        """A call's object with the arguments before the name."""
-        head = sequence(Text("{"), LINE, self._key(part.arguments), self.json(tool), Text(","), LINE)
-        made: list[Node] = [head, self._key(part.name), Text(dump(tool.name)), LINE, Text("}")]
-        for index, inner in enumerate(after):
-            made += [self._gap((part, *after)[index : index + 2]), self._part(inner, tool)]
-        return sequence(*made)
-
-    def _gap(self, pair: tuple[Part, ...]) -> Node:
-        """What may stand between two parts: whitespace, but not beside a name or within a marker."""
-        if len(pair) < 2:
-            return Seq(())
-        left, right = (
-            part.parts[side]
-            if isinstance(part, Maybe)
-            else part.texts[0]
-            if isinstance(part, Either)
-            else part
-            for part, side in zip(pair, (-1, 0), strict=True)
-        )
-        if isinstance(right, (Tagged, Elements)):
-            return BLANK  # a call without arguments has an empty line in some templates
-        if isinstance(left, (Name, Tagged, Elements)) or isinstance(right, Name):
-            return Seq(())
-        if any(
-            isinstance(part, (JsonArguments, JsonCall, MarkedArguments, PythonArguments))
-            for part in (left, right)
-        ):
-            return LINE
-        ends = isinstance(left, str) and self.form.pieces(left)[-1][0] in self.form.special
-        begins = isinstance(right, str) and self.form.pieces(right)[0][0] in self.form.special
-        return LINE if ends or begins else Seq(())
-
-    def _head(self, part: JsonCall) -> Node:
-        """A call's object up to the name."""
-        number: Node = Seq(())
-        if part.id:
-            number = sequence(self._key(part.id), Text('"'), Regex("[0-9]+"), Text('"'), Text(","), LINE)
-        return sequence(Text("{"), LINE, number, self._key(part.name))
-
-    def _key(self, key: str) -> Node:
-        return sequence(Text(dump(key)), Text(":"), SPACE)
-
-    def _part(self, part: Part, tool: Tool, after: Sequence[Part] = ()) -> Node:
-        owner = f"tool {tool.name!r}"
-        if isinstance(part, str):
-            return self.literal(part, LINE)
-        if isinstance(part, Either):
-            return choice([self.literal(text, LINE) for text in part.texts])
-        if isinstance(part, Name):
-            return Text(tool.name)
-        if isinstance(part, Id):
-            return Regex(part.pattern)
-        if isinstance(part, JsonArguments):
-            return self.json(tool)
-        if isinstance(part, JsonCall):
-            comma = sequence(Text(","), LINE)
-            last: Node = Seq(())
-            if part.last_id:
-                last = optional(sequence(comma, self._key("id"), Text('"'), Regex(part.last_id), Text('"')))
-            arguments = sequence(self._key(part.arguments), self.json(tool))
-            return sequence(Text(dump(tool.name)), comma, arguments, last, LINE, Text("}"))
-        if tool.strings_in and isinstance(part, (PythonArguments, MarkedArguments, Elements, Tagged)):
-            if tool.convert is not None:  # its reader judges the strings
-                self.tagged_notes.append(loosened(owner, "contentSchema"))
-                return self._part(part, replace(tool, strings_in={}), after)
-            raise UnsupportedSchema(
-                f"{owner}: a format that writes each argument by itself can't hold strings of a grammar;"
-                " choose a format that writes JSON"
-            )
-        if isinstance(part, (PythonArguments, MarkedArguments, Elements)):
-            return self._notation(part).arguments(tool.parameters, owner, self.strict)
-        if isinstance(part, Tagged):
-            return tagged_arguments(
-                part,
-                tool.parameters,
-                owner,
-                self.literal,
-                order=self.order,
-                strict=self.strict,
-                loosen=lambda keyword: self.tagged_notes.append(loosened(owner, keyword)),
-                ends=[self.form.tokens(text)[0] for text in stops_after(after) if self.form.tokens(text)],
-                special=self.form.special,
-                embedded=self.form.embedded,
-                call_heads=call_heads(self.form),
-            )
-        made: list[Node] = []
-        for index, inner in enumerate(part.parts):
-            made += [self._part(inner, tool), self._gap(part.parts[index : index + 2])]
-        inside = sequence(*made)
-        return inside if part.written else optional(inside)
-
-    def _notation(self, part: PythonArguments | MarkedArguments | Elements) -> Pythonic | Marked | Nested:
-        """What writes the arguments, one for all tools."""
-        if part not in self._notations:
-            made: Pythonic | Marked | Nested
-            if isinstance(part, PythonArguments):
-                made = Pythonic(self.rules, self.order, part.json_words)
-            elif isinstance(part, MarkedArguments):
-                made = Marked(self.rules, self.order, part, self.literal)
-            else:
-                made = Nested(self.rules, self.order, part, self.literal)
-            self._notations[part] = made
-        return self._notations[part]
-
-    def json(self, tool: Tool) -> Node:
-        """The arguments as one JSON object."""
-        if tool is _ANY_TOOL:
-            return Slot()
-        schema = close(tool.parameters) if self.strict else dict(tool.parameters)
-        return Json(schema, strings_in=tuple(tool.strings_in.items()))
-
-    def literal(self, text: str, blank: Node = BLANK) -> Node:
-        """A literal with its special tokens as special tokens, and blanks where it has whitespace or may.
-
-        Inside a longer marker nothing stands beside a special token, and words are spaced as they are.
-        """
-        if (text, blank) in self._literals:
-            return self._literals[text, blank]
-        made: list[Node] = []
-        joined, inside = True, False
-        for piece, special in self.form.pieces(text):
-            inner = piece in self.form.embedded
-            if not (joined or inner):
-                made.append(blank)
-            if special:
-                made.append(Special(piece))
-            else:
-                gaps = r"(\s+$|\s*\n\s*)" if inside else r"(^\s+|\s+$|\s*\n\s*)"
-                words = re.split(gaps, piece)
-                made += [blank if word.isspace() else Text(word) for word in words]
-            joined = inside = inner
-        return self._literals.setdefault((text, blank), sequence(*made))
-
-    def check_name(self, parts: tuple[Part, ...], tool: Tool) -> None:
-        """Raise unless readers can tell where the name ends, and Python can read it where it is to."""
-        if not isinstance(parts[0], Name):
-            return
-        name = tool.name
-        stops = [self.form.tokens(p)[0] for p in stops_after(parts[1:]) if self.form.tokens(p)]
-        spaced = name != name.strip() or "\n" in name or (self.form.channels and len(name.split()) > 1)
-        python = any(isinstance(part, PythonArguments) for part in parts)
-        foreign = python and not all(n.isidentifier() and not iskeyword(n) for n in name.split("."))
-        if spaced or foreign or any(stop in name for stop in stops):
-            raise ToolError(
-                f"the tool name {name!r} can't be written in the format {self.form.name!r}; rename it"
-            )
+    def _option(self, calls: Named, tool: Tool, kind: _Kind | None) -> Node:
+        """The calls of a tool; kind: None where nobody keeps them."""
+        writer, head = self.writer(tool, kind.number if kind else len(self.rules)), calls.head(tool)
+        if kind and kind.follows and not tool.strings_in:
+            writer.check_name(calls.parts)
+            schema = close(tool.parameters) if self.strict else tool.parameters
+            whole = partial(calls.write, writer, calls.parts)
+            return Kept(head, kind.follows, forms.written(schema), whole)
+        node = calls.write(writer, calls.parts)
+        if kind and not kind.follows:
+            follows = Follows(_without(node, head), writer.rules)
+            return Kept(head, follows, None, lambda: node, writer.notes())
+        self._notes += writer.notes()
+        self.rules.update(writer.rules)
+        return Seq(node.parts) if isinstance(node, Seq) else node
 
 
-def _parts(node: Node) -> tuple[Node, ...]:
-    return node.parts if isinstance(node, Seq) else (node,)
-
-
-def call_heads(form: Format) -> tuple[str, ...]:
-    """What a call of the format's own layout begins with, as its template writes it."""
-    first = form.wire.call[0]
-    return (first,) if isinstance(first, str) else ()
-
-
-def stops_after(parts: Sequence[Part]) -> list[str]:
-    """The literals that may come right after a name, up to the first that has to."""
-    stops: list[str] = []
-    for part in parts:
-        if isinstance(part, str):
-            if part.strip():
-                return [*stops, part]
-        elif isinstance(part, Maybe):
-            stops += [p for p in part.parts[:1] if isinstance(p, str)]
-        elif isinstance(part, Either):
-            return [*stops, *part.texts]
-        elif isinstance(part, Tagged):
-            stops.append(part.before)
-        elif isinstance(part, Elements):
-            stops.append(part.marker)
-        elif isinstance(part, PythonArguments):
-            return stops
-        elif isinstance(part, (JsonArguments, MarkedArguments)):
-            return [*stops, "{"]
-    return stops
+def _without(node: Node, head: str) -> Node:
+    """What follows the text that a node begins with."""
+    first, *rest = node.parts if isinstance(node, Seq) else (node,)
+    assert isinstance(first, Text) and first.text.startswith(head)
+    return sequence(Text(first.text[len(head) :]), *rest)

@@ -11,9 +11,10 @@ Rejected: reading channels as triggers in free text: a message has no text outsi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
-from tokenform.frontends.tools.definitions import Tool
+from tokenform.frontends.tools.call import CallWriter, Named
+from tokenform.frontends.tools.layout import Part
 from tokenform.frontends.tools.shape import (
     LINE,
     Free,
@@ -28,15 +29,14 @@ from tokenform.frontends.tools.shape import (
     sequence,
 )
 
+_CHANNEL = sequence(Special("<|channel|>"), choice([Text("commentary"), Text("analysis")]))
 MARKERS = ("<|start|>", "<|channel|>", "<|constrain|>", "<|message|>", "<|end|>", "<|call|>", "<|return|>")
 
 
-def turn(
-    call: Callable[[Tool], Node], known: Sequence[Tool], tool_choice: str, most: int | None, reasoning: str
-) -> Node:
+def turn(one: Node, tool_choice: str, most: int | None, reasoning: str) -> Node:
     """The messages of one turn; the last ends with `<|call|>` or `<|return|>`, which stop the model.
 
-    call: the node of a tool's arguments.
+    one: a call's message.
     """
     inside = Free(until=tuple(Trigger(m, special=True) for m in MARKERS))
     more = (Special("<|start|>"), Text("assistant"))
@@ -57,7 +57,6 @@ def turn(
     rest = Repeat(choice(before), 0, None) if before else Seq(())
     if tool_choice == "none":
         return sequence(opened, rest, answer)
-    one = choice([_call(tool, call(tool)) for tool in known])
     ends = choice([Special("<|call|>"), Special("<|end|>")])
     last = sequence(one, optional(ends))
     again = sequence(rest, one, ends, *more)
@@ -67,11 +66,26 @@ def turn(
     return sequence(opened, choice([calls, sequence(Repeat(again, 0, most), rest, answer)]))
 
 
-def _call(tool: Tool, arguments: Node) -> Node:
-    """A call's message: the recipient stands in the role, as the template puts it, or in the channel."""
-    recipient = Text(f"to=functions.{tool.name}")
-    channel = sequence(Special("<|channel|>"), choice([Text("commentary"), Text("analysis")]))
+def call(named: Callable[[Named], Node], parts: tuple[Part, ...]) -> Node:
+    """A call's message: the recipient stands in the role, as the template puts it, or in the channel.
+
+    named: the calls of all tools, from their names on.
+    """
+    role = sequence(optional(Text(" ")), Text("to=functions."), named(Named(parts, _in_role)))
+    return choice([role, sequence(_CHANNEL, Text(" to=functions."), named(Named(parts, _in_channel)))])
+
+
+def _in_role(writer: CallWriter, parts: tuple[Part, ...]) -> Node:
+    return sequence(Text(writer.tool.name), optional(Text(" ")), _CHANNEL, _message(writer, parts))
+
+
+def _in_channel(writer: CallWriter, parts: tuple[Part, ...]) -> Node:
+    return sequence(Text(writer.tool.name), _message(writer, parts))
+
+
+def _message(writer: CallWriter, parts: tuple[Part, ...]) -> Node:
+    """The kind and the arguments."""
+    writer.check_name(parts)
     space = optional(Text(" "))
     kind = optional(choice([sequence(space, Special("<|constrain|>"), Text("json")), Text(" json")]))
-    heads = [sequence(space, recipient, space, channel), sequence(channel, Text(" "), recipient)]
-    return sequence(choice(heads), kind, Special("<|message|>"), LINE, arguments, LINE)
+    return sequence(kind, Special("<|message|>"), LINE, writer.json(), LINE)

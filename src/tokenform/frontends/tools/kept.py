@@ -74,10 +74,10 @@ class LastAsked(Generic[_Made]):
         """The values of the keys, None for those that are not there."""
         with self._lock:
             asked = list(keys)
-            found = list(map(self._values.get, asked))
+            found, later = list(map(self._values.get, asked)), self._values.move_to_end
             for key, entry in zip(asked, found, strict=True):
                 if entry is not None:
-                    self._values.move_to_end(key)
+                    later(key)
             return [entry and entry[0] for entry in found]
 
     def put(self, key: Hashable, value: _Made, weight: int) -> None:

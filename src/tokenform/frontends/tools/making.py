@@ -18,7 +18,7 @@ from tokenform.errors import TokenformError
 from tokenform.frontends import forms
 from tokenform.frontends.garbage import collected_later
 from tokenform.frontends.grammar import Grammar
-from tokenform.frontends.tools.compiled import branched_form, shape_form
+from tokenform.frontends.tools.compiled import shape_form, turn_form
 from tokenform.frontends.tools.definitions import (
     Definitions,
     Tool,
@@ -27,10 +27,9 @@ from tokenform.frontends.tools.definitions import (
     any_arguments,
     read_tools,
 )
-from tokenform.frontends.tools.grammar import tool_shape
+from tokenform.frontends.tools.grammar import Builder, builder_of, tool_shape
 from tokenform.frontends.tools.layout import Format
 from tokenform.frontends.tools.reader import read_turn
-from tokenform.frontends.tools.shape import Shape
 from tokenform.frontends.tools.turn import Reasoning
 
 
@@ -47,11 +46,11 @@ class TurnOptions:
     spelling: Mapping[str, str] = field(default_factory=dict)
     bad: str = "raise"
 
-    def shape(self, tools: Sequence[Tool]) -> Shape:
-        """The tree of the turn."""
-        return tool_shape(
+    def builder(self, tools: Sequence[Tool]) -> Builder:
+        """What makes the tree of the turn."""
+        return builder_of(
             tools,
-            format=self.format,
+            self.format,
             tool_choice=self.tool_choice,
             parallel=self.parallel,
             strict=self.strict,
@@ -77,17 +76,17 @@ def grammar_of_tools(
         known = read_tools(tools, None if options.bad == "raise" else put_aside, numbers)
         if omit and aside:
             known = Tools(tool for tool in known if tool.name not in aside)
-        source = f"tools({', '.join(tool.name for tool in known)}; {form.name})"
+        source = f"tools({', '.join([tool.name for tool in known])}; {form.name})"
         try:
-            core, shape = _put_together(known, options, source)
+            core, notes = _put_together(known, options, source)
         except (TokenformError, RecursionError):
             kept = _kept(known, options, put_aside) if options.bad != "raise" else known
             if kept == known:
                 raise
             known = Tools(kept)
-            core, shape = _put_together(known, options, source)
+            core, notes = _put_together(known, options, source)
         definitions = Definitions([tool.definition for tool in known], form)
-    before, notes = [*aside.values()], list(shape.notes)
+    before = [*aside.values()]
     grammar = Grammar(
         core,  # whose form is read when it is asked for: few grammars of tools are a part of others
         notes=functools.partial(_report, before, known, notes),
@@ -96,35 +95,36 @@ def grammar_of_tools(
         ),
         source=source,
         tools=definitions,
-        manner=functools.partial(_in_manner, shape, options.spelling, source),
+        manner=functools.partial(_in_manner, known, options, source),
     )
     return grammar, [*before, *(line for tool in known for line in tool.told), *notes]
 
 
 def _in_manner(
-    shape: Shape, spelling: Mapping[str, str], source: str, asked: Mapping[str, str]
+    known: Sequence[Tool], options: TurnOptions, source: str, asked: Mapping[str, str]
 ) -> Grammar | None:
     """The grammar of the same turn whose documents are written so; None: they are already."""
-    told = forms.narrower(spelling, asked)
+    told = forms.narrower(options.spelling, asked)
     if not told:
         return None
-    made, lists = branched_form(shape, spelling, told)
-    return Grammar(forms.compiled(made, source, lists), source=source)
+    text, lists = turn_form(options.builder(known), options.spelling, told)
+    return Grammar(forms.composite(text, lists, name=source), source=source)
 
 
-def _report(before: list[str], known: Sequence[Tool], after: list[str]) -> list[str]:
+def _report(before: list[str], known: Sequence[Tool], after: Sequence[str]) -> list[str]:
     return [*before, *(line for tool in known for line in tool.report), *after]
 
 
-def _put_together(known: Sequence[Tool], options: TurnOptions, source: str) -> tuple[_core.Grammar, Shape]:
-    """The core's grammar, and the tree of the turn."""
-    shape = options.shape(known)
+def _put_together(
+    known: Sequence[Tool], options: TurnOptions, source: str
+) -> tuple[_core.Grammar, Sequence[str]]:
+    """The core's grammar, and what the schemas allow and the format can't write."""
+    builder = options.builder(known)
     try:
-        made, lists = branched_form(shape, options.spelling)
-        core = forms.compiled(made, source, lists)
+        core = forms.composite(*turn_form(builder, options.spelling), name=source)
     except TokenformError as error:
         raise _blamed(error, known, options) from None
-    return core, shape
+    return core, builder.notes()
 
 
 def _kept(

@@ -35,7 +35,6 @@ from tokenform.frontends.tools.shape import (
     sequence,
 )
 
-_ANY = "marked_value"
 _WORDS: dict[Any, list[str]] = {True: ["true"], False: ["false"], None: ["null", "None"]}
 
 
@@ -46,9 +45,14 @@ class Marked(Notation):
     apart = COMMA
 
     def __init__(
-        self, rules: dict[str, Node], order: str, layout: MarkedArguments, literal: Callable[[str], Node]
+        self,
+        rules: dict[str, Node],
+        order: str,
+        layout: MarkedArguments,
+        literal: Callable[[str], Node],
+        scope: str = "",
     ) -> None:
-        super().__init__(rules, order)
+        super().__init__(rules, order, scope)
         self.opened, self.closed = literal(layout.opened), literal(layout.closed)
         self.layout, self._barred = layout, (layout.closed, *layout.markers)
 
@@ -57,11 +61,12 @@ class Marked(Notation):
         return choice([self.mapping(members, None) for members in self.members(schema, owner, strict)])
 
     def any(self, place: Node | None) -> Node:
-        if _ANY not in self.rules:
-            self.rules[_ANY] = Seq(())
-            value, words = Rule(_ANY), [self.constant(word, None) for word in (True, False, None)]
+        name = f"{self.scope}value"
+        if name not in self.rules:
+            self.rules[name] = Seq(())
+            value, words = Rule(name), [self.constant(word, None) for word in (True, False, None)]
             pair = sequence(Regex(self.key), COLON, value)
-            self.rules[_ANY] = Choice(
+            self.rules[name] = Choice(
                 (
                     self.string({"type": "string"}, False, None),
                     *words,
@@ -70,7 +75,7 @@ class Marked(Notation):
                     sequence(Text("{"), Repeat(pair, 0, None, COMMA), Text("}")),
                 )
             )
-        return Rule(_ANY)
+        return Rule(name)
 
     def constant(self, value: Any, place: Node | None) -> Node:
         if isinstance(value, str):

@@ -69,8 +69,9 @@ class Notation:
     apart: Node | None = None  # between two items of a list
     behind: Node = Seq(())  # after each item
 
-    def __init__(self, rules: dict[str, Node], order: str) -> None:
-        self.rules, self.order = rules, order
+    def __init__(self, rules: dict[str, Node], order: str, scope: str = "") -> None:
+        """scope: what the names of rules begin with."""
+        self.rules, self.order, self.scope = rules, order, scope
         self.loosened: list[str] = []  # keywords that are not kept
         self.notes: list[str] = []  # what the schemas allow and the format can't write
         self._named: dict[tuple[int, str, Node | None], str] = {}
@@ -237,7 +238,7 @@ class Notation:
         key = (id(root), json.dumps(schema), place)
         if key not in self._named:
             self._roots.append(root)
-            self._named[key] = name = f"value_{len(self.rules)}"
+            self._named[key] = name = f"{self.scope}value_{len(self.rules)}"
             self.rules[name] = Seq(())
             self.rules[name] = self.value(schema, owner, root, place)
         return Rule(self._named[key])
@@ -277,7 +278,7 @@ class Notation:
         key = (id(root), reference, place)
         if key not in self._named:
             self._roots.append(root)  # keeps the id from being used again
-            self._named[key] = name = f"value_{len(self.rules)}"
+            self._named[key] = name = f"{self.scope}value_{len(self.rules)}"
             self.rules[name] = Seq(())
             self.rules[name] = self.value(resolve(reference, root, owner), owner, root, place)
         return Rule(self._named[key])

@@ -42,7 +42,6 @@ SINGLE = r"'([^'\\\x00-\x1f\x7f]|\\['\"\\nrt])*'"
 DOUBLE = r'"([^"\\\x00-\x1f\x7f]|\\[' + "'" + r'"\\nrt])*"'
 COMMA, COLON = sequence(Text(","), LINE), sequence(Text(":"), SPACE)
 _STRING = Choice((Regex(SINGLE), Regex(DOUBLE)))
-_ANY = "python_value"
 # An argument that is not declared.
 _KEYWORD = rf"(?!(?:{'|'.join(kwlist)})\Z)[A-Za-z_][A-Za-z0-9_]{{0,63}}"
 _SPELLED: dict[str, str | int | None] = {"\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
@@ -56,8 +55,8 @@ class Pythonic(Notation):
     what = "Python literals"
     apart = COMMA
 
-    def __init__(self, rules: dict[str, Node], order: str, json_words: bool) -> None:
-        super().__init__(rules, order)
+    def __init__(self, rules: dict[str, Node], order: str, json_words: bool, scope: str = "") -> None:
+        super().__init__(rules, order, scope)
         self.json_words = json_words
 
     def arguments(self, schema: Any, owner: str, strict: bool) -> Node:
@@ -81,11 +80,12 @@ class Pythonic(Notation):
         return in_order(self.order, written, choice(others) if others else None, COMMA, bounds=case.bounds)
 
     def any(self, place: Node | None) -> Node:
-        if _ANY not in self.rules:
-            self.rules[_ANY] = Seq(())
-            value, words = Rule(_ANY), [self.constant(word, None) for word in (True, False, None)]
+        name = f"{self.scope}value"
+        if name not in self.rules:
+            self.rules[name] = Seq(())
+            value, words = Rule(name), [self.constant(word, None) for word in (True, False, None)]
             pair = sequence(_STRING, COLON, value)
-            self.rules[_ANY] = Choice(
+            self.rules[name] = Choice(
                 (
                     _STRING,
                     *words,
@@ -94,7 +94,7 @@ class Pythonic(Notation):
                     sequence(Text("{"), Repeat(pair, 0, None, COMMA), Text("}")),
                 )
             )
-        return Rule(_ANY)
+        return Rule(name)
 
     def constant(self, value: Any, place: Node | None) -> Node:
         words = (_PYTHON, _JSON) if self.json_words else (_PYTHON,)

@@ -16,8 +16,8 @@ import re
 from collections.abc import Callable, Sequence
 
 from tokenform.errors import ToolError
+from tokenform.frontends.tools.call import call_heads, stops_after
 from tokenform.frontends.tools.definitions import Tool
-from tokenform.frontends.tools.grammar import call_heads, stops_after
 from tokenform.frontends.tools.layout import (
     Either,
     Elements,

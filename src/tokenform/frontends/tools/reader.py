@@ -21,7 +21,7 @@ from typing import Any
 from tokenform.errors import ToolError
 from tokenform.frontends.tools import read_harmony
 from tokenform.frontends.tools.calls import ToolCall, ToolCalls
-from tokenform.frontends.tools.definitions import Tool, ToolLike, by_name, read_tools
+from tokenform.frontends.tools.definitions import Tool, ToolLike, read_tools
 from tokenform.frontends.tools.formats import named
 from tokenform.frontends.tools.layout import Either, Format, JsonCall, Name, Part, PythonArguments, Wire
 from tokenform.frontends.tools.read_call import CallReader
@@ -86,7 +86,7 @@ class Reader:
         self._said: list[str] = []
         self._thoughts: list[str] | None = None
         self.source = Source()
-        self._tools = by_name(read_tools(tools))
+        self._tools = read_tools(tools).by_name
         self._reasoning = told_reasoning(reasoning, prompt, self.form)
         self._validate = validate
         self.calls = CallReader(self.form, self._tools, self.source, self)

@@ -130,12 +130,15 @@ class Slot:
 class Follows:
     """What follows the texts that options begin with; `Slot` stands in it for the document of each.
 
-    specials: the special tokens in it.  made: what the engine read of it, by options.
+    rules: that it names.  specials: the special tokens in it.  slotted: whether there is a `Slot`.
+    made: what the engine read of it, by options.
     """
 
-    def __init__(self, node: Node) -> None:
-        self.node = node
-        self.specials = frozenset(one.text for one in Shape(node).nodes() if isinstance(one, Special))
+    def __init__(self, node: Node, rules: Mapping[str, Node] | None = None) -> None:
+        self.node, self.rules = node, rules or {}
+        nodes = list(Shape(node, self.rules).nodes())
+        self.specials = frozenset(one.text for one in nodes if isinstance(one, Special))
+        self.slotted = any(isinstance(one, Slot) for one in nodes)
         self.made: dict[Any, _core.Rest | None] = {}
 
 
@@ -180,6 +183,13 @@ class Choice:
     """One of the options; no options: no text at all."""
 
     options: tuple[Node, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class OneOf(Choice):
+    """One of many options that are kept; of: what they are, whatever there is a list of."""
+
+    of: Any = None
 
 
 @dataclass(frozen=True, eq=False)

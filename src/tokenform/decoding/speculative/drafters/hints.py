@@ -17,6 +17,7 @@ of all manners at each step (most texts never leave the first).
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -42,6 +43,7 @@ class _Narrower:
 
     grammars: dict[tuple[int, str], Grammar | None] = field(default_factory=dict)
     given_up: bool = False
+    lock: threading.Lock = field(default_factory=threading.Lock)  # one makes a manner, others wait for it
 
 
 _NARROWER: WeakKeyDictionary[Grammar, _Narrower] = WeakKeyDictionary()
@@ -101,11 +103,12 @@ class Hints:
         try:
             if record.given_up:
                 return None
-            if key not in known:
-                known[key] = None
-                options = _NARROWINGS[narrowing] | ({"whitespace": layout} if layout else {})
-                known[key] = self._grammar.in_manner(options)
-            narrower = known[key]
+            with record.lock:
+                if key not in known:
+                    known[key] = None
+                    options = _NARROWINGS[narrowing] | ({"whitespace": layout} if layout else {})
+                    known[key] = self._grammar.in_manner(options)
+                narrower = known[key]
             return None if narrower is None else narrower.compile(self._vocabulary, limits=self._limits)
         except LimitExceeded:
             self.give_up()

@@ -1,0 +1,295 @@
+"""One call of one tool in a format's layout, as a tree.
+
+Purpose: the parts of a `Wire` become nodes: markers, the name, the arguments in the format's notation.
+Invariant: the tree, its rules and its notes are the tool's own, so that they are the same in every list that
+has the tool.
+Complexity: linear in the tool's schema.
+Rejected: one notation for all tools (its rules are numbered as the tools come).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from keyword import iskeyword
+
+from tokenform.errors import ToolError, UnsupportedSchema
+from tokenform.frontends.tools.definitions import Tool
+from tokenform.frontends.tools.elements import Nested
+from tokenform.frontends.tools.layout import (
+    Either,
+    Elements,
+    Format,
+    Id,
+    JsonArguments,
+    JsonCall,
+    MarkedArguments,
+    Maybe,
+    Name,
+    Part,
+    PythonArguments,
+    Tagged,
+)
+from tokenform.frontends.tools.marked import Marked
+from tokenform.frontends.tools.members import close, dump
+from tokenform.frontends.tools.notation import loosened
+from tokenform.frontends.tools.pythonic import Pythonic
+from tokenform.frontends.tools.shape import (
+    BLANK,
+    LINE,
+    SPACE,
+    Json,
+    Node,
+    Regex,
+    Seq,
+    Slot,
+    Special,
+    Text,
+    choice,
+    optional,
+    sequence,
+)
+from tokenform.frontends.tools.tagged import tagged_arguments
+
+# Stands for any tool; its arguments are a `Slot`.
+ANY_TOOL = Tool("x", "", {})
+
+
+class CallWriter:
+    """Writes calls of one tool.
+
+    Args:
+        literals: those of the format that are known, by what they are made of; more are added.
+        scope: what the names of rules begin with.
+    Attributes:
+        rules: that the trees name.
+    """
+
+    def __init__(
+        self,
+        form: Format,
+        tool: Tool,
+        strict: bool,
+        order: str,
+        literals: dict[tuple[str, Node], Node],
+        scope: str,
+    ) -> None:
+        self.form, self.tool, self.strict, self.order, self.scope = form, tool, strict, order, scope
+        self.rules: dict[str, Node] = {}
+        self._literals = literals
+        self._loosened: list[str] = []
+        self._notations: dict[Part, Pythonic | Marked | Nested] = {}
+
+    def notes(self) -> tuple[str, ...]:
+        """What the schema allows and the format can't write."""
+        told = [note for made in self._notations.values() for note in made.notes]
+        return tuple(dict.fromkeys([*self._loosened, *told]))
+
+    def parts(self, parts: tuple[Part, ...]) -> Node:
+        """These parts of a call, one after the other."""
+        self.check_name(parts)
+        made: list[Node] = []
+        for index, part in enumerate(parts):
+            made += [self.part(part, parts[index + 1 :]), self.gap(parts[index : index + 2])]
+        return sequence(*made)
+
+    def turned(self, part: JsonCall, after: tuple[Part, ...]) -> Node:
+        """A call's object with the arguments before the name."""
+        head = sequence(Text("{"), LINE, self._key(part.arguments), self.json(), Text(","), LINE)
+        made: list[Node] = [head, self._key(part.name), Text(dump(self.tool.name)), LINE, Text("}")]
+        for index, inner in enumerate(after):
+            made += [self.gap((part, *after)[index : index + 2]), self.part(inner)]
+        return sequence(*made)
+
+    def gap(self, pair: tuple[Part, ...]) -> Node:
+        """What may stand between two parts: whitespace, but not beside a name or within a marker."""
+        if len(pair) < 2:
+            return Seq(())
+        left, right = (
+            part.parts[side]
+            if isinstance(part, Maybe)
+            else part.texts[0]
+            if isinstance(part, Either)
+            else part
+            for part, side in zip(pair, (-1, 0), strict=True)
+        )
+        if isinstance(right, (Tagged, Elements)):
+            return BLANK  # a call without arguments has an empty line in some templates
+        if isinstance(left, (Name, Tagged, Elements)) or isinstance(right, Name):
+            return Seq(())
+        if any(
+            isinstance(part, (JsonArguments, JsonCall, MarkedArguments, PythonArguments))
+            for part in (left, right)
+        ):
+            return LINE
+        ends = isinstance(left, str) and self.form.pieces(left)[-1][0] in self.form.special
+        begins = isinstance(right, str) and self.form.pieces(right)[0][0] in self.form.special
+        return LINE if ends or begins else Seq(())
+
+    def head(self, part: JsonCall) -> Node:
+        """A call's object up to the name."""
+        number: Node = Seq(())
+        if part.id:
+            number = sequence(self._key(part.id), Text('"'), Regex("[0-9]+"), Text('"'), Text(","), LINE)
+        return sequence(Text("{"), LINE, number, self._key(part.name))
+
+    def _key(self, key: str) -> Node:
+        return sequence(Text(dump(key)), Text(":"), SPACE)
+
+    def part(self, part: Part, after: Sequence[Part] = ()) -> Node:
+        """One of them, before others."""
+        tool = self.tool
+        owner = f"tool {tool.name!r}"
+        if isinstance(part, str):
+            return self.literal(part, LINE)
+        if isinstance(part, Either):
+            return choice([self.literal(text, LINE) for text in part.texts])
+        if isinstance(part, Name):
+            return Text(tool.name)
+        if isinstance(part, Id):
+            return Regex(part.pattern)
+        if isinstance(part, JsonArguments):
+            return self.json()
+        if isinstance(part, JsonCall):
+            comma = sequence(Text(","), LINE)
+            last: Node = Seq(())
+            if part.last_id:
+                last = optional(sequence(comma, self._key("id"), Text('"'), Regex(part.last_id), Text('"')))
+            arguments = sequence(self._key(part.arguments), self.json())
+            return sequence(Text(dump(tool.name)), comma, arguments, last, LINE, Text("}"))
+        if tool.strings_in and isinstance(part, (PythonArguments, MarkedArguments, Elements, Tagged)):
+            if tool.convert is not None:  # its reader judges the strings
+                self._loosened.append(loosened(owner, "contentSchema"))
+                self.tool = replace(tool, strings_in={})
+                return self.part(part, after)
+            raise UnsupportedSchema(
+                f"{owner}: a format that writes each argument by itself can't hold strings of a grammar;"
+                " choose a format that writes JSON"
+            )
+        if isinstance(part, (PythonArguments, MarkedArguments, Elements)):
+            return self._notation(part).arguments(tool.parameters, owner, self.strict)
+        if isinstance(part, Tagged):
+            return tagged_arguments(
+                part,
+                tool.parameters,
+                owner,
+                self.literal,
+                order=self.order,
+                strict=self.strict,
+                loosen=lambda keyword: self._loosened.append(loosened(owner, keyword)),
+                ends=[self.form.tokens(text)[0] for text in stops_after(after) if self.form.tokens(text)],
+                special=self.form.special,
+                embedded=self.form.embedded,
+                call_heads=call_heads(self.form),
+            )
+        made: list[Node] = []
+        for index, inner in enumerate(part.parts):
+            made += [self.part(inner), self.gap(part.parts[index : index + 2])]
+        inside = sequence(*made)
+        return inside if part.written else optional(inside)
+
+    def _notation(self, part: PythonArguments | MarkedArguments | Elements) -> Pythonic | Marked | Nested:
+        """What writes the arguments."""
+        if part not in self._notations:
+            made: Pythonic | Marked | Nested
+            if isinstance(part, PythonArguments):
+                made = Pythonic(self.rules, self.order, part.json_words, self.scope)
+            elif isinstance(part, MarkedArguments):
+                made = Marked(self.rules, self.order, part, self.literal, self.scope)
+            else:
+                made = Nested(self.rules, self.order, part, self.literal, scope=self.scope)
+            self._notations[part] = made
+        return self._notations[part]
+
+    def json(self) -> Node:
+        """The arguments as one JSON object."""
+        if self.tool is ANY_TOOL:
+            return Slot()
+        schema = close(self.tool.parameters) if self.strict else dict(self.tool.parameters)
+        return Json(schema, strings_in=tuple(self.tool.strings_in.items()))
+
+    def literal(self, text: str, blank: Node = BLANK) -> Node:
+        """A literal with its special tokens as special tokens, and blanks where it has whitespace or may.
+
+        Inside a longer marker nothing stands beside a special token, and words are spaced as they are.
+        """
+        if (text, blank) in self._literals:
+            return self._literals[text, blank]
+        made: list[Node] = []
+        joined, inside = True, False
+        for piece, special in self.form.pieces(text):
+            inner = piece in self.form.embedded
+            if not (joined or inner):
+                made.append(blank)
+            if special:
+                made.append(Special(piece))
+            else:
+                gaps = r"(\s+$|\s*\n\s*)" if inside else r"(^\s+|\s+$|\s*\n\s*)"
+                words = re.split(gaps, piece)
+                made += [blank if word.isspace() else Text(word) for word in words]
+            joined = inside = inner
+        return self._literals.setdefault((text, blank), sequence(*made))
+
+    def check_name(self, parts: Sequence[Part]) -> None:
+        """Raise unless readers can tell where the name ends, and Python can read it where it is to."""
+        if not isinstance(parts[0], Name):
+            return
+        name = self.tool.name
+        stops = [self.form.tokens(p)[0] for p in stops_after(parts[1:]) if self.form.tokens(p)]
+        spaced = name != name.strip() or "\n" in name or (self.form.channels and len(name.split()) > 1)
+        python = any(isinstance(part, PythonArguments) for part in parts)
+        foreign = python and not all(n.isidentifier() and not iskeyword(n) for n in name.split("."))
+        if spaced or foreign or any(stop in name for stop in stops):
+            raise ToolError(
+                f"the tool name {name!r} can't be written in the format {self.form.name!r}; rename it"
+            )
+
+
+@dataclass(frozen=True)
+class Named:
+    """Calls from the tool's name on.
+
+    parts: of a layout.  write: makes one call's tree of them, which begins with the name.
+    """
+
+    parts: tuple[Part, ...]
+    write: Callable[[CallWriter, tuple[Part, ...]], Node] = CallWriter.parts
+
+    @cached_property
+    def alike(self) -> bool:
+        """Whether they are the same for all tools but for the name and the arguments' JSON."""
+        return sum(isinstance(part, (JsonArguments, JsonCall)) for part in self.parts) == 1
+
+    def head(self, tool: Tool) -> str:
+        """The text that they begin with."""
+        return dump(tool.name) if isinstance(self.parts[0], JsonCall) else tool.name
+
+
+def call_heads(form: Format) -> tuple[str, ...]:
+    """What a call of the format's own layout begins with, as its template writes it."""
+    first = form.wire.call[0]
+    return (first,) if isinstance(first, str) else ()
+
+
+def stops_after(parts: Sequence[Part]) -> list[str]:
+    """The literals that may come right after a name, up to the first that has to."""
+    stops: list[str] = []
+    for part in parts:
+        if isinstance(part, str):
+            if part.strip():
+                return [*stops, part]
+        elif isinstance(part, Maybe):
+            stops += [p for p in part.parts[:1] if isinstance(p, str)]
+        elif isinstance(part, Either):
+            return [*stops, *part.texts]
+        elif isinstance(part, Tagged):
+            stops.append(part.before)
+        elif isinstance(part, Elements):
+            stops.append(part.marker)
+        elif isinstance(part, PythonArguments):
+            return stops
+        elif isinstance(part, (JsonArguments, MarkedArguments)):
+            return [*stops, "{"]
+    return stops
