@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 from tokenform.frontends.tools import FORMATS, Format, parse_tool_calls, tool_shape
-from tokenform.frontends.tools import grammar as tool_grammar
+from tokenform.frontends.tools.call import CallWriter
 from tokenform.frontends.tools.shape import BLANK, Node, Special, Text, sequence
 
 from . import tree_writer
@@ -125,7 +125,7 @@ class Plain(Writer):
         return "" if node is BLANK else super()._text(node, depth)
 
 
-def literal(self: tool_grammar.Builder, text: str) -> Node:
+def literal(self: CallWriter, text: str, blank: Node = BLANK) -> Node:
     """A marker to the letter."""
     return sequence(*(Special(p) if special else Text(p) for p, special in self.form.pieces(text)))
 
@@ -167,7 +167,7 @@ def compare(name: str, judge: Judge, read: Callable[[str, Format, str, Any], Cal
 
 @pytest.fixture(autouse=True)
 def plain(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tool_grammar.Builder, "literal", literal)
+    monkeypatch.setattr(CallWriter, "literal", literal)
     monkeypatch.setattr(tree_writer, "WORDS", WORDS)
 
 

@@ -1,6 +1,6 @@
 //! Whether a text is a schema, where that is plain: what most schemas of arguments are.
 //!
-//! Invariant: what is plain here satisfies the official meta-schemas of all drafts from 4 on; no is no verdict.
+//! Invariant: what is plain here satisfies the official meta-schemas of all drafts from 6 on, and names none; no is no verdict.
 //! Complexity: one pass: a tenth of the meta-schema's automaton, which decides the others.
 
 use serde_json::{Map, Value};
@@ -25,7 +25,9 @@ fn is_plain(keyword: &str, value: &Value) -> bool {
         "title" | "description" | "format" => value.is_string(),
         "default" => true,
         "enum" => value.as_array().is_some_and(|all| distinct(all)),
-        "required" => value.as_array().is_some_and(|all| distinct(all) && all.iter().all(Value::is_string)),
+        "required" => value
+            .as_array()
+            .is_some_and(|all| all.is_empty() || (distinct(all) && all.iter().all(Value::is_string))),
         "minimum" | "maximum" => value.is_number(),
         "minLength" | "maxLength" | "minItems" | "maxItems" | "minProperties" | "maxProperties" => {
             value.is_u64()

@@ -89,7 +89,7 @@ class CallWriter:
 
     def parts(self, parts: tuple[Part, ...]) -> Node:
         """These parts of a call, one after the other."""
-        self.check_name(parts)
+        check_name(self.form, parts, self.tool)
         made: list[Node] = []
         for index, part in enumerate(parts):
             made += [self.part(part, parts[index + 1 :]), self.gap(parts[index : index + 2])]
@@ -232,19 +232,18 @@ class CallWriter:
             joined = inside = inner
         return self._literals.setdefault((text, blank), sequence(*made))
 
-    def check_name(self, parts: Sequence[Part]) -> None:
-        """Raise unless readers can tell where the name ends, and Python can read it where it is to."""
-        if not isinstance(parts[0], Name):
-            return
-        name = self.tool.name
-        stops = [self.form.tokens(p)[0] for p in stops_after(parts[1:]) if self.form.tokens(p)]
-        spaced = name != name.strip() or "\n" in name or (self.form.channels and len(name.split()) > 1)
-        python = any(isinstance(part, PythonArguments) for part in parts)
-        foreign = python and not all(n.isidentifier() and not iskeyword(n) for n in name.split("."))
-        if spaced or foreign or any(stop in name for stop in stops):
-            raise ToolError(
-                f"the tool name {name!r} can't be written in the format {self.form.name!r}; rename it"
-            )
+
+def check_name(form: Format, parts: Sequence[Part], tool: Tool) -> None:
+    """Raise unless readers can tell where the name ends, and Python can read it where it is to."""
+    if not isinstance(parts[0], Name):
+        return
+    name = tool.name
+    stops = [form.tokens(p)[0] for p in stops_after(parts[1:]) if form.tokens(p)]
+    spaced = name != name.strip() or "\n" in name or (form.channels and len(name.split()) > 1)
+    python = any(isinstance(part, PythonArguments) for part in parts)
+    foreign = python and not all(n.isidentifier() and not iskeyword(n) for n in name.split("."))
+    if spaced or foreign or any(stop in name for stop in stops):
+        raise ToolError(f"the tool name {name!r} can't be written in the format {form.name!r}; rename it")
 
 
 @dataclass(frozen=True)

@@ -71,6 +71,8 @@ class Tool:
         strings_in: grammars of strings in the arguments by JSON Pointer, as `json_schema` takes them; for
             formats that write the arguments as one JSON object.
         shown: the parameters as prompts show them, where they are others.
+        text: the parameters as JSON text.
+        written: what formats made of it, by format and options.
     """
 
     name: str
@@ -80,23 +82,21 @@ class Tool:
     function: Callable[..., Any] | None = field(default=None, repr=False)
     strings_in: Mapping[str, Grammar] = field(default_factory=dict, repr=False)
     shown: Mapping[str, Any] | None = field(default=None, repr=False)
+    text: str = field(default="", repr=False)
+    written: dict[Any, Any] = field(default_factory=dict, init=False, repr=False)
 
-    def __getstate__(self) -> dict[str, Any]:
-        return {name: self.__dict__[name] for name in self.__dataclass_fields__}
+    def __post_init__(self) -> None:
+        if not self.text:
+            object.__setattr__(self, "text", forms.written(self.parameters))
 
-    @cached_property
-    def written(self) -> dict[Any, Any]:
-        """What formats made of it, by format and options."""
-        return {}
-
-    @cached_property
-    def _schema(self) -> str:
-        return forms.written(self.parameters)
+    def __reduce__(self) -> Any:
+        given = (self.name, self.description, self.parameters, self.convert, self.function)
+        return Tool, (*given, self.strings_in, self.shown, self.text)
 
     @property
     def report(self) -> list[str]:
         """What is ignored or loosened of the parameters, and keys of them that look misspelt."""
-        return self.lines(report(self._schema))
+        return self.lines(report(self.text))
 
     def lines(self, report: Iterable[str]) -> list[str]:
         """Lines of a report with the name of the tool."""
@@ -115,7 +115,7 @@ class Tool:
         """Raise ToolError, with the JSON Pointer of the fault, unless the arguments satisfy the schema."""
         if not isinstance(arguments, dict):
             raise ToolError(f"the arguments of {self.name!r} must be a JSON object")
-        found = fault(arguments, self._schema)
+        found = fault(arguments, self.text)
         if found is not None:
             place, message = found
             where = f" at {place}" if place else ""
@@ -127,7 +127,7 @@ class Tool:
     def takes_none(self) -> bool:
         """Whether a call without arguments satisfies the schema."""
         try:
-            return fault({}, self._schema) is None
+            return fault({}, self.text) is None
         except ToolError:
             return False
 
@@ -160,7 +160,7 @@ class Tool:
     def _parameters_shown(self) -> Any:
         shown = self.parameters if self.shown is None else self.shown
         # few speak of dialects: a look at the text is a fraction of the copy
-        if self.shown is None and DIALECT not in self._schema:
+        if self.shown is None and DIALECT not in self.text:
             return shown
         return without_dialects(shown)
 
@@ -173,7 +173,7 @@ _ANY_OBJECT = {"type": "object", "additionalProperties": True}
 def any_arguments(tool: Tool) -> Tool:
     """The tool with any JSON object as its arguments; prompts show what it was given."""
     shown = tool.parameters if tool.shown is None else tool.shown
-    return replace(tool, parameters=_ANY_OBJECT, strings_in={}, shown=shown)
+    return replace(tool, parameters=_ANY_OBJECT, strings_in={}, shown=shown, text="")
 
 
 class Tools(tuple[Tool, ...]):
@@ -242,7 +242,7 @@ def _read_tool(
         try:
             made = _from_json(tool, index)
             if number is not None:
-                TOOLS.put(number, made, WEIGHT * len(made._schema))
+                TOOLS.put(number, made, WEIGHT * len(made.text))
             return made
         except InvalidSchema as error:
             if put_aside is None:
@@ -275,7 +275,8 @@ def _from_json(tool: Mapping[str, Any], index: int, bare: bool = False) -> Tool:
     if bare:
         shown = parameters if isinstance(parameters, Mapping) and _written(parameters) else None
         return Tool(name, description, _ANY_OBJECT, shown=shown)
-    return Tool(name, description, _checked(parameters, name))
+    checked, text = _checked(parameters, name)
+    return Tool(name, description, checked, text=text)
 
 
 def _written(parameters: Any) -> bool:
@@ -287,10 +288,10 @@ def _written(parameters: Any) -> bool:
     return not _deeper(parameters, DEPTH)
 
 
-def _checked(parameters: Any, name: str) -> Mapping[str, Any]:
-    """The schema of an object, or an error that names the tool."""
+def _checked(parameters: Any, name: str) -> tuple[Mapping[str, Any], str]:
+    """The schema of an object, and its text; or an error that names the tool."""
     if parameters is None:
-        return {"type": "object", "properties": {}}
+        parameters = {"type": "object", "properties": {}}
     if not isinstance(parameters, Mapping):
         raise InvalidSchema(f"the parameters of tool {name!r} must be a JSON Schema object")
     try:
@@ -314,8 +315,10 @@ def _checked(parameters: Any, name: str) -> Mapping[str, Any]:
     kind = plain.get("type", "object")
     if kind != "object" and kind != ["object"]:
         raise InvalidSchema(f'the parameters of tool {name!r} must have "type": "object"', pointer="/type")
-    plain["type"] = "object"
-    return dict(plain)
+    if plain.get("type") != "object":
+        plain["type"] = "object"
+        text = forms.written(plain)
+    return plain, text
 
 
 def _deeper(value: Any, most: int) -> bool:
@@ -370,8 +373,9 @@ def _from_model(model: type) -> Tool:
         raise InvalidType(f"{model.__name__} is not an object type; a tool's arguments have names")
     name = getattr(model, "__tool_name__", model.__name__)
     description = inspect.cleandoc(model.__doc__) if model.__doc__ and _own_docstring(model) else ""
-    checked = _checked(parameters, name)
-    return Tool(name, description, checked, convert=_converter(read), strings_in=places, shown=shown)
+    checked, text = _checked(parameters, name)
+    convert = _converter(read)
+    return Tool(name, description, checked, convert=convert, strings_in=places, shown=shown, text=text)
 
 
 def _own_docstring(model: type) -> bool:
@@ -419,15 +423,8 @@ def _from_function(function: Callable[..., Any], index: int) -> Tool:
     names = {field: str(info.alias) for field, info in model.model_fields.items()}
     read = TypeReader(adapter, name, names)
     shown, parameters, places = _schemas(read)
-    return Tool(
-        name,
-        summary,
-        _checked(parameters, name),
-        convert=_converter(read),
-        function=function,
-        strings_in=places,
-        shown=shown,
-    )
+    checked, text = _checked(parameters, name)
+    return Tool(name, summary, checked, _converter(read), function, places, shown, text)
 
 
 def _converter(read: TypeReader | StructReader) -> Callable[[dict[str, Any]], Any]:

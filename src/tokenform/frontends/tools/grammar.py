@@ -16,17 +16,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 from tokenform.errors import InvalidSchema, OptionError
-from tokenform.frontends import forms
 from tokenform.frontends.tools import fenced, harmony
-from tokenform.frontends.tools.call import ANY_TOOL, CallWriter, Named
+from tokenform.frontends.tools.call import ANY_TOOL, CallWriter, Named, check_name
 from tokenform.frontends.tools.definitions import Tool, ToolLike, read_tools
 from tokenform.frontends.tools.formats import FORMATS, named
 from tokenform.frontends.tools.layout import Format, JsonCall, Name, Wire
-from tokenform.frontends.tools.members import close
+from tokenform.frontends.tools.members import closed_text
 from tokenform.frontends.tools.shape import (
     BLANK,
     LAST,
@@ -347,12 +345,12 @@ class Builder:
 
     def _option(self, calls: Named, tool: Tool, kind: _Kind | None) -> Node:
         """The calls of a tool; kind: None where nobody keeps them."""
-        writer, head = self.writer(tool, kind.number if kind else len(self.rules)), calls.head(tool)
+        head = calls.head(tool)
         if kind and kind.follows and not tool.strings_in:
-            writer.check_name(calls.parts)
-            schema = close(tool.parameters) if self.strict else tool.parameters
-            whole = partial(calls.write, writer, calls.parts)
-            return Kept(head, kind.follows, forms.written(schema), whole)
+            check_name(self.form, calls.parts, tool)
+            schema = closed_text(tool.parameters, tool.text) if self.strict else tool.text
+            return Kept(head, kind.follows, schema, lambda: calls.write(self.writer(tool), calls.parts))
+        writer = self.writer(tool, kind.number if kind else len(self.rules))
         node = calls.write(writer, calls.parts)
         if kind and not kind.follows:
             follows = Follows(_without(node, head), writer.rules)

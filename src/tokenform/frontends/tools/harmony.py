@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tokenform.frontends.tools.call import CallWriter, Named
+from tokenform.frontends.tools.call import CallWriter, Named, check_name
 from tokenform.frontends.tools.layout import Part
 from tokenform.frontends.tools.shape import (
     LINE,
@@ -85,7 +85,7 @@ def _in_channel(writer: CallWriter, parts: tuple[Part, ...]) -> Node:
 
 def _message(writer: CallWriter, parts: tuple[Part, ...]) -> Node:
     """The kind and the arguments."""
-    writer.check_name(parts)
+    check_name(writer.form, parts, writer.tool)
     space = optional(Text(" "))
     kind = optional(choice([sequence(space, Special("<|constrain|>"), Text("json")), Text(" json")]))
     return sequence(kind, Special("<|message|>"), LINE, writer.json(), LINE)

@@ -17,6 +17,7 @@ from itertools import product
 from typing import Any
 
 from tokenform.errors import InvalidSchema
+from tokenform.frontends.forms import written
 from tokenform.frontends.pattern_dialects import DIALECT
 from tokenform.frontends.tools.cases import BESIDE, MOST, WORK, Parts, Splitter, count_bounds, counted
 from tokenform.frontends.tools.conjuncts import DEFINITIONS, TYPES, alone, types_of
@@ -64,16 +65,29 @@ def close(schema: Mapping[str, Any]) -> dict[str, Any]:
     """
     if any(k in schema for k in _SPOKEN):
         return dict(schema)
-    named = [schema.get("properties", {})] if "properties" in schema else []
-    plain = not any(key in schema for key in _BESIDE_MEMBERS)
-    if plain and all(key in schema.get("properties", ()) for key in schema.get("required", ())):
+    if _is_plain(schema):
         return {**schema, "additionalProperties": False}
+    named = [schema.get("properties", {})] if "properties" in schema else []
     undeclared = _undeclared(schema)
     if undeclared:
         schema = {**schema, "properties": {**(named[0] if named else {}), **dict.fromkeys(undeclared, True)}}
     if "$ref" in schema or any(k in schema for k in ("anyOf", "oneOf", "allOf", "if", "dependentSchemas")):
         return {**schema, "unevaluatedProperties": False}
     return {**schema, "additionalProperties": False}
+
+
+def closed_text(schema: Mapping[str, Any], text: str) -> str:
+    """The same as JSON text; text: that of the schema."""
+    if not any(k in schema for k in _SPOKEN) and _is_plain(schema):
+        return text[:-1] + (", " if schema else "") + '"additionalProperties": false}'
+    return written(close(schema))
+
+
+def _is_plain(schema: Mapping[str, Any]) -> bool:
+    """Whether `properties` declares all members that are spoken of."""
+    declared = schema.get("properties", ())
+    beside = any(key in schema for key in _BESIDE_MEMBERS)
+    return not beside and all(key in declared for key in schema.get("required", ()))
 
 
 def _undeclared(schema: Mapping[str, Any]) -> list[str]:
