@@ -17,6 +17,7 @@ from typing import Any
 from tokenform import _core
 from tokenform.errors import TokenformError, ToolError, UnsatisfiableGrammar, UnsatisfiableSchema
 from tokenform.frontends import forms
+from tokenform.frontends.byte_vocabulary import byte_vocabulary
 from tokenform.frontends.schemas import meta_schemas
 
 _SITE = "json-schema.org/"
@@ -144,12 +145,6 @@ def _compiled(schema: str, **options: Any) -> _core.TokenAutomaton:
         schema, order="any", whitespace="any", numbers="any", strings="any", formats="annotate", **options
     )
     return grammar.compile(byte_vocabulary())
-
-
-@lru_cache(maxsize=1)
-def byte_vocabulary() -> _core.Vocabulary:
-    """Every byte as a token, and an end."""
-    return _core.Vocabulary([*(bytes([byte]) for byte in range(256)), b""], eos=[256], special=[256])
 
 
 def _path(text: str) -> list[str | int]:

@@ -16,9 +16,9 @@ from typing import Any
 
 from tokenform import _core
 from tokenform.errors import TokenformError, ToolError
+from tokenform.frontends.byte_vocabulary import byte_vocabulary
 from tokenform.frontends.tools.calling import tools as tools_of
 from tokenform.frontends.tools.definitions import Tool
-from tokenform.frontends.tools.judge import byte_vocabulary
 from tokenform.frontends.tools.layout import Format
 
 _ONE_SPELLING = {"whitespace": "spaced", "numbers": "canonical", "strings": "canonical", "order": "declared"}

@@ -16,13 +16,13 @@ from tokenform.decoding.generator import Generator
 from tokenform.engine import State, TokenAutomaton, Vocabulary, tokenizers
 from tokenform.engine.drawing import explore
 from tokenform.errors import TokenformError
+from tokenform.frontends.byte_vocabulary import byte_vocabulary
 from tokenform.server.playground.asked import LIMITS, Query
 
 LISTED = 40
 """Allowed tokens that are listed without a model."""
 LIKELIEST = 12
 """Tokens that are listed of each distribution."""
-BYTES = Vocabulary([bytes([byte]) for byte in range(256)] + [b""], eos=[256], special=[256])
 
 
 def inspect(asked: Query, vocabulary: Vocabulary) -> dict[str, Any]:
@@ -68,7 +68,7 @@ def reach(asked: Query) -> dict[str, Any]:
 
 def _length(asked: Query) -> int | None:
     try:
-        return reached(asked.grammar.compile(BYTES, limits=LIMITS), asked.text.encode())[1]
+        return reached(asked.grammar.compile(byte_vocabulary(), limits=LIMITS), asked.text.encode())[1]
     except TokenformError:
         return None
 
@@ -76,7 +76,7 @@ def _length(asked: Query) -> int | None:
 def _accepts_respelled(asked: Query, data: bytes) -> bool:
     """Whether only the order of keys, or the way values are written, is refused."""
     other = asked.respelled()
-    return other is not None and other.compile(BYTES, limits=LIMITS).matches(data)
+    return other is not None and other.compile(byte_vocabulary(), limits=LIMITS).matches(data)
 
 
 def _place(automaton: TokenAutomaton, state: State) -> dict[str, Any]:
@@ -103,7 +103,7 @@ def _place(automaton: TokenAutomaton, state: State) -> dict[str, Any]:
 
 def _drawing(asked: Query, accepted: bytes) -> dict[str, Any]:
     """The automaton over bytes from the present state on: states, and the edges between them."""
-    automaton = asked.grammar.compile(BYTES, limits=LIMITS)
+    automaton = asked.grammar.compile(byte_vocabulary(), limits=LIMITS)
     states, edges = explore(automaton, automaton.step_bytes(automaton.start, accepted))
     return {"accepting": [automaton.is_accepting(state) for state in states], "edges": edges}
 
