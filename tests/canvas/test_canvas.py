@@ -123,6 +123,15 @@ def test_a_limit_ends_a_call_alone() -> None:
     assert canvas.best(np.zeros((len(text), vocabulary.size), np.float32)).tokens.tolist() == text
 
 
+def test_memory_is_looked_at_while_a_layer_is_made() -> None:
+    """Stacks of brackets: a layer has several times the states of the one before it."""
+    limits = tf.engine.Limits(work=2_000_000_000)
+    canvas = tf.Canvas(tf.json_schema({}, numbers="any").compile(byte_vocabulary(), limits=limits), 40)
+    with pytest.raises(tf.errors.LimitExceeded, match="MiB"):
+        canvas.feasible()
+    assert canvas._core.size()[2] < 232 << 20
+
+
 def test_a_grammar_that_is_not_compiled_is_named_with_the_way_out() -> None:
     with pytest.raises(tf.errors.OptionError, match="compile the grammar first"):
         tf.Canvas(tf.regex("a"), 3)  # type: ignore[arg-type]

@@ -15,16 +15,13 @@ import weakref
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
-from tokenform.decoding.aligned.results import LogZ, effective_size
 from tokenform.decoding.configuration import context_length
 from tokenform.decoding.diffusion.denoisers import Denoiser, MaskedDenoiser
 from tokenform.decoding.diffusion.policies import FillPolicy, Threshold
 from tokenform.decoding.diffusion.prefix import PrefixText
-from tokenform.decoding.diffusion.run import CanvasRun, CanvasText, Text, Watch
+from tokenform.decoding.diffusion.run import CanvasRun, CanvasText, Text, Watch, estimates_of
 from tokenform.decoding.prompts import PromptFormat, PromptOptions, PromptReader, ShowSchema, framed
-from tokenform.decoding.results import Estimates, Result, read_value
+from tokenform.decoding.results import Result, read_value
 from tokenform.decoding.row import check_room
 from tokenform.engine import Canvas, Grammar, Limits, TokenAutomaton, Vocabulary
 from tokenform.errors import (
@@ -37,8 +34,6 @@ from tokenform.errors import (
     TokenformError,
 )
 from tokenform.frontends import forms, to_constraint
-
-_WEIGHED = "what the model writes alone in this order, given that the constraint accepts it"
 
 
 class DiffusionGenerator:
@@ -201,7 +196,7 @@ class DiffusionGenerator:
             texts = run.write(ids, n, lambda own: PrefixText(automaton, width, own))
         results = [self._result(grammar, text, ids) for text in texts]
         if weigh:
-            estimates = _estimates(texts)
+            estimates = estimates_of(texts)
             for result, text in zip(results, texts, strict=True):
                 result.log_weight, result.estimates = text.log_weight, estimates
         return results if n > 1 else results[0]
@@ -288,21 +283,3 @@ def _too_small(automaton: TokenAutomaton, width: int) -> BudgetTooSmall:
     error = BudgetTooSmall(f"no text of the constraint fits into {width} tokens{known}; raise length=.")
     error.least = least if known else None
     return error
-
-
-def _estimates(texts: Sequence[Text]) -> Estimates:
-    """What the weights of a call's texts say together."""
-    weights = np.array([text.log_weight for text in texts])
-    one_pass = all(text.stats.forwards <= 1 for text in texts)  # then each weight is the mass itself
-    mass = LogZ.mean(weights)
-    return Estimates(
-        target=_WEIGHED,
-        exact=one_pass,
-        log_z=mass.value,
-        log_z_error=0.0 if one_pass else mass.error,
-        distance=0.0 if one_pass else None,
-        ess=effective_size(weights),
-        forwards=max(text.stats.forwards for text in texts),
-        evaluations=sum(text.stats.evaluations for text in texts),
-        attempts=len(texts),
-    )

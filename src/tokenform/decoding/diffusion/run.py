@@ -28,13 +28,16 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from tokenform.decoding.aligned.results import LogZ, effective_size
 from tokenform.decoding.diffusion.denoisers import Denoiser, Known
 from tokenform.decoding.diffusion.policies import FillPolicy, FillStep
 from tokenform.decoding.diffusion.prefix import PrefixText
-from tokenform.decoding.results import Stats
+from tokenform.decoding.results import Estimates, Stats
 from tokenform.decoding.samplers.local import hopeless
 from tokenform.engine import Canvas, Filling, TokenAutomaton
 from tokenform.engine.packed import mask_bits
+
+_WEIGHED = "what the model writes alone in this order, given that the constraint accepts it"
 
 Watch = Callable[[int, Known], None]
 Logits = NDArray[np.float32]
@@ -229,3 +232,21 @@ def _seen(
         prompt=prompt,
     )
     return step, chances
+
+
+def estimates_of(texts: Sequence[Text]) -> Estimates:
+    """What the weights of a call's texts say together."""
+    weights = np.array([text.log_weight for text in texts])
+    one_pass = all(text.stats.forwards <= 1 for text in texts)  # then each weight is the mass itself
+    mass = LogZ.mean(weights)
+    return Estimates(
+        target=_WEIGHED,
+        exact=one_pass,
+        log_z=mass.value,
+        log_z_error=0.0 if one_pass else mass.error,
+        distance=0.0 if one_pass else None,
+        ess=effective_size(weights),
+        forwards=max(text.stats.forwards for text in texts),
+        evaluations=sum(text.stats.evaluations for text in texts),
+        attempts=len(texts),
+    )
