@@ -31,7 +31,7 @@ from tokenform.decoding.speculative.drafters import (
 )
 from tokenform.decoding.speculative.drafters.base import Seen
 from tokenform.decoding.speculative.drafters.suffix import SEPARATOR, SuffixAutomaton, copied
-from tokenform.decoding.speculative.policies import Controller
+from tokenform.decoding.speculative.policies import Controller, Fixed
 from tokenform.decoding.speculative.request import Request
 from tokenform.decoding.speculative.tree import DraftTree
 from tokenform.errors import DrafterError, OptionError
@@ -324,6 +324,16 @@ def test_a_source_that_does_not_pay_is_asked_ever_less():
     output = decode(Backbone(net), [Request([1], sampler(0.0, [57]), max_tokens=200)], Wrong())[0]
     assert 57 not in output.tokens
     assert Wrong.asked < 100
+
+
+@pytest.mark.parametrize("nodes", [0, 1, 8])
+def test_a_text_is_remembered_to_its_end(nodes):
+    """The step that ends it gives its last tokens: all of them, where a draft was right."""
+    writer = tf.Generator(drafter=Suffix(), policy=lambda: Fixed(nodes))
+    for _ in range(3):
+        written = writer.generate("Maria Rossi has paid.", choices=["Maria Rossi has paid.", "Maria"])
+    held = writer.drafter.store.text
+    assert held == 3 * [*written.tokens, SEPARATOR]
 
 
 def test_what_a_datastore_forgets_makes_no_pause():
