@@ -17,17 +17,14 @@ from typing import Any
 
 from tokenform.errors import ToolError
 from tokenform.frontends.tools.layout import MarkedArguments
-from tokenform.frontends.tools.notation import Members, Notation, Pair, texts
+from tokenform.frontends.tools.notation import Members, Pair, texts
 from tokenform.frontends.tools.order import in_order
-from tokenform.frontends.tools.pythonic import COLON, COMMA
+from tokenform.frontends.tools.pythonic import COLON, COMMA, Bracketed
 from tokenform.frontends.tools.shape import (
     Choice,
     Json,
     Node,
     RawString,
-    Regex,
-    Repeat,
-    Rule,
     Seq,
     Text,
     choice,
@@ -38,11 +35,10 @@ from tokenform.frontends.tools.shape import (
 _WORDS: dict[Any, list[str]] = {True: ["true"], False: ["false"], None: ["null", "None"]}
 
 
-class Marked(Notation):
+class Marked(Bracketed):
     """Values of one layout."""
 
     what = "this format's values"
-    apart = COMMA
 
     def __init__(
         self,
@@ -59,23 +55,6 @@ class Marked(Notation):
     def arguments(self, schema: Any, owner: str, strict: bool) -> Node:
         """The arguments with the braces around them."""
         return choice([self.mapping(members, None) for members in self.members(schema, owner, strict)])
-
-    def any(self, place: Node | None) -> Node:
-        name = f"{self.scope}value"
-        if name not in self.rules:
-            self.rules[name] = Seq(())
-            value, words = Rule(name), [self.constant(word, None) for word in (True, False, None)]
-            pair = sequence(Regex(self.key), COLON, value)
-            self.rules[name] = Choice(
-                (
-                    self.string({"type": "string"}, False, None),
-                    *words,
-                    Json({"type": "number"}),
-                    self.array(Repeat(value, 0, None, COMMA), None),
-                    sequence(Text("{"), Repeat(pair, 0, None, COMMA), Text("}")),
-                )
-            )
-        return Rule(name)
 
     def constant(self, value: Any, place: Node | None) -> Node:
         if isinstance(value, str):
@@ -105,9 +84,6 @@ class Marked(Notation):
             choice([value, sequence(self.opened, value, self.closed)]) if self.layout.marked_json else value
         )
 
-    def array(self, inside: Node, place: Node | None) -> Node:
-        return sequence(Text("["), inside, Text("]"))
-
     def mapping(self, members: Members, place: Node | None) -> Node:
         orders = [members.pairs]
         if self.order != "any" and sorted(members.pairs, key=_folded) != members.pairs:
@@ -116,9 +92,6 @@ class Marked(Notation):
             in_order(self.order, self._row(o), members.more, COMMA, bounds=members.bounds) for o in orders
         ]
         return choice([sequence(Text("{"), row, Text("}")) for row in rows])
-
-    def other(self, key: Node, schema: Any, owner: str, root: Mapping[str, Any]) -> Node:
-        return sequence(key, COLON, self.value(schema, owner, root))
 
     def _row(self, pairs: list[Pair]) -> list[tuple[Node, bool]]:
         written: list[tuple[Node, bool]] = []

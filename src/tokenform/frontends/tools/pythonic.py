@@ -49,11 +49,39 @@ _PYTHON = {True: "True", False: "False", None: "None"}
 _JSON = {True: "true", False: "false", None: "null"}
 
 
-class Pythonic(Notation):
+class Bracketed(Notation):
+    """Lists in square brackets and members in braces, with commas and colons."""
+
+    apart = COMMA
+
+    def any(self, place: Node | None) -> Node:
+        name = f"{self.scope}value"
+        if name not in self.rules:
+            self.rules[name] = Seq(())
+            value, words = Rule(name), [self.constant(word, None) for word in (True, False, None)]
+            pair = sequence(self.unknown([]), COLON, value)
+            self.rules[name] = Choice(
+                (
+                    self.string({"type": "string"}, False, None),
+                    *words,
+                    Json({"type": "number"}),
+                    self.array(Repeat(value, 0, None, COMMA), None),
+                    sequence(Text("{"), Repeat(pair, 0, None, COMMA), Text("}")),
+                )
+            )
+        return Rule(name)
+
+    def array(self, inside: Node, place: Node | None) -> Node:
+        return sequence(Text("["), inside, Text("]"))
+
+    def other(self, key: Node, schema: Any, owner: str, root: Mapping[str, Any]) -> Node:
+        return sequence(key, COLON, self.value(schema, owner, root))
+
+
+class Pythonic(Bracketed):
     """The literals of Python.  json_words: true, false and null may be written for True, False and None."""
 
     what = "Python literals"
-    apart = COMMA
 
     def __init__(self, rules: dict[str, Node], order: str, json_words: bool, scope: str = "") -> None:
         super().__init__(rules, order, scope)
@@ -79,23 +107,6 @@ class Pythonic(Notation):
         others = [sequence(k, Text("="), self.value(v, beside, root_of(v))) for k, v in said]
         return in_order(self.order, written, choice(others) if others else None, COMMA, bounds=case.bounds)
 
-    def any(self, place: Node | None) -> Node:
-        name = f"{self.scope}value"
-        if name not in self.rules:
-            self.rules[name] = Seq(())
-            value, words = Rule(name), [self.constant(word, None) for word in (True, False, None)]
-            pair = sequence(_STRING, COLON, value)
-            self.rules[name] = Choice(
-                (
-                    _STRING,
-                    *words,
-                    Json({"type": "number"}),
-                    self.array(Repeat(value, 0, None, COMMA), None),
-                    sequence(Text("{"), Repeat(pair, 0, None, COMMA), Text("}")),
-                )
-            )
-        return Rule(name)
-
     def constant(self, value: Any, place: Node | None) -> Node:
         words = (_PYTHON, _JSON) if self.json_words else (_PYTHON,)
         return texts([literal(value, quote, names) for names in words for quote in "'\""])
@@ -110,9 +121,6 @@ class Pythonic(Notation):
     def number(self, schema: dict[str, Any], place: Node | None) -> Node:
         return Json(schema)
 
-    def array(self, inside: Node, place: Node | None) -> Node:
-        return sequence(Text("["), inside, Text("]"))
-
     def mapping(self, members: Members, place: Node | None) -> Node:
         written = [
             (sequence(self.constant(key, None), COLON, value), needed) for key, value, needed in members.pairs
@@ -121,9 +129,6 @@ class Pythonic(Notation):
         return sequence(Text("{"), inside, Text("}"))
 
     # A key that is written twice is read as Python reads it: the last value holds.
-
-    def other(self, key: Node, schema: Any, owner: str, root: Mapping[str, Any]) -> Node:
-        return sequence(key, COLON, self.value(schema, owner, root))
 
     def unknown(self, declared: list[str]) -> Node:
         return Choice(tuple(Regex(_key(quote, declared)) for quote in "'\""))
