@@ -14,9 +14,8 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use super::plans::{Others, Plan};
-use super::rest::{RestId, TokenSuffixSet, TokenSuffixSets};
-use super::single::Single;
+use super::plans::{List, ListId, Plan, Planner, Plans};
+use super::rest::{RestId, TokenSuffixSet};
 use crate::automaton::byte_automaton::{Alive, CtxId, Scanner};
 use crate::held;
 use crate::lexical::spell::ByteSet;
@@ -30,21 +29,6 @@ const ENTRY: usize = 12;
 /// Nodes up to which findings are remembered, and up to which tokens are walked byte by byte.
 const REMEMBERED: usize = 30_000;
 const WALKED: usize = 12;
-/// The number of a list of languages.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) struct ListId(pub u32);
-
-/// Languages that are walked side by side.
-pub(super) struct List {
-    pub alive: Alive,
-    /// Bytes that some of them reads.
-    first: ByteSet,
-    /// Of those, the ones after which the lexeme may not be able to end; found where it begins.
-    unsure: Option<ByteSet>,
-    /// What the empty text is, where it is one of them, and the bytes that it may end before.
-    pub empty: Option<u32>,
-    pub closed_by: ByteSet,
-}
 
 /// Languages of a lexeme after its first byte, and their places.
 type Begun = Arc<[(u32, LexId)]>;
@@ -92,28 +76,23 @@ impl Found {
 
 #[derive(Default)]
 pub struct LexerMaskBuilder {
-    pub(super) rests: TokenSuffixSets,
-    pub(super) lists: Vec<List>,
+    plans: Plans,
+    lists: Vec<List>,
     list_ids: FxHashMap<Alive, ListId>,
     by_context: FxHashMap<CtxId, ListId>,
-    starts: FxHashMap<TermId, ByteSet>,
     begun: FxHashMap<(ListId, u8), Begun>,
-    pub(super) singles: FxHashMap<(RestId, TermId), Arc<Single>>,
-    pub(super) losses: FxHashMap<(RestId, TermId, TermId, bool), Arc<[u32]>>,
-    pub(super) filtered: FxHashMap<(RestId, TermId, Others), Arc<[RestId]>>,
-    pub(super) plans: FxHashMap<(RestId, ListId), Arc<Plan>>,
     /// By the list that goes on and the top of the context.
     found: FxHashMap<(RestId, ListId, CtxId), Arc<Found>>,
     found_size: usize,
-    /// Bytes of masks and lists of ids.
-    pub(super) listed: usize,
+    /// Bytes of lists of languages.
+    listed: usize,
 }
 
 /// One call: the tables, and what they are asked with.
-pub(super) struct Reader<'a> {
-    pub tables: &'a mut LexerMaskBuilder,
-    pub scanner: &'a mut dyn Scanner,
-    pub vocab: &'a Vocabulary,
+struct Reader<'a> {
+    tables: &'a mut LexerMaskBuilder,
+    scanner: &'a mut dyn Scanner,
+    vocab: &'a Vocabulary,
     /// The lexemes since the top that is read from.
     path: Vec<u32>,
 }
@@ -121,10 +100,8 @@ pub(super) struct Reader<'a> {
 impl LexerMaskBuilder {
     /// Bytes that the tables hold.
     pub fn bytes(&mut self) -> usize {
-        let tables =
-            held::bytes!(self: list_ids, by_context, starts, begun, singles, losses, filtered, plans, found);
-        let lists = self.lists.len() * 512 + self.filtered.len() * 64;
-        tables + lists + self.listed + self.found_size * 4 + self.rests.bytes()
+        let tables = held::bytes!(self: list_ids, by_context, begun, found);
+        tables + self.lists.len() * 512 + self.listed + self.found_size * 4 + self.plans.bytes()
     }
 
     /// The tokens that may come where a lexeme has begun that may become these.
@@ -136,7 +113,7 @@ impl LexerMaskBuilder {
         alive: &Alive,
     ) -> Found {
         let mut out = Found::default();
-        let all = self.rests.below(vocab, Trie::ROOT);
+        let all = self.plans.rests.below(vocab, Trie::ROOT);
         let mut reader = Reader { tables: self, scanner, vocab, path: Vec::new() };
         let list = reader.list(alive);
         reader.read(all, list, ctx, &mut out);
@@ -174,18 +151,20 @@ impl Reader<'_> {
         })
     }
 
-    pub(super) fn starts(&mut self, term: TermId) -> ByteSet {
-        memo!(self.tables.starts, term, {
-            let lexicon = self.scanner.lexicon();
-            let lex = lexicon.at(Spelling::Raw, term);
-            lexicon.starts(lex)
-        })
+    fn starts(&mut self, term: TermId) -> ByteSet {
+        self.tables.plans.starts(self.scanner.lexicon(), term)
+    }
+
+    fn plan(&mut self, rest: RestId, list: ListId) -> Arc<Plan> {
+        let LexerMaskBuilder { plans, lists, .. } = &mut *self.tables;
+        let mut planner = Planner { known: plans, scanner: &mut *self.scanner, vocab: self.vocab };
+        planner.plan(rest, list, &lists[list.0 as usize])
     }
 
     /// Tokens whose rest is read by a lexeme of the list: as far as the top of the context tells, remembered.
     fn read(&mut self, rest: RestId, list: ListId, ctx: CtxId, out: &mut Found) {
         let top = self.scanner.top(ctx);
-        if top == ctx && self.tables.rests.get(rest).size > REMEMBERED {
+        if top == ctx && self.tables.plans.rests.get(rest).size > REMEMBERED {
             return self.read_from(rest, list, ctx, out);
         }
         let known = match self.tables.found.get(&(rest, list, top)) {
@@ -255,7 +234,7 @@ impl Reader<'_> {
         let list = self.list_at(ctx);
         let List { first, unsure, empty, .. } = self.tables.lists[list.0 as usize];
         let unsure = unsure.unwrap_or(first);
-        let own = self.tables.rests.get(rest);
+        let own = self.tables.plans.rests.get(rest);
         if !first.meets(&own.bytes) && empty.is_none() {
             return;
         }
@@ -282,7 +261,7 @@ impl Reader<'_> {
             }
         }
         let rest =
-            if bytes == own.bytes { rest } else { self.tables.rests.limited(self.vocab, rest, &bytes) };
+            if bytes == own.bytes { rest } else { self.tables.plans.rests.limited(self.vocab, rest, &bytes) };
         self.read(rest, list, ctx, out);
     }
 
@@ -299,9 +278,9 @@ impl Reader<'_> {
         let List { first, unsure, empty, closed_by, .. } = self.tables.lists[list.0 as usize];
         let unsure = unsure.unwrap_or(first);
         let mut beyond = ByteSet::default();
-        let (count, _) = self.tables.rests.trie(rest, self.vocab).children(node);
+        let (count, _) = self.tables.plans.rests.trie(rest, self.vocab).children(node);
         for i in 0..count.len() {
-            let (bytes, nodes) = self.tables.rests.trie(rest, self.vocab).children(node);
+            let (bytes, nodes) = self.tables.plans.rests.trie(rest, self.vocab).children(node);
             let (byte, child) = (bytes[i], nodes[i]);
             if !allowed.has(byte) {
                 continue;
@@ -334,7 +313,7 @@ impl Reader<'_> {
         let Some(next) = self.scanner.after(ctx, place) else { return };
         self.path.push(place);
         if next == CtxId::BELOW {
-            let rest = self.tables.rests.behind(self.vocab, rest, node, beyond);
+            let rest = self.tables.plans.rests.behind(self.vocab, rest, node, beyond);
             out.below.push(Below { path: self.path[..].into(), rest, removed: Arc::new([]) });
         } else {
             let list = self.list_at(next);
@@ -369,11 +348,11 @@ impl Reader<'_> {
         ctx: CtxId,
         out: &mut Found,
     ) {
-        let trie = self.tables.rests.trie(rest, self.vocab);
+        let trie = self.tables.plans.rests.trie(rest, self.vocab);
         out.ids.extend(trie.tokens(node).iter().map(|t| t.0));
         let mut beyond = ByteSet::default();
         for i in 0..trie.children(node).0.len() {
-            let (bytes, nodes) = self.tables.rests.trie(rest, self.vocab).children(node);
+            let (bytes, nodes) = self.tables.plans.rests.trie(rest, self.vocab).children(node);
             let (byte, child) = (bytes[i], nodes[i]);
             let lexicon = self.scanner.lexicon();
             let mut next: Vec<(u32, LexId)> = Vec::new();

@@ -10,14 +10,17 @@
 
 use std::sync::Arc;
 
+use rustc_hash::FxHashMap;
+
 use super::conflicts::conflicts;
-use super::lexemes::{List, ListId, Reader};
-use super::rest::RestId;
+use super::rest::{RestId, TokenSuffixSets};
 use super::single::{build, differ, exits_without, without_exceptions, Single, Tokens};
 use super::within::Within;
+use crate::automaton::byte_automaton::{Alive, Scanner};
 use crate::held;
 use crate::lexical::spell::ByteSet;
-use crate::lexical::TermId;
+use crate::lexical::{Lexicon, Spelling, TermId};
+use crate::vocab::Vocabulary;
 
 /// What leaves a language loses tokens to others: up to so many nodes, or from so many lost tokens on, the rest gets
 /// a trie of its own; otherwise the few are taken out of what is found. (Never in small sets: tokens like `--------`
@@ -27,8 +30,24 @@ const MANY_LOST: usize = 64;
 /// Nodes from which on it pays to look for a language that is nearly the same.
 const DIFFER: usize = 1024;
 
+/// The number of a list of languages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct ListId(pub u32);
+
+/// Languages that are walked side by side.
+pub(super) struct List {
+    pub alive: Alive,
+    /// Bytes that some of them reads.
+    pub first: ByteSet,
+    /// Of those, the ones after which the lexeme may not be able to end; found where it begins.
+    pub unsure: Option<ByteSet>,
+    /// What the empty text is, where it is one of them, and the bytes that it may end before.
+    pub empty: Option<u32>,
+    pub closed_by: ByteSet,
+}
+
 /// Languages beside another one, and whether they are chosen before it.
-pub(super) type Others = Vec<(TermId, bool)>;
+type Others = Vec<(TermId, bool)>;
 
 /// What a list does with the rest of some tokens.
 pub(super) struct Plan {
@@ -43,29 +62,70 @@ pub(super) struct Exit {
     pub removed: Arc<[u32]>,
 }
 
-impl Reader<'_> {
-    pub(super) fn plan(&mut self, rest: RestId, list: ListId) -> Arc<Plan> {
-        memo!(self.tables.plans, (rest, list), {
+/// Plans that were made, and what they are made of.
+#[derive(Default)]
+pub(super) struct Plans {
+    pub rests: TokenSuffixSets,
+    starts: FxHashMap<TermId, ByteSet>,
+    singles: FxHashMap<(RestId, TermId), Arc<Single>>,
+    losses: FxHashMap<(RestId, TermId, TermId, bool), Arc<[u32]>>,
+    filtered: FxHashMap<(RestId, TermId, Others), Arc<[RestId]>>,
+    plans: FxHashMap<(RestId, ListId), Arc<Plan>>,
+    /// Bytes of masks and lists of ids.
+    listed: usize,
+}
+
+impl Plans {
+    /// Bytes that the tables hold.
+    pub fn bytes(&mut self) -> usize {
+        let tables = held::bytes!(self: starts, singles, losses, filtered, plans);
+        tables + self.filtered.len() * 64 + self.listed + self.rests.bytes()
+    }
+
+    /// The bytes that a text of a language may begin with.
+    pub fn starts(&mut self, lexicon: &mut Lexicon, term: TermId) -> ByteSet {
+        memo!(self.starts, term, {
+            let lex = lexicon.at(Spelling::Raw, term);
+            lexicon.starts(lex)
+        })
+    }
+}
+
+/// One call: the plans, and what they are asked with.
+pub(super) struct Planner<'a> {
+    pub known: &'a mut Plans,
+    pub scanner: &'a mut dyn Scanner,
+    pub vocab: &'a Vocabulary,
+}
+
+impl Planner<'_> {
+    fn starts(&mut self, term: TermId) -> ByteSet {
+        self.known.starts(self.scanner.lexicon(), term)
+    }
+
+    /// What the languages of a list do with the rest of some tokens.
+    pub fn plan(&mut self, rest: RestId, number: ListId, list: &List) -> Arc<Plan> {
+        memo!(self.known.plans, (rest, number), {
             let plan = Arc::new(self.make_plan(rest, list));
-            self.tables.listed +=
+            self.known.listed +=
                 128 + held::slice(&plan.ids) + plan.words.iter().map(own_share).sum::<usize>();
             plan
         })
     }
 
-    fn make_plan(&mut self, rest: RestId, list: ListId) -> Plan {
-        let own = self.tables.rests.get(rest);
-        let alive = self.tables.lists[list.0 as usize].alive.clone();
+    fn make_plan(&mut self, rest: RestId, list: &List) -> Plan {
+        let own = self.known.rests.get(rest);
         let mut plan = Plan { words: Vec::new(), ids: Arc::new([]), exits: Box::new([]) };
         let (mut ids, mut exits) = (Vec::new(), Vec::new());
-        let read: Vec<(u32, TermId, ByteSet)> = alive
+        let read: Vec<(u32, TermId, ByteSet)> = list
+            .alive
             .iter()
             .map(|&(place, term)| (place, term, self.starts(term).and(&own.bytes)))
             .filter(|r| !r.2.is_empty())
             .collect();
         for &(place, term, first) in &read {
             // the same set for all that begin alike: what goes on otherwise is not read
-            let whole = self.tables.rests.get(own.whole);
+            let whole = self.known.rests.get(own.whole);
             let from = if self.starts(term).and(&whole.bytes) == first { own.whole } else { rest };
             let single = self.single(from, term);
             match &single.within {
@@ -85,10 +145,9 @@ impl Reader<'_> {
             all.add(&r.2);
             all
         });
-        let List { empty, closed_by, .. } = self.tables.lists[list.0 as usize];
-        let left = own.bytes.without(&stay).and(&closed_by);
-        if let (Some(place), false) = (empty, left.is_empty()) {
-            let rests = Arc::new([self.tables.rests.limited(self.vocab, rest, &left)]);
+        let left = own.bytes.without(&stay).and(&list.closed_by);
+        if let (Some(place), false) = (list.empty, left.is_empty()) {
+            let rests = Arc::new([self.known.rests.limited(self.vocab, rest, &left)]);
             exits.push(Exit { place, rests, removed: Arc::new([]) });
         }
         crate::lists::sort_unique(&mut ids);
@@ -109,7 +168,7 @@ impl Reader<'_> {
         let mut removed: Vec<u32> = single.removed.to_vec();
         let mut lost: Vec<u32> = Vec::new();
         let mut winners: Others = Vec::new();
-        let size: usize = single.exits.iter().map(|&r| self.tables.rests.get(r).size).sum();
+        let size: usize = single.exits.iter().map(|&r| self.known.rests.get(r).size).sum();
         for (other, chosen) in others {
             let loss = self.loss(rest, term, other, chosen);
             if loss.is_empty() {
@@ -130,31 +189,31 @@ impl Reader<'_> {
 
     fn without(&mut self, rest: RestId, term: TermId, winners: Others, lost: &[u32]) -> Arc<[RestId]> {
         let key = (rest, term, winners);
-        memo!(self.tables.filtered, key, { exits_without(self.after(rest), term, lost) })
+        memo!(self.known.filtered, key, { exits_without(self.after(rest), term, lost) })
     }
 
     fn loss(&mut self, rest: RestId, term: TermId, other: TermId, chosen: bool) -> Arc<[u32]> {
         let key = (rest, term, other, chosen);
-        memo!(self.tables.losses, key, {
+        memo!(self.known.losses, key, {
             let first = self.starts(term).and(&self.starts(other));
-            let own = self.tables.rests.get(rest);
-            let trie = self.tables.rests.trie(own, self.vocab);
+            let own = self.known.rests.get(rest);
+            let trie = self.known.rests.trie(own, self.vocab);
             let terms = (term, other);
             let found: Arc<[u32]> =
                 conflicts(self.scanner.lexicon(), self.vocab, trie, own, terms, &first, chosen).into();
-            self.tables.listed += held::slice(&found);
+            self.known.listed += held::slice(&found);
             found
         })
     }
 
     fn after(&mut self, rest: RestId) -> Tokens<'_> {
-        let rest = self.tables.rests.get(rest);
-        Tokens { lexicon: self.scanner.lexicon(), vocab: self.vocab, rests: &mut self.tables.rests, rest }
+        let rest = self.known.rests.get(rest);
+        Tokens { lexicon: self.scanner.lexicon(), vocab: self.vocab, rests: &mut self.known.rests, rest }
     }
 
     fn single(&mut self, rest: RestId, term: TermId) -> Arc<Single> {
-        memo!(self.tables.singles, (rest, term), {
-            let own = self.tables.rests.get(rest);
+        memo!(self.known.singles, (rest, term), {
+            let own = self.known.rests.get(rest);
             let mut made = None;
             if own.size >= DIFFER {
                 if let Some(base) = without_exceptions(self.scanner.lexicon(), term) {
@@ -163,7 +222,7 @@ impl Reader<'_> {
                 }
             }
             let single = Arc::new(made.unwrap_or_else(|| build(self.after(rest), term)));
-            self.tables.listed += single.bytes();
+            self.known.listed += single.bytes();
             single
         })
     }
