@@ -209,7 +209,7 @@ impl<S: ByteAutomaton> Core<S> {
         }
     }
 
-    /// The state of the languages that tell texts apart ([`ByteAutomaton::kinds`]) after a text.
+    /// The state of the languages that tell texts apart ([`ByteAutomaton::partition`]) after a text.
     pub(super) fn kind_after(&mut self, kinds: LexId, text: &[u8]) -> LexId {
         let lexicon = self.structure.lexicon();
         work::spend(text.len() as u64);

@@ -18,16 +18,16 @@ pub struct StateId(pub u32);
 pub type DistanceClass = (Pos, u32);
 
 /// What a [`super::builder::Builder`] asks of a core, whatever the structure.  After an error that
-/// [`Error::spoils`], or a panic, a core is to be dropped.
+/// [`crate::error::Error::spoils`], or a panic, a core is to be dropped.
 pub trait Engine: Send {
     fn start(&mut self) -> Result<StateId>;
     /// The mask, and whether the text may end.
     fn mask(&mut self, s: StateId) -> (Arc<Mask>, bool);
     fn advance_bytes(&mut self, s: StateId, bytes: &[u8]) -> Option<StateId>;
     fn accepting(&mut self, s: StateId) -> bool;
-    /// Whether tokens of plain text ([`Vocabulary::is_whole_text`]) lead from the state to itself.
+    /// Whether tokens of plain text ([`crate::vocab::Vocabulary::is_whole_text`]) lead from the state to itself.
     fn is_kept_by_text(&mut self, s: StateId) -> bool;
-    /// Whether all tokens of as many digits ([`Vocabulary::numeral`]) lead from the state to one.
+    /// Whether all tokens of as many digits ([`crate::vocab::Vocabulary::numeral`]) lead from the state to one.
     fn counts_digits(&mut self, s: StateId) -> bool;
     /// A short way to an accepted end of at most so many bytes.
     fn way_out(&mut self, s: StateId, most: usize) -> Option<Vec<Piece>>;

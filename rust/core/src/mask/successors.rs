@@ -3,7 +3,7 @@
 //! Most tokens of a string stay inside it, and which of them come to which lexical state does not depend on what is
 //! around the string: that is found once a lexical state ([`super::inside`]). Of the texts that matter (keys), nearly all
 //! mean the same, as for masks ([`super::collect`]), or are told apart by patterns alone, which are read beside them
-//! ([`ByteAutomaton::kinds`]); the others are followed one by one.
+//! ([`ByteAutomaton::partition`]); the others are followed one by one.
 //! Invariant: the classes are those of [`Core::classes_below`], which follows every token.
 //! Memory: a mask for each state that a lexical state leads to.
 //! Complexity: a look at each group of a string's tokens; the others are walked, a step a node.

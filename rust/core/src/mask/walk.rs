@@ -9,7 +9,7 @@ use crate::lexical::{LexId, Lexicon, Step};
 use crate::vocab::{NodeId, Vocabulary};
 use crate::work;
 
-/// The walk of [`LexMask::differ`].
+/// The walk of [`super::lexmask::LexMask::differ`].
 pub(super) struct Difference<'a> {
     lexicon: &'a mut Lexicon,
     vocab: &'a Vocabulary,
