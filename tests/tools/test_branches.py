@@ -18,6 +18,7 @@ from tokenform.errors import InvalidGrammar, TokenformError
 from tokenform.frontends import forms
 from tokenform.frontends.tools import FORMATS, read_tools, shape_form, tool_shape
 from tokenform.frontends.tools.compiled import branched_form
+from tokenform.frontends.tools.definitions import Tool
 from tokenform.frontends.tools.judge import is_schema
 
 from .tree_writer import random_tools
@@ -83,6 +84,23 @@ def test_another_list_of_the_same_turn_is_what_it_would_be_alone(format: str) ->
             made = tf.tools(tools, **options)
             plain = forms.compiled(shape_form(tool_shape(tools, **options)), "plain")
             same_masks(made.compile(VOCABULARY), plain.compile(VOCABULARY), rng)
+
+
+@pytest.mark.parametrize("format", sorted(FORMATS))
+def test_a_tool_whose_strings_have_a_grammar_is_of_its_own_list_alone(format: str) -> None:
+    """Such a tool is written into the form: the next list of the same turn must not find it there."""
+    text = {"type": "object", "properties": {"input": {"type": "string"}}, "required": ["input"]}
+    ruled = Tool("ruled", "", text, strings_in={"/properties/input": tf.regex("[ab]{2,4}")})
+    lists = [[ruled], [tool("plain", a={"type": "integer"})], [ruled, tool("other", b={"type": "null"})]]
+    for choice in ("required", "auto"):
+        options: dict[str, Any] = {"format": format, "tool_choice": choice}
+        for tools in (*lists, *reversed(lists)):
+            try:
+                plain = forms.compiled(shape_form(tool_shape(tools, **options)), "plain")
+            except TokenformError:  # the format has no place for such strings
+                continue
+            made = tf.tools(tools, **options)
+            same_masks(made.compile(VOCABULARY), plain.compile(VOCABULARY), random.Random(format))
 
 
 @settings(max_examples=25, deadline=None)

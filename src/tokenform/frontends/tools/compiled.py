@@ -148,7 +148,7 @@ class _Compiler:
         self.shape = shape
         self.options = options
         self.lists = lists
-        self.listed: list[Any] = []  # what the lists are of
+        self.listed: list[Any] = []  # what the lists are of; None: tools that are written into the form
         self.rules = forms.Rules()
         self.specials = shape.specials()
         self._told = tuple(sorted(options.items()))
@@ -186,12 +186,18 @@ class _Compiler:
                 self.listed.append(node.of if isinstance(node, OneOf) and not others else None)
                 more = [items for option in others for items in self.sequence((option,), None)]
                 return [[{"branches": len(self.lists) - 1}], *more]
-            return [items for option in node.options for items in self.sequence((option,), None)]
+            return self.written_out(node, (), None)
         if isinstance(node, Repeat):
             return self.repeat(node)
         if isinstance(node, AnyOrder):
             return [[self.any_order(node)]]
         return self.sequence((node,), None)
+
+    def written_out(self, node: Choice, rest: tuple[Node, ...], opened: _Open | None) -> list[Items]:
+        """The expansions of each option; tools among them are a part of the form, which is theirs then."""
+        if isinstance(node, OneOf):
+            self.listed.append(None)
+        return [items for option in node.options for items in self.sequence((option, *rest), opened)]
 
     def branched(self, options: Sequence[Node]) -> list[_core.Branch] | None:
         """Those of the options that are kept, read where they are new; None: they can't be branches."""
@@ -317,7 +323,7 @@ class _Compiler:
         if isinstance(part, Rule):
             return [[{"language": opened.language}, *self.item(part), *self.tail(rest)]]
         if isinstance(part, Choice):
-            return [items for option in part.options for items in self.sequence((option, *rest), opened)]
+            return self.written_out(part, rest, opened)
         out: list[Items] = []
         if part.most != 0:
             least, most = max(part.least - 1, 0), None if part.most is None else part.most - 1
