@@ -32,7 +32,7 @@ from tokenform.errors import TokenformError, own_error
 _FEW = 4096  # allowed tokens up to which a mask is a list
 _KEPT = 4096  # lists that are kept
 _BLOCKS = 32
-NUMPYS = (torch.float32, torch.float64)
+NUMPY_FLOATS = (torch.float32, torch.float64)
 """Floats that numpy knows."""
 _NO_KEY = (0, 0)  # of greedy draws, which race for nothing
 
@@ -255,7 +255,7 @@ def on_host(rows: torch.Tensor) -> np.ndarray:
     """The same memory, for floats that numpy knows."""
     if rows.device.type != "cpu":
         rows = rows.cpu()
-    if rows.dtype not in NUMPYS:
+    if rows.dtype not in NUMPY_FLOATS:
         rows = rows.float()
     view: np.ndarray = np.from_dlpack(rows.detach())
     return view

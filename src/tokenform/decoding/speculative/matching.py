@@ -20,7 +20,7 @@ import torch
 
 from tokenform.decoding.draws import NO_WISH, Drawn, MaskedSampler, Wish
 from tokenform.decoding.draws.base import FAILED
-from tokenform.decoding.draws.lazy import NUMPYS, on_host
+from tokenform.decoding.draws.lazy import NUMPY_FLOATS, on_host
 from tokenform.decoding.speculative.node import Node
 from tokenform.errors import TokenformError, own_error
 from tokenform.masking import MaskTable
@@ -128,7 +128,12 @@ class DeviceDraws(NodeDraws):
         sampler, automaton, states = request.sampler, request.automaton, live.session.states
         wish, known = NO_WISH if request.logprobs else _DRAW_ALONE, self.deciding.known
         encode = live.spelling.encode if live.wholes and live.spelling is not None else None
-        if not whole and sampler.untouched and isinstance(rows[0], torch.Tensor) and rows[0].dtype in NUMPYS:
+        if (
+            not whole
+            and sampler.untouched
+            and isinstance(rows[0], torch.Tensor)
+            and rows[0].dtype in NUMPY_FLOATS
+        ):
             rows = [on_host(part) for part in rows]  # once for all places, which costs nothing
         tokens, logprobs, refused = list[int](), list[float](), list[int | None]()
         every: dict[int, Drawn | None] = {}
