@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from tokenform.decoding.speculative.drafters import Suffix
 from tokenform.decoding.speculative.policies import Account, Controller, Prices, chances
-from tokenform.decoding.speculative.policies.base import FIRST, LATER, RATE
+from tokenform.decoding.speculative.policies.account import FIRST, LATER, RATE
 from tokenform.decoding.speculative.tree import FORCED, DraftTree
 
 # seconds of a pass by its tokens

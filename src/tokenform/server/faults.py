@@ -14,7 +14,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from tokenform import errors
-from tokenform.decoding.speculative.backbone.facts import out_of_memory
+from tokenform.decoding.speculative.backbone.failures import out_of_memory
 from tokenform.errors import TokenformError
 
 

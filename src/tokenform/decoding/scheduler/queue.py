@@ -7,6 +7,7 @@ Threads: those of `Wholes`, while there is work.
 from __future__ import annotations
 
 import threading
+from abc import ABC, abstractmethod
 from typing import TypeVar
 
 from tokenform.decoding.calls import check_counts
@@ -17,7 +18,7 @@ from tokenform.errors import Busy
 Self = TypeVar("Self", bound="JobQueue")
 
 
-class JobQueue:
+class JobQueue(ABC):
     """Args:
         waiting: most texts that wait.
         jobs: calls that run at once as wholes.
@@ -69,9 +70,9 @@ class JobQueue:
 
     # -- under the lock
 
+    @abstractmethod
     def _texts_load(self) -> Load:
         """The load without the calls that run as wholes."""
-        raise NotImplementedError
 
     def _room(self) -> int:
         """How many texts would begin at once."""

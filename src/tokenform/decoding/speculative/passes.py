@@ -19,7 +19,7 @@ from tokenform.decoding.clock import Clock, Span
 from tokenform.errors import ModelError, TokenformError, own_error
 
 from .backbone import Backbone
-from .backbone.facts import out_of_memory
+from .backbone.failures import out_of_memory
 from .live import Live
 from .matching import DeviceDraws, Logits
 from .request import Report

@@ -20,8 +20,10 @@ from tokenform.errors import ModelError, OptionError
 
 from ..tree import ROOT, DraftTree
 from .base import Backbone
-from .facts import FAILURES, cache_name, text_config
-from .packing import layer_windows
+from .facts import text_config
+from .failures import FAILURES
+from .masks import layer_windows
+from .model_cache import cache_name
 from .padding import differ
 
 _RECURRENT = ("mamba", "linear", "recurrent", "conv", "ssm", "rwkv")

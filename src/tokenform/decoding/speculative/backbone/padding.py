@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from ..tree import DraftTree
-from .facts import FAILURES
+from .failures import FAILURES
 
 if TYPE_CHECKING:
     from .rows import RowBackbone

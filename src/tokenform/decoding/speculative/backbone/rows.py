@@ -31,7 +31,7 @@ from ..scores import Columns
 from ..tree import DraftTree
 from .base import Backbone, Logits, Track
 from .batch import RowBatch, RowPlace, gathered, held_bytes, is_apart, like
-from .facts import cache_name, is_recurrent, taken_by
+from .model_cache import cache_name, is_recurrent, taken_by
 from .padding import takes_padding
 
 _PADDING = 192  # token positions of padding that are cheaper than one more pass

@@ -30,9 +30,10 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from ..scores import Scores
-from .facts import out_of_memory
+from .failures import out_of_memory
+from .masks import Windows, additive, within
 from .model_mark import module_mark
-from .packing import Line, Packed, Windows, additive, within
+from .packing import Line, Packed
 from .padding import differ
 from .slots import SlotCache, SlotRow
 

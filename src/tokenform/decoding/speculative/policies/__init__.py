@@ -4,7 +4,8 @@ from typing import NoReturn
 
 from tokenform.decoding.removed import refuse
 
-from .base import Account, Policy, chances
+from .account import Account
+from .base import Policy, chances
 from .best_first import BestFirst
 from .controller import Controller
 from .fixed import Fixed

@@ -1,19 +1,8 @@
-"""Length and shape of drafts, and whether drafts have paid in a text.
+"""Length and shape of drafts.
 
 Purpose: a policy says how many nodes may be drafted, when a drafter that pays for each token
 should stop, and which nodes of the proposal are worth scoring.
-A text that copies nothing shall not pay for drafts.  Its account has what plain decoding would have
-taken (its tokens, each at its share of a pass without drafts) and what it took (passes as wide as they were,
-and the drafters' own time), at measured prices.  A draft that the account can't pay for is not scored; what
-the text goes on with still tells what it would have saved, for nothing.
 Invariant: a policy changes what is scored, never what is committed.
-Nothing is spent that could leave the text behind plain decoding by more than the allowance, even
-if no guess comes true.  The allowance is `RATE` of what plain decoding takes; and `FIRST` passes where the
-constraint all but forces the next token, else what guesses that were not scored would have saved, up to
-`LATER` of plain decoding.  So a text alone takes at most (1 + `RATE`) times what plain decoding takes, and
-`FIRST` passes, whatever is drafted; the texts of a batch together keep to the sum.
-Rejected: a stop after so many wrong guesses (wide passes and narrow ones would count alike); `FIRST` passes
-for any guess, or any likely one (a free text of 21 tokens took 1.08 and 1.04 times as long).
 """
 
 from __future__ import annotations
@@ -22,82 +11,8 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from ..drafters.base import Budget
-from ..tree import ROOT, DraftTree
-
-FIRST = 1.25  # passes without drafts that a text may lose: a first guess of a few tokens
-RATE = 0.01  # of what plain decoding would have taken so far
-LATER = 0.015  # of the same, more, where guesses that were not scored would have saved as much
-SURE = 0.84  # probability from which on what the constraint forces is all but sure
-
-
-class Account:
-    """Of one text.
-
-    Attributes:
-        asked: whether drafts were asked for, for the step at hand.
-        plain: seconds that its tokens would have taken without drafts.
-        spent: seconds that they took.
-        foretold: passes that guesses which were not scored would have saved, at least 0 and at most `FIRST`.
-    """
-
-    __slots__ = ("_guess", "_share", "asked", "foretold", "plain", "spent")
-
-    def __init__(self) -> None:
-        self.asked, self.plain, self.spent, self.foretold = False, 0.0, 0.0, 0.0
-        self._share = 0.0
-        self._guess: _Guess | None = None
-
-    def room(self, share: float, sure: bool = True) -> float:
-        """Seconds that may be spent for guesses now.
-
-        Args:
-            share: the text's part of a pass without drafts.
-            sure: whether the constraint all but forces the next token.
-        """
-        more = FIRST * share if sure else min(self.foretold * share, LATER * self.plain)
-        return more + (1 + RATE) * self.plain - self.spent
-
-    def step(self, share: float, more: float) -> None:
-        """A step of the text begins, which takes `more` seconds beside its share of a pass without drafts."""
-        self._share = share
-        self.asked = False
-        self.spent += share + more
-
-    def foretell(self, tree: DraftTree, kept: Sequence[bool], more: float) -> None:
-        """A guess that is not scored; scored, it would take `more` seconds.
-
-        Args:
-            kept: nodes of the tree that would be.
-        """
-        if self._guess is None:
-            self._guess = _Guess(tree, kept, more)
-
-    def wrote(self, tokens: Sequence[int]) -> None:
-        """The step gave these tokens."""
-        self.plain += len(tokens) * self._share
-        guess = self._guess
-        if guess is not None and not guess.goes_on(tokens):
-            saved = guess.right - guess.more / self._share if self._share else 0.0
-            self.foretold = min(max(self.foretold + saved, 0.0), FIRST)
-            self._guess = None
-
-
-class _Guess:
-    """What would have been scored, beside what the text goes on with."""
-
-    __slots__ = ("at", "kept", "more", "right", "tree")
-
-    def __init__(self, tree: DraftTree, kept: Sequence[bool], more: float) -> None:
-        self.tree, self.kept, self.more, self.at, self.right = tree, kept, more, ROOT, 0
-
-    def goes_on(self, tokens: Sequence[int]) -> bool:
-        """Whether all of it has come true so far, and more of it may."""
-        for token in tokens:
-            node = self.tree.child(self.at, token)
-            if node is None or not self.kept[node]:
-                return False
-            self.at, self.right = node, self.right + 1
-        return any(self.kept[child] for child in self.tree.children(self.at))
+from ..tree import DraftTree
+from .account import Account
 
 
 class Policy(Protocol):

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from ..drafters.base import Budget
 from ..tree import DraftTree
-from .base import Account, best_first, chances
+from .account import Account
+from .base import best_first, chances
 from .fixed import Fixed
 
 

@@ -25,7 +25,8 @@ from typing import NamedTuple
 
 from ..drafters.base import Budget
 from ..tree import FORCED, ROOT, DraftTree
-from .base import FIRST, SURE, Account, best_first, chances
+from .account import FIRST, SURE, Account
+from .base import best_first, chances
 from .prices import Prices, Times
 
 _KEEP = 0.98

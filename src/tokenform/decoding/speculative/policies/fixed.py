@@ -8,7 +8,7 @@ from tokenform.errors import OptionError
 
 from ..drafters.base import Budget
 from ..tree import DraftTree
-from .base import Account
+from .account import Account
 
 
 class Fixed:
