@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import pickle
 import random
@@ -17,9 +18,11 @@ from tokenform.engine import Limits
 from tokenform.errors import InvalidGrammar, TokenformError
 from tokenform.frontends import forms
 from tokenform.frontends.tools import FORMATS, read_tools, shape_form, tool_shape
+from tokenform.frontends.tools.calling import GRAMMARS
 from tokenform.frontends.tools.compiled import branched_form
-from tokenform.frontends.tools.definitions import Tool
+from tokenform.frontends.tools.definitions import TOOLS, Tool
 from tokenform.frontends.tools.judge import is_schema
+from tokenform.frontends.tools.shape import Kept
 
 from .tree_writer import random_tools
 
@@ -261,3 +264,21 @@ def test_what_is_written_in_one_manner_already_has_no_other() -> None:
     grammar = tf.tools([tool("f", a={"type": "number"})], format="hermes", json_options=canonical)
     assert grammar.in_manner({"numbers": "shortest", "strings": "canonical"}) is None
     assert grammar.in_manner({"whitespace": "compact"}) is not None
+
+
+@pytest.mark.parametrize("format", ["hermes", "gemma4", "minimax_m3", "qwen3_coder"])
+def test_what_is_kept_of_a_tool_holds_no_other_tool(format: str) -> None:
+    """One tool of a list changes at every turn: of those that were changed nothing is left."""
+    listed = [tool(f"tool_{i}", **{f"of_{i}": {"type": "string"}}) for i in range(8)]
+    grammar = None
+    for turn in range(1_000):
+        listed[turn % 7] = tool(f"tool_{turn % 7}", **{f"turn_{turn}": {"type": "integer"}})
+        grammar = tf.tools(listed, format=format)
+    assert grammar is not None
+    TOOLS.clear()
+    GRAMMARS.clear()
+    gc.collect()
+    assert sum(type(one) is Kept for one in gc.get_objects()) <= 2 * len(listed)  # layouts
+    del grammar, listed
+    gc.collect()
+    assert not any(type(one) is Kept for one in gc.get_objects())

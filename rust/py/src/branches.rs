@@ -37,6 +37,12 @@ impl Branch {
     fn report(&self) -> Vec<String> {
         self.core.report().to_vec()
     }
+
+    /// The special tokens in what follows its text.
+    #[getter]
+    fn specials(&self) -> Vec<&str> {
+        self.core.specials().iter().map(|text| &**text).collect()
+    }
 }
 
 /// Branches that go on alike: (text, the schema in the slot as JSON text) each.
@@ -49,4 +55,12 @@ pub fn branches(
     let rest = &rest.get().core;
     let read = unlocked(py, || Core::read(rest, all)).map_err(raise)?;
     Ok(read.into_iter().map(|core| Branch { core }).collect())
+}
+
+/// Branches that go on each in its own way: (text, the rule of the table, a grammar as JSON text, with which what follows it
+/// begins) each.  None for those after whose text nothing may follow.
+#[pyfunction]
+pub fn branches_of(py: Python<'_>, table: &str, all: Vec<(String, String)>) -> PyResult<Vec<Option<Branch>>> {
+    let read = unlocked(py, || Core::read_each(table, all)).map_err(raise)?;
+    Ok(read.into_iter().map(|core| core.map(|core| Branch { core })).collect())
 }

@@ -52,6 +52,7 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_class::<branches::Rest>()?;
     m.add_class::<branches::Branch>()?;
     m.add_function(wrap_pyfunction!(branches::branches, m)?)?;
+    m.add_function(wrap_pyfunction!(branches::branches_of, m)?)?;
     m.add_function(wrap_pyfunction!(grammar::composite, m)?)?;
     m.add_function(wrap_pyfunction!(grammar::gbnf_grammar, m)?)?;
     m.add_function(wrap_pyfunction!(grammar::read_gbnf, m)?)?;

@@ -71,19 +71,10 @@ impl GrammarSpec {
             lazy: e["lazy"] == true,
             term: None,
         };
-        let member = |e: &Value| (text(&e[0]), e[1] == true);
-        let rule = |e: &Value| (text(&e["origin"]), texts(&e["expansion"]));
-        let maybe = |e: &Value| e.as_str().map(String::from);
-        let order = |e: &Value| OrderEntry {
-            origin: text(&e["origin"]),
-            members: e["members"].as_array().into_iter().flatten().map(member).collect(),
-            others: maybe(&e["others"]),
-            separator: maybe(&e["separator"]),
-        };
         GrammarSpec {
             terminals: value["terminals"].as_array().into_iter().flatten().map(entry).collect(),
-            rules: value["rules"].as_array().into_iter().flatten().map(rule).collect(),
-            orders: value["orders"].as_array().into_iter().flatten().map(order).collect(),
+            rules: value["rules"].as_array().into_iter().flatten().map(Self::rule).collect(),
+            orders: value["orders"].as_array().into_iter().flatten().map(Self::order).collect(),
             ignore: texts(&value["ignore"]),
             declare: texts(&value["declare"]),
             start: value["start"].as_str().unwrap_or("start").to_string(),
@@ -91,6 +82,42 @@ impl GrammarSpec {
             ambiguous: value["lexer"] == "longest",
             starts_at_once: value["starts_at_once"] == true,
             indenter: value["indenter"].clone(),
+        }
+    }
+
+    /// An expansion with the name of its rule.
+    pub fn rule(value: &Value) -> (String, Vec<String>) {
+        (text(&value["origin"]), texts(&value["expansion"]))
+    }
+
+    /// Members in any order.
+    pub fn order(value: &Value) -> OrderEntry {
+        let member = |e: &Value| (text(&e[0]), e[1] == true);
+        let maybe = |e: &Value| e.as_str().map(String::from);
+        OrderEntry {
+            origin: text(&value["origin"]),
+            members: value["members"].as_array().into_iter().flatten().map(member).collect(),
+            others: maybe(&value["others"]),
+            separator: maybe(&value["separator"]),
+        }
+    }
+
+    /// Puts a rule `part | nothing` around each of the parts `empty`, and one of nothing in the place of those `at_once`.
+    pub fn optional(&mut self, empty: &[&str], at_once: &[&str]) {
+        if empty.is_empty() && at_once.is_empty() {
+            return;
+        }
+        let maybe = |name: &str| format!("{name}?");
+        for symbol in self.rules.iter_mut().flat_map(|rule| &mut rule.1) {
+            if empty.contains(&symbol.as_str()) || at_once.contains(&symbol.as_str()) {
+                *symbol = maybe(symbol);
+            }
+        }
+        for name in empty {
+            self.rules.push((maybe(name), vec![name.to_string()]));
+        }
+        for name in empty.iter().chain(at_once) {
+            self.rules.push((maybe(name), Vec::new()));
         }
     }
 

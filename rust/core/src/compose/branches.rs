@@ -15,8 +15,9 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use serde_json::{json, Value};
 
-use super::text::value_of;
-use super::{machines, CompositeAutomaton, Part, Run, Spelled, Thread};
+pub use super::rest::Rest;
+use super::rest::ARENA;
+use super::{machines, CompositeAutomaton, Part, Run, Thread};
 use crate::error::{Error, Kind, Result};
 use crate::hash::{Keyed, KeyedMap};
 use crate::lexical::spell::ByteSet;
@@ -27,80 +28,10 @@ use crate::work;
 
 /// Branches whose shortest texts are compared; those that look shortest.
 const TRIED: usize = 4;
-/// Bytes of an arena of languages from which on another is begun.
-const ARENA: usize = 4 << 20;
 /// Bytes of forms, times four, whose branches are known.
 const MOST: usize = 32 << 20;
 /// A part that is not made.
 const NONE: u32 = u32::MAX;
-
-/// What follows the text that a branch begins with; where it has a `{"slot": true}`, a schema of the branch's own stands there.
-pub struct Rest {
-    text: Box<str>,
-    form: Value,
-    /// How documents are written in the slot.
-    options: Option<Options>,
-    /// The special tokens in it.
-    specials: Vec<Box<str>>,
-    report: Vec<String>,
-    work: u64,
-}
-
-impl Rest {
-    /// Reads a form.
-    ///
-    /// # Errors
-    /// It may be empty, or names tokens by number; or it is no form.
-    pub fn read(text: &str, options: Option<&str>) -> Result<Arc<Rest>> {
-        let options = options.map(|text| Options::read(&value_of(text)?)).transpose()?;
-        let read = work::run(Limits::default().work, || {
-            let form = value_of(text)?;
-            let mut joint = CompositeAutomaton::empty(Box::default());
-            let part = joint.part(&filled(&form, "{}", options.as_ref()), "what follows")?;
-            if joint.may_be_empty(part) {
-                return Err(Error::new(Kind::InvalidGrammar, "what follows a branch's text is never empty"));
-            }
-            let mut specials = Vec::new();
-            for part in &joint.parts {
-                match part {
-                    Part::Special { text, spelled: Spelled::Never | Spelled::WhereNoToken, .. } => {
-                        specials.push(text.clone())
-                    }
-                    Part::Instead { token, .. } => specials.push(token.clone()),
-                    Part::Special { .. } | Part::Tokens { .. } | Part::Branches(_) => {
-                        return Err(Error::new(
-                            Kind::InvalidGrammar,
-                            "no branch holds such tokens or branches",
-                        ))
-                    }
-                    _ => {}
-                }
-            }
-            Ok((form, specials, std::mem::take(&mut joint.report), work::spent()))
-        });
-        let (form, mut specials, report, work) = read.map_err(Error::from).and_then(|read| read)?;
-        crate::lists::sort_unique(&mut specials);
-        Ok(Arc::new(Rest { text: text.into(), form, options, specials, report, work }))
-    }
-}
-
-/// The form with a schema in its slot.
-fn filled(form: &Value, schema: &str, options: Option<&Options>) -> Value {
-    match form {
-        Value::Object(members) if members.contains_key("slot") => {
-            let names = options.map(|o| o.names()).into_iter().flatten();
-            let mut told: serde_json::Map<String, Value> =
-                names.map(|(name, value)| (name.to_string(), value.into())).collect();
-            told.insert("without".into(), json!(options.map_or(&[][..], |o| &o.without)));
-            json!({ "schema": schema, "options": told })
-        }
-        Value::Object(members) => Value::Object(
-            members.iter().map(|(key, value)| (key.clone(), filled(value, schema, options))).collect(),
-        ),
-        Value::Array(items) => items.iter().map(|item| filled(item, schema, options)).collect(),
-        other => other.clone(),
-    }
-}
 
 /// Branches by their forms.
 #[derive(Default)]
@@ -123,12 +54,11 @@ pub struct Branch {
 
 impl PartialEq for Branch {
     fn eq(&self, other: &Self) -> bool {
-        let same = |a: &Rest, b: &Rest| a.text == b.text && a.options == b.options;
         std::ptr::eq(self, other)
             || (self.hash == other.hash
                 && self.head == other.head
                 && self.schema == other.schema
-                && (Arc::ptr_eq(&self.rest, &other.rest) || same(&self.rest, &other.rest)))
+                && (Arc::ptr_eq(&self.rest, &other.rest) || self.rest == other.rest))
     }
 }
 
@@ -142,7 +72,7 @@ impl Hash for Branch {
 
 impl std::fmt::Debug for Branch {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{:?} {:?} {:?}", self.head, self.rest.text, self.schema)
+        write!(f, "{:?} {:?}", self.head, self.schema)
     }
 }
 
@@ -152,8 +82,7 @@ impl Branch {
     /// # Errors
     /// Those of the first schema that can't be read; a text that is empty.
     pub fn read(rest: &Arc<Rest>, all: Vec<(String, Option<String>)>) -> Result<Vec<Arc<Branch>>> {
-        static KEYS: OnceLock<Keyed> = OnceLock::new();
-        let keys = KEYS.get_or_init(Keyed::default);
+        let of_rest = keys().hash_one(rest);
         let mut lexicon: Box<Lexicon> = Box::default();
         let mut out = Vec::with_capacity(all.len());
         for (head, schema) in all {
@@ -169,11 +98,26 @@ impl Branch {
                 (report, work) = (lines, work + spent);
                 least += shortest(text);
             }
-            let hash = keys.hash_one((&head, &rest.text, &schema));
+            let hash = keys().hash_one((&head, of_rest, &schema));
             let (head, schema) = (head.into(), schema.map(String::into_boxed_str));
             out.push(Arc::new(Branch { head, rest: rest.clone(), schema, report, work, least, hash }));
         }
         Ok(out)
+    }
+
+    /// Reads branches that go on each in its own way: the text of each, and the rule of the table with which what follows it
+    /// begins ([`Rest::read_each`]).  None for those of which nothing may follow.
+    ///
+    /// # Errors
+    /// Those of the first that can't be read; a text that is empty.
+    pub fn read_each(table: &str, all: Vec<(String, String)>) -> Result<Vec<Option<Arc<Branch>>>> {
+        let (heads, starts): (Vec<String>, Vec<String>) = all.into_iter().unzip();
+        let rests = Rest::read_each(table, &starts)?;
+        let branch = |(head, rest): (String, Option<Arc<Rest>>)| {
+            let Some(rest) = rest else { return Ok(None) };
+            Branch::read(&rest, vec![(head, None)]).map(|mut all| all.pop())
+        };
+        heads.into_iter().zip(rests).map(branch).collect()
     }
 
     /// The branch that is given as plain data; those that were given last are not read again.
@@ -203,6 +147,11 @@ impl Branch {
         &self.report
     }
 
+    /// The special tokens in what follows.
+    pub fn specials(&self) -> &[Box<str>] {
+        &self.rest.specials
+    }
+
     /// As plain data.
     pub(crate) fn to_form(&self) -> Value {
         json!({ "head": self.head, "rest": self.form() })
@@ -214,11 +163,14 @@ impl Branch {
     }
 
     fn form(&self) -> Value {
-        match &self.schema {
-            Some(schema) => filled(&self.rest.form, schema, self.rest.options.as_ref()),
-            None => self.rest.form.clone(),
-        }
+        self.rest.form(self.schema.as_deref())
     }
+}
+
+/// By which branches are told apart quickly, of this process.
+fn keys() -> &'static Keyed {
+    static KEYS: OnceLock<Keyed> = OnceLock::new();
+    KEYS.get_or_init(Keyed::default)
 }
 
 /// What a schema reports, and what reading it takes; `lexicon`: an arena that others were read in.

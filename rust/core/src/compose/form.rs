@@ -15,7 +15,7 @@ use serde_json::{json, Value};
 use super::branches::Branch;
 use super::machines::{self, Machine};
 use super::text::value_of;
-use super::{language, tokens, CompositeAutomaton, OuterGrammar, Part, ReturnAddress, Spelled, END};
+use super::{language, tokens, Bound, CompositeAutomaton, OuterGrammar, Part, ReturnAddress, Spelled, END};
 use crate::automaton::byte_automaton::Piece;
 use crate::automaton::pattern::Pattern;
 use crate::cfg::chart::Chart;
@@ -233,20 +233,28 @@ impl CompositeAutomaton {
         self.host_of(structure, &known)
     }
 
+    /// Reads a part of a grammar.
+    pub(super) fn bound_part(&mut self, form: &Value, name: &str) -> Result<Bound> {
+        let part =
+            self.part(form, name).map_err(|e| Error { message: format!("{name}: {}", e.message), ..e })?;
+        let empty = self.may_be_empty(part);
+        if empty {
+            self.without_empty(part);
+        }
+        let cost = self.word_of(part).map_or(1, |way| super::finish::length(&way) as u64);
+        Ok(Bound { part, cost: cost.max(1), empty })
+    }
+
     /// A grammar with parts.
     fn host(&mut self, structure: &Value) -> Result<u32> {
         let mut known = Parts::default();
         let (mut empty, mut at_once): (Vec<&str>, Vec<&str>) = Default::default();
         for (name, form) in structure["parts"].as_object().into_iter().flatten() {
-            let part = self
-                .part(form, name)
-                .map_err(|e| Error { message: format!("{name}: {}", e.message), ..e })?;
-            if self.may_be_empty(part) {
+            let bound = self.bound_part(form, name)?;
+            if bound.empty {
                 empty.push(name);
-                self.without_empty(part);
             }
-            let cost = self.word_of(part).map_or(1, |way| super::finish::length(&way) as u64);
-            known.known.insert(name.clone(), (part, cost.max(1)));
+            known.known.insert(name.clone(), (bound.part, bound.cost));
         }
         let values = structure["terminals"].as_array().map_or(&[][..], Vec::as_slice);
         let mut structure = GrammarSpec::from_value(structure);
@@ -266,7 +274,7 @@ impl CompositeAutomaton {
             entry.term = Some(term);
         }
         structure.terminals.retain(|entry| !at_once.contains(&entry.name.as_str()));
-        with_optional(&mut structure, &empty, &at_once);
+        structure.optional(&empty, &at_once);
         self.host_of(structure, &known)
     }
 
@@ -321,23 +329,4 @@ fn ended(language: &Value, ends: &Value) -> Value {
         "terminals": [], "rules": rules, "orders": [], "ignore": [], "declare": declared, "start": "start",
         "lexer": "dynamic", "indenter": null, "parts": parts,
     })
-}
-
-/// Puts a rule `part | nothing` around each of the parts `empty`, and one of nothing in the place of those `at_once`.
-fn with_optional(structure: &mut GrammarSpec, empty: &[&str], at_once: &[&str]) {
-    if empty.is_empty() && at_once.is_empty() {
-        return;
-    }
-    let maybe = |name: &str| format!("{name}?");
-    for symbol in structure.rules.iter_mut().flat_map(|rule| &mut rule.1) {
-        if empty.contains(&symbol.as_str()) || at_once.contains(&symbol.as_str()) {
-            *symbol = maybe(symbol);
-        }
-    }
-    for name in empty {
-        structure.rules.push((maybe(name), vec![name.to_string()]));
-    }
-    for name in empty.iter().chain(at_once) {
-        structure.rules.push((maybe(name), Vec::new()));
-    }
 }

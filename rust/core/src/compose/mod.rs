@@ -10,8 +10,9 @@
 //! Papers: Tomita 1985 (a shared stack); Woods 1970 (networks that call each other).
 //! Rejected: one automaton of all parts built beforehand (schemas have none that is small); a priority between parts that
 //! end at different places (the accepted language would depend on the order of the alternatives).
-//! Start: this file; [`step`] reads bytes, [`branches`] holds constraints told apart by the texts that they begin with, [`structure`] is the face to the tokens, [`quoted`] reads grammars inside JSON
-//! strings, [`finish`] finds completions.
+//! Start: this file; [`step`] reads bytes, [`branches`] holds constraints told apart by the texts that they
+//! begin with, [`rest`] what follows these, [`structure`] is the face to the tokens, [`quoted`] reads grammars inside JSON strings,
+//! [`finish`] finds completions.
 
 pub mod branches;
 mod finish;
@@ -20,6 +21,7 @@ mod inside;
 mod language;
 mod machines;
 mod quoted;
+mod rest;
 mod step;
 mod structure;
 pub(crate) mod text;
@@ -131,6 +133,14 @@ enum Spelled {
     Unknown,
     /// There, and where something follows a token that ends texts.
     WhereNoToken,
+}
+
+/// A part of a grammar.  empty: it could be empty, which a rule says instead.
+struct Bound {
+    part: u32,
+    /// Bytes of a short text of it.
+    cost: u64,
+    empty: bool,
 }
 
 enum OuterGrammar {

@@ -12,8 +12,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from keyword import iskeyword
+from typing import Any
 
 from tokenform.errors import ToolError, UnsupportedSchema
 from tokenform.frontends.tools.definitions import Tool
@@ -62,6 +63,7 @@ class CallWriter:
 
     Args:
         literals: those of the format that are known, by what they are made of; more are added.
+        values: the same of arguments, by their layout.
         scope: what the names of rules begin with.
     Attributes:
         rules: that the trees name.
@@ -74,11 +76,12 @@ class CallWriter:
         strict: bool,
         order: str,
         literals: dict[tuple[str, Node], Node],
+        values: dict[Part, dict[Any, Node]],
         scope: str,
     ) -> None:
         self.form, self.tool, self.strict, self.order, self.scope = form, tool, strict, order, scope
         self.rules: dict[str, Node] = {}
-        self._literals = literals
+        self._literals, self._values = literals, values
         self._loosened: list[str] = []
         self._notations: dict[Part, Pythonic | Marked | Nested] = {}
 
@@ -194,12 +197,13 @@ class CallWriter:
         """What writes the arguments."""
         if part not in self._notations:
             made: Pythonic | Marked | Nested
+            values = self._values.setdefault(part, {})
             if isinstance(part, PythonArguments):
-                made = Pythonic(self.rules, self.order, part.json_words, self.scope)
+                made = Pythonic(self.rules, self.order, part.json_words, self.scope, values)
             elif isinstance(part, MarkedArguments):
-                made = Marked(self.rules, self.order, part, self.literal, self.scope)
+                made = Marked(self.rules, self.order, part, self.literal, self.scope, values)
             else:
-                made = Nested(self.rules, self.order, part, self.literal, scope=self.scope)
+                made = Nested(self.rules, self.order, part, self.literal, None, self.scope, values)
             self._notations[part] = made
         return self._notations[part]
 
@@ -238,12 +242,18 @@ def check_name(form: Format, parts: Sequence[Part], tool: Tool) -> None:
     if not isinstance(parts[0], Name):
         return
     name = tool.name
-    stops = [form.tokens(p)[0] for p in stops_after(parts[1:]) if form.tokens(p)]
+    stops, python = _ends_of_names(form, tuple(parts))
     spaced = name != name.strip() or "\n" in name or (form.channels and len(name.split()) > 1)
-    python = any(isinstance(part, PythonArguments) for part in parts)
     foreign = python and not all(n.isidentifier() and not iskeyword(n) for n in name.split("."))
     if spaced or foreign or any(stop in name for stop in stops):
         raise ToolError(f"the tool name {name!r} can't be written in the format {form.name!r}; rename it")
+
+
+@lru_cache(maxsize=256)
+def _ends_of_names(form: Format, parts: tuple[Part, ...]) -> tuple[list[str], bool]:
+    """What ends names in a layout, and whether Python reads them."""
+    stops = [form.tokens(p)[0] for p in stops_after(parts[1:]) if form.tokens(p)]
+    return stops, any(isinstance(part, PythonArguments) for part in parts)
 
 
 @dataclass(frozen=True)

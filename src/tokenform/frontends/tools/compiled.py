@@ -12,9 +12,9 @@ walked through both).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import groupby
+from functools import cached_property
 from typing import Any
 
 from tokenform import _core
@@ -150,11 +150,16 @@ class _Compiler:
         self.lists = lists
         self.listed: list[Any] = []  # what the lists are of; None: tools that are written into the form
         self.rules = forms.Rules()
-        self.specials = shape.specials()
         self._told = tuple(sorted(options.items()))
         self._nodes: dict[int, str] = {}
         self._named: set[str] = set()
+        self._raws: dict[int, Language] = {}
+        self._closed: dict[tuple[int, str], str] = {}
         self._kept: list[object] = []
+
+    @cached_property
+    def specials(self) -> set[str]:
+        return self.shape.specials()
 
     def form(self) -> Form:
         self.expand("start", self.sequence((self.shape.root,), None))
@@ -205,17 +210,24 @@ class _Compiler:
         if not kept:
             return None
         branches: list[Any] = [option.made.get(told) for option in kept]
-        fresh: dict[Follows, list[Kept]] = {}
-        for option in [kept[at] for at, branch in enumerate(branches) if branch is None]:
-            fresh.setdefault(option.follows, []).append(option)
-        for follows, new in fresh.items():
+        fresh = [kept[at] for at, branch in enumerate(branches) if branch is None]
+        if not fresh:
+            return branches
+        alike: dict[Follows, list[Kept]] = {}
+        for option in fresh:
+            if option.follows.slotted:
+                alike.setdefault(option.follows, []).append(option)
+        for follows, new in alike.items():
             rest = self.rest(follows)
             if rest is None:
                 return None
-            read = _core.branches(rest, [(option.head, option.schema) for option in new])
-            for option, branch in zip(new, read, strict=True):
+            for option, branch in zip(
+                new, _core.branches(rest, [(one.head, one.schema) for one in new]), strict=True
+            ):
                 option.made[told] = branch
-        return [option.made[told] for option in kept] if fresh else branches
+        self.read_each([option for option in fresh if not option.follows.slotted])
+        branches = [option.made.get(told) for option in kept]
+        return None if None in branches else branches
 
     def rest(self, follows: Follows) -> _core.Rest | None:
         """What follows the texts of options, as the engine reads it; None: it may be nothing."""
@@ -223,11 +235,26 @@ class _Compiler:
             form = _Compiler(Shape(follows.node, follows.rules), self.options, None).form()
             spelling = forms.written({**self.options, "without": []})
             try:
-                made = _core.Rest(forms.written(form), spelling if follows.slotted else None)
+                made = _core.Rest(forms.written(form), spelling)
             except InvalidGrammar:
                 made = None
             follows.made[self._told] = made
         return follows.made[self._told]
+
+    def read_each(self, options: Sequence[Kept]) -> None:
+        """Reads options that go on each in its own way: what they have in common is written and read once."""
+        rules = {name: node for option in options for name, node in option.follows.rules.items()}
+        table = _Compiler(Shape(Seq(()), rules), self.options, None)
+        all_of = [(option.head, table.rule(option.follows.node)) for option in options]
+        try:
+            read = _core.branches_of(forms.written(table.rules.finished("")), all_of) if all_of else []
+        except InvalidGrammar:
+            return
+        for option, branch in zip(options, read, strict=True):
+            if branch is not None:
+                option.made[self._told] = branch
+                option.follows.specials = frozenset(branch.specials)
+                option.follows.forget()
 
     def any_order(self, node: AnyOrder) -> str:
         separator = self.rule(node.separator) if node.separator else None
@@ -257,55 +284,67 @@ class _Compiler:
         counted = [item for _ in range(node.least - 1) for item in (*one, *between)]
         return [[*counted, several]] + ([[]] if node.least == 0 else [])
 
-    def sequence(self, parts: tuple[Node, ...], opened: _Open | None) -> list[Items]:
+    def sequence(self, parts: Sequence[Node], opened: _Open | None) -> list[Items]:
         """The expansions of the parts in a row, after a text that is still open."""
         items: Items = []
-        for index, part in enumerate(parts):
-            rest = parts[index + 1 :]
-            if isinstance(part, Seq):
-                return _after(items, self.sequence((*part.parts, *rest), opened))
-            if isinstance(part, Free):
+        waiting = list(reversed(parts))
+        while waiting:
+            part = waiting.pop()
+            plain = None if opened else _PLAIN.get(type(part))
+            if plain:
+                items += plain(self, part)
+            elif isinstance(part, Seq):
+                waiting += reversed(part.parts)
+            elif isinstance(part, Free):
                 if opened:
                     items.append({"language": opened.language})
-                if not (rest or opened or items):
-                    return self.free(part, last=True)
-                branches = self.free(part, last=not rest)
-                if not rest:
+                branches = self.free(part, last=not waiting)
+                if not waiting:
                     return _after(items, branches)
                 heads = [branch[:-1] for branch in branches]
-                tail = branches[0][-1]
-                assert isinstance(tail, dict)
                 opened = self.open(part)
                 if len(heads) > 1 or heads[0]:
                     items.append(self.expand(self.rules.fresh(), heads))
-                continue
-            if isinstance(part, RawString):
+            elif isinstance(part, RawString):
                 if opened:
                     items.append({"language": opened.language})
-                opened = _Open(_raw(part), part.without, bool(part.never))
-                continue
-            if opened is None:
-                items += self.item(part)
-                continue
-            if isinstance(part, (Choice, Repeat, Rule)):
-                return _after(items, self.branches(part, rest, opened))
-            if isinstance(part, Special):
+                opened = _Open(self.raw(part), part.without, bool(part.never))
+            elif opened and isinstance(part, (Choice, Repeat, Rule)):
+                return _after(items, self.branches(part, tuple(reversed(waiting)), opened))
+            elif opened:
+                marked = _split_trigger((part, *reversed(waiting)), opened) if type(part) is Text else ()
+                items.append(self.closed(opened, part, marked))
+                if marked:
+                    del waiting[1 - len(marked) :]
+                elif not isinstance(part, (Special, Text)):
+                    items += self.item(part)
+                opened = None
+        if opened:
+            items.append({"language": opened.language})
+        return [items]
+
+    def raw(self, node: RawString) -> Language:
+        """The language of a string as it is written, which several places may share."""
+        if id(node) not in self._raws:
+            self._raws[id(node)] = _raw(node)
+            self._kept.append(node)
+        return self._raws[id(node)]
+
+    def closed(self, opened: _Open, part: Node, marked: tuple[Text | Special, ...]) -> Form | str:
+        """An open text and what tells its end: a text or special token; marked: it is made of these."""
+        if marked:
+            return self.expand(self.rules.fresh(), self.split(marked, opened))
+        if isinstance(part, Special):
+            key = id(opened.language), part.text
+            if key not in self._closed:
                 both: list[Items] = [
                     [{"language": opened.language}, {"special": part.text, "spelled": False}],
                     [{"language": opened.before(part.text), "unless": part.text}],
                 ]
-                items.append(self.expand(self.rules.fresh(), both))
-            elif isinstance(part, Text) and (marked := _split_trigger(parts[index:], opened)):
-                items.append(self.expand(self.rules.fresh(), self.split(marked, opened)))
-                return _after(items, self.sequence(parts[index + len(marked) :], None))
-            elif isinstance(part, Text):
-                items.append({"language": opened.before(part.text)})
-            else:
-                items += [{"language": opened.language}, *self.item(part)]
-            opened = None
-        if opened:
-            items.append({"language": opened.language})
-        return [items]
+                self._closed[key] = self.expand(self.rules.fresh(), both)
+                self._kept.append(opened.language)
+            return self._closed[key]
+        return {"language": opened.before(part.text) if isinstance(part, Text) else opened.language}
 
     def split(self, marked: tuple[Text | Special, ...], opened: _Open) -> list[Items]:
         """Open text and a trigger with a special token inside: the token tells where the text has ended."""
@@ -340,30 +379,21 @@ class _Compiler:
 
     def item(self, node: Node) -> Items:
         """A node that nothing open stands before."""
-        if isinstance(node, Text):
-            return [{"language": literal(node.text)}] if node.text else []
-        if isinstance(node, Regex):
-            return [{"language": {"regex": node.pattern, "dialect": "python"}}]
-        if isinstance(node, Special):
-            return [{"special": node.text, "spelled": True}]
-        if isinstance(node, Json):
-            made: Form = {"schema": forms.written(node.schema)}
-            if node.strings_in:
-                made["schema"], made["holes"] = with_marks(made["schema"], dict(node.strings_in))
-            return [
-                {**made, "options": {**self.options, **dict(node.options), "without": list(node.without)}}
-            ]
-        if isinstance(node, Given):
-            return [dict(node.form)]
-        if isinstance(node, Slot):
-            return [{"slot": True}]
-        if isinstance(node, Rule):
-            name = f"rule of {node.name}"
-            if node.name not in self._named:
-                self._named.add(node.name)
-                self.expand(name, self.alternatives(self.shape.rules[node.name]))
-            return [name]
-        return [self.rule(node)]
+        plain = _PLAIN.get(type(node))
+        return plain(self, node) if plain else [self.rule(node)]
+
+    def json(self, node: Json) -> Items:
+        made: Form = {"schema": forms.written(node.schema)}
+        if node.strings_in:
+            made["schema"], made["holes"] = with_marks(made["schema"], dict(node.strings_in))
+        return [{**made, "options": {**self.options, **dict(node.options), "without": list(node.without)}}]
+
+    def named(self, node: Rule) -> Items:
+        name = f"rule of {node.name}"
+        if node.name not in self._named:
+            self._named.add(node.name)
+            self.expand(name, self.alternatives(self.shape.rules[node.name]))
+        return [name]
 
     def free(self, node: Free, *, last: bool) -> list[Items]:
         """Free text as pieces between the special tokens that may stand in it; the last piece comes last."""
@@ -445,7 +475,30 @@ def _before(alternatives: list[Items], items: Items) -> list[Items]:
 def _folded(items: Items) -> Items:
     """Neighbouring languages as one."""
     out: Items = []
-    for regular, run in groupby(items, lambda item: isinstance(item, dict) and forms.is_language(item)):
-        neighbours: list[Any] = list(run)
-        out += [forms.sequence(neighbours)] if regular else neighbours
-    return out
+    run: list[Form] = []
+    for item in items:
+        if isinstance(item, dict) and forms.is_language(item):
+            run.append(item)
+            continue
+        if run:
+            out.append({"language": forms.joined("concat", run)})
+            run = []
+        out.append(item)
+    return [*out, {"language": forms.joined("concat", run)}] if run else out
+
+
+def _ruled(compiler: _Compiler, node: Node) -> Items:
+    return [compiler.rule(node)]
+
+
+# What stands for a node that nothing open stands before; sequences and open texts are not among them.
+_PLAIN: dict[type, Callable[[_Compiler, Any], Items]] = {
+    Text: lambda _, node: [{"language": literal(node.text)}] if node.text else [],
+    Regex: lambda _, node: [{"language": {"regex": node.pattern, "dialect": "python"}}],
+    Special: lambda _, node: [{"special": node.text, "spelled": True}],
+    Json: _Compiler.json,
+    Given: lambda _, node: [dict(node.form)],
+    Slot: lambda _, node: [{"slot": True}],
+    Rule: _Compiler.named,
+    **dict.fromkeys((Choice, OneOf, Repeat, AnyOrder), _ruled),
+}

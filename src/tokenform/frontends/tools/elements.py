@@ -28,7 +28,6 @@ from tokenform.frontends.tools.shape import (
     RawString,
     Regex,
     Repeat,
-    Rule,
     Seq,
     Text,
     choice,
@@ -53,9 +52,10 @@ class Nested(Notation):
         literal: Callable[[str], Node],
         spelled: Callable[[str], str] | None = None,
         scope: str = "",
+        values: dict[Any, Node] | None = None,
     ) -> None:
         """spelled: how the names of members are written; None: as they are, where readers take them."""
-        super().__init__(rules, order, scope)
+        super().__init__(rules, order, scope, values)
         self.layout, self.literal, self.spelled = layout, literal, spelled
 
     def arguments(self, schema: Any, owner: str, strict: bool) -> Node:
@@ -92,7 +92,7 @@ class Nested(Notation):
             self.rules[name] = Seq(())
             scalars = self.element(JSON, self._json(_SCALARS), place)
             self.rules[name] = Choice((text, scalars, *self._free_elements(place)))
-        return Rule(name)
+        return self.rule(name)
 
     def _free_elements(self, place: Node | None) -> list[Node]:
         """Lists and objects of anything."""

@@ -16,6 +16,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from tokenform.errors import InvalidSchema, OptionError
@@ -151,6 +152,7 @@ class Builder:
         self.rules: dict[str, Node] = {}
         self._notes: list[str] = []
         self._literals: dict[tuple[str, Node], Node] = {}
+        self._values: dict[Any, dict[Any, Node]] = {}
         self._any = self.writer(ANY_TOOL)
         self.literal = self._any.literal
         # formats of this library are few; those of others' own are not kept by tools
@@ -158,7 +160,8 @@ class Builder:
 
     def writer(self, tool: Tool, number: int = 0) -> CallWriter:
         """Writes calls of a tool; number: sets the names of rules apart from those of other writers."""
-        return CallWriter(self.form, tool, self.strict, self.order, self._literals, f"{tool.name} {number} ")
+        given = self.form, tool, self.strict, self.order, self._literals, self._values
+        return CallWriter(*given, _scope(tool, number))
 
     def notes(self) -> tuple[str, ...]:
         """What the schemas allow and the format can't write."""
@@ -332,7 +335,7 @@ class Builder:
         if kind is None:
             rest = None
             if calls.alike:
-                rest = Follows(_without(calls.write(self._any, calls.parts), calls.head(ANY_TOOL)))
+                rest = Follows(partial(_follows, calls, self._any, ANY_TOOL), slotted=True)
             kind = _KINDS.setdefault(key, _Kind(len(_KINDS), rest))
         made: list[Any] = [tool.written.get(kind) for tool in self.known]
         for at in [at for at, option in enumerate(made) if option is None]:
@@ -346,18 +349,32 @@ class Builder:
     def _option(self, calls: Named, tool: Tool, kind: _Kind | None) -> Node:
         """The calls of a tool; kind: None where nobody keeps them."""
         head = calls.head(tool)
+        number = kind.number if kind else len(self.rules)
+        # what is kept knows nothing of this list
+        again = partial(CallWriter, self.form, tool, self.strict, self.order, {}, {}, _scope(tool, number))
         if kind and kind.follows and not tool.strings_in:
             check_name(self.form, calls.parts, tool)
             schema = closed_text(tool.parameters, tool.text) if self.strict else tool.text
-            return Kept(head, kind.follows, schema, lambda: calls.write(self.writer(tool), calls.parts))
-        writer = self.writer(tool, kind.number if kind else len(self.rules))
+            return Kept(head, kind.follows, schema, lambda: calls.write(again(), calls.parts))
+        writer = self.writer(tool, number)
         node = calls.write(writer, calls.parts)
         if kind and not kind.follows:
-            follows = Follows(_without(node, head), writer.rules)
-            return Kept(head, follows, None, lambda: node, writer.notes())
+            follows = Follows(lambda: _follows(calls, again(), tool), writer.rules)
+            follows.node = _without(node, head)
+            return Kept(head, follows, None, lambda: calls.write(again(), calls.parts), writer.notes())
         self._notes += writer.notes()
         self.rules.update(writer.rules)
         return Seq(node.parts) if isinstance(node, Seq) else node
+
+
+def _scope(tool: Tool, number: int) -> str:
+    """What the names of a tool's rules begin with."""
+    return f"{tool.name} {number} "
+
+
+def _follows(calls: Named, writer: CallWriter, tool: Tool) -> Node:
+    """What follows the text that a tool's calls begin with."""
+    return _without(calls.write(writer, calls.parts), calls.head(tool))
 
 
 def _without(node: Node, head: str) -> Node:

@@ -47,8 +47,9 @@ class Marked(Bracketed):
         layout: MarkedArguments,
         literal: Callable[[str], Node],
         scope: str = "",
+        values: dict[Any, Node] | None = None,
     ) -> None:
-        super().__init__(rules, order, scope)
+        super().__init__(rules, order, scope, values)
         self.opened, self.closed = literal(layout.opened), literal(layout.closed)
         self.layout, self._barred = layout, (layout.closed, *layout.markers)
 

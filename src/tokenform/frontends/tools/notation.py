@@ -21,6 +21,7 @@ from itertools import combinations
 from typing import Any
 
 from tokenform.errors import UnsupportedSchema
+from tokenform.frontends.forms import written
 from tokenform.frontends.pattern_dialects import DIALECT
 from tokenform.frontends.tools.cases import ASSERTIONS, Splitter
 from tokenform.frontends.tools.conjuncts import (
@@ -36,6 +37,17 @@ from tokenform.frontends.tools.judge import satisfies
 from tokenform.frontends.tools.members import Case, all_of, member_cases, of_kind
 from tokenform.frontends.tools.shape import Given, Node, Regex, Rule, Seq, Text, choice, listed, sequence
 
+# What says nothing of values.
+_ANNOTATIONS = (
+    "title",
+    "description",
+    "default",
+    "examples",
+    "deprecated",
+    "readOnly",
+    "writeOnly",
+    "$comment",
+)
 _ARRAY = ("contains", "uniqueItems", "unevaluatedItems")
 _BOUNDS = ("minLength", "maxLength", "pattern", "format", "not", "if")
 # A member's value: its key, its tree, and whether it has to be there.
@@ -69,14 +81,21 @@ class Notation:
     apart: Node | None = None  # between two items of a list
     behind: Node = Seq(())  # after each item
 
-    def __init__(self, rules: dict[str, Node], order: str, scope: str = "") -> None:
-        """scope: what the names of rules begin with."""
+    def __init__(
+        self,
+        rules: dict[str, Node],
+        order: str,
+        scope: str = "",
+        values: dict[Any, Node] | None = None,
+    ) -> None:
+        """scope: what the names of rules begin with.  values: trees that are known; more are added."""
         self.rules, self.order, self.scope = rules, order, scope
+        self.values = {} if values is None else values
+        self._ruled = 0
         self.loosened: list[str] = []  # keywords that are not kept
         self.notes: list[str] = []  # what the schemas allow and the format can't write
         self._named: dict[tuple[int, str, Node | None], str] = {}
         self._roots: list[Any] = []
-        self._shared: dict[tuple[str, str, Node | None], Node] = {}
 
     # What a notation says.
 
@@ -176,11 +195,26 @@ class Notation:
         return note
 
     def shared(self, schema: Any, owner: str, root: Mapping[str, Any] | None, place: Node | None) -> Node:
-        """The values of a member; one tree for all cases that say the same of it."""
-        key = (json.dumps(schema), owner, place)
-        if key not in self._shared:
-            self._shared[key] = self.value(schema, owner, root or root_of(schema), place)
-        return self._shared[key]
+        """The values of a member; one tree for all members of all tools of which the same is said.
+
+        What names rules or tells notes is its owner's.
+        """
+        if isinstance(schema, Mapping):
+            schema = {key: said for key, said in schema.items() if key not in _ANNOTATIONS}
+        text = json.dumps(schema) if isinstance(schema, bool) else written(schema)
+        own = text, place, self.scope, owner
+        found = self.values.get(own[:2]) or self.values.get(own)
+        if found is None:
+            before = self._ruled, len(self.notes)
+            found = self.value(schema, owner, root or root_of(schema), place)
+            alike = before == (self._ruled, len(self.notes)) and '"$ref"' not in text
+            self.values[own[:2] if alike else own] = found
+        return found
+
+    def rule(self, name: str) -> Rule:
+        """The rule of this name, which is the tool's own."""
+        self._ruled += 1
+        return Rule(name)
 
     def value(self, schema: Any, owner: str, root: Mapping[str, Any], place: Node | None = None) -> Node:
         """The values that satisfy the schema, as they are written in this place."""
@@ -241,7 +275,7 @@ class Notation:
             self._named[key] = name = f"{self.scope}value_{len(self.rules)}"
             self.rules[name] = Seq(())
             self.rules[name] = self.value(schema, owner, root, place)
-        return Rule(self._named[key])
+        return self.rule(self._named[key])
 
     def _kinds(
         self,
@@ -281,7 +315,7 @@ class Notation:
             self._named[key] = name = f"{self.scope}value_{len(self.rules)}"
             self.rules[name] = Seq(())
             self.rules[name] = self.value(resolve(reference, root, owner), owner, root, place)
-        return Rule(self._named[key])
+        return self.rule(self._named[key])
 
     def _array(
         self, parts: list[Mapping[str, Any]], owner: str, root: Mapping[str, Any], place: Node | None

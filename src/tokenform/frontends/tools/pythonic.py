@@ -69,7 +69,7 @@ class Bracketed(Notation):
                     sequence(Text("{"), Repeat(pair, 0, None, COMMA), Text("}")),
                 )
             )
-        return Rule(name)
+        return self.rule(name)
 
     def array(self, inside: Node, place: Node | None) -> Node:
         return sequence(Text("["), inside, Text("]"))
@@ -83,8 +83,15 @@ class Pythonic(Bracketed):
 
     what = "Python literals"
 
-    def __init__(self, rules: dict[str, Node], order: str, json_words: bool, scope: str = "") -> None:
-        super().__init__(rules, order, scope)
+    def __init__(
+        self,
+        rules: dict[str, Node],
+        order: str,
+        json_words: bool,
+        scope: str = "",
+        values: dict[Any, Node] | None = None,
+    ) -> None:
+        super().__init__(rules, order, scope, values)
         self.json_words = json_words
 
     def arguments(self, schema: Any, owner: str, strict: bool) -> Node:

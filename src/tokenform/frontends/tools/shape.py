@@ -128,18 +128,32 @@ class Slot:
 
 
 class Follows:
-    """What follows the texts that options begin with; `Slot` stands in it for the document of each.
+    """What follows the texts that options begin with.
 
-    rules: that it names.  specials: the special tokens in it.  slotted: whether there is a `Slot`.
-    made: what the engine read of it, by options.
+    write: writes its tree.  rules: that it names.  slotted: it is that of many, with a `Slot` for each one's
+    document.  made: what the engine read of it then, by options.
     """
 
-    def __init__(self, node: Node, rules: Mapping[str, Node] | None = None) -> None:
-        self.node, self.rules = node, rules or {}
-        nodes = list(Shape(node, self.rules).nodes())
-        self.specials = frozenset(one.text for one in nodes if isinstance(one, Special))
-        self.slotted = any(isinstance(one, Slot) for one in nodes)
+    def __init__(
+        self, write: Callable[[], Node], rules: Mapping[str, Node] | None = None, slotted: bool = False
+    ) -> None:
+        self.write, self.rules, self.slotted = write, rules or {}, slotted
         self.made: dict[Any, _core.Rest | None] = {}
+
+    @cached_property
+    def node(self) -> Node:
+        """Its tree."""
+        return self.write()
+
+    def forget(self) -> None:
+        """Lets go of the tree until it is asked for again."""
+        self.__dict__.pop("node", None)
+
+    @cached_property
+    def specials(self) -> frozenset[str]:
+        """The special tokens in it."""
+        nodes = Shape(self.node, self.rules).nodes()
+        return frozenset(one.text for one in nodes if isinstance(one, Special))
 
 
 class Kept(Seq):
@@ -293,20 +307,27 @@ def sequence(*parts: Node) -> Node:
     """The parts as one node: nested sequences flattened, neighbouring texts joined, blanks written once."""
     flat: list[Node] = []
     for part in parts:
-        for piece in part.parts if isinstance(part, Seq) else (part,):
-            last = flat[-1] if flat else None
-            if isinstance(piece, Text):
-                if isinstance(last, Text):
-                    flat[-1] = Text(last.text + piece.text)
-                elif piece.text:
-                    flat.append(piece)
-            elif (piece is BLANK or piece is LINE) and (last is BLANK or last is LINE):
-                flat[-1] = BLANK if piece is BLANK else last  # the one that allows more
-            elif piece is LAST and (last is BLANK or last is LINE):
-                flat[-1] = LAST
-            else:
-                flat.append(piece)
+        pieces = part.parts if isinstance(part, Seq) else (part,)
+        if pieces and not _joins(flat, pieces[0]):
+            flat.append(pieces[0])
+        flat += pieces[1:]
     return flat[0] if len(flat) == 1 else Seq(tuple(flat))
+
+
+def _joins(flat: list[Node], piece: Node) -> bool:
+    """Whether a piece became one with the last of those before it."""
+    last = flat[-1] if flat else None
+    if type(piece) is Text:
+        if type(last) is Text:
+            flat[-1] = Text(last.text + piece.text)
+            return True
+        return not piece.text
+    if type(last) is not Regex or not (piece is BLANK or piece is LINE or piece is LAST):
+        return False
+    blank = last is BLANK or last is LINE
+    if blank and (piece is LAST or last is LINE):
+        flat[-1] = piece  # the one that allows more
+    return blank
 
 
 def choice(options: Sequence[Node]) -> Node:
