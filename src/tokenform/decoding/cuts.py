@@ -19,10 +19,10 @@ from typing import Any
 from tokenform.decoding.speculative.request import UNKNOWN, Cut
 from tokenform.engine import TokenAutomaton
 from tokenform.errors import InvalidSchema
+from tokenform.frontends.json_pointer import pointer_of
 from tokenform.frontends.json_reader import JsonReader
 from tokenform.frontends.tools import ToolCallStream
 from tokenform.frontends.tools.calls import ToolCalls
-from tokenform.frontends.value_shapes import pointer_of
 
 _NUMERIC = b"0123456789.eE+-"
 

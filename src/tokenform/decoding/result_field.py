@@ -16,8 +16,8 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 from tokenform.errors import InvalidSchema, OptionError
+from tokenform.frontends.json_pointer import pointer_of
 from tokenform.frontends.json_reader import JsonReader
-from tokenform.frontends.value_shapes import pointer_of
 
 if TYPE_CHECKING:
     from tokenform.decoding.alternatives import Alternative

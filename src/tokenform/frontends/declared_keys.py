@@ -16,7 +16,8 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from tokenform.frontends.applicators import IN_PLACE
+from tokenform.frontends.json_pointer import pointed
+from tokenform.frontends.schema_parts import IN_PLACE
 
 _OF_OTHERS = (
     *("additionalProperties", "unevaluatedProperties", "patternProperties", "propertyNames"),
@@ -119,13 +120,7 @@ def _inside(node: dict[str, Any], root: Any, alone: bool) -> Iterator[tuple[Any,
 def _target(reference: Any, root: Any) -> Any:
     if not isinstance(reference, str) or not (reference == "#" or reference.startswith("#/")):
         raise _NotFollowed
-    node = root
-    for part in reference.split("/")[1:]:
-        name = part.replace("~1", "/").replace("~0", "~")
-        if isinstance(node, dict) and name in node:
-            node = node[name]
-        elif isinstance(node, list) and name.isdecimal() and int(name) < len(node):
-            node = node[int(name)]
-        else:
-            raise _NotFollowed
-    return node
+    try:
+        return pointed(root, reference)
+    except LookupError:
+        raise _NotFollowed from None

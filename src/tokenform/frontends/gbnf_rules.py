@@ -11,6 +11,7 @@ Source: M. C. Paull's algorithm as in Hopcroft & Ullman, Introduction to Automat
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import product
 
 from tokenform.errors import LimitExceeded
@@ -74,17 +75,18 @@ def _measure(rules: Rules) -> None:
         )
 
 
-def _nullable(rules: Rules) -> set[str]:
-    """The rules that derive the empty text."""
+def deriving(rules: Rules, given: Callable[[str], bool]) -> set[str]:
+    """The rules that derive a text of given symbols alone; of none, the empty text."""
     users: dict[str, list[tuple[str, int]]] = {}  # where a rule stands: in which expansion, by its number
     missing: list[int] = []  # symbols of each expansion that are not known to derive it
     found: list[str] = []
     for name, ways in rules.items():
         for way in ways:
-            for symbol in way:
+            needed = [symbol for symbol in way if not given(symbol)]
+            for symbol in needed:
                 users.setdefault(symbol, []).append((name, len(missing)))
-            missing.append(len(way))
-            if not way:
+            missing.append(len(needed))
+            if not needed:
                 found.append(name)
     known = set(found)
     while found:
@@ -94,6 +96,10 @@ def _nullable(rules: Rules) -> set[str]:
                 known.add(name)
                 found.append(name)
     return known
+
+
+def _nullable(rules: Rules) -> set[str]:
+    return deriving(rules, lambda _: False)
 
 
 def _recursive(rules: Rules) -> set[str]:

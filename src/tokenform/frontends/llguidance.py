@@ -24,6 +24,7 @@ from tokenform.errors import InvalidGrammar, LimitExceeded, TokenformError, Unsa
 from tokenform.frontends import forms
 from tokenform.frontends.ebnf_reader import EbnfReader
 from tokenform.frontends.forms import Form, Language
+from tokenform.frontends.gbnf_rules import Rules, deriving
 from tokenform.frontends.grammar import Grammar, without_captures
 from tokenform.frontends.llguidance_captures import CapturingRules
 from tokenform.frontends.llguidance_reader import Definition, LlguidanceReader, RegexNode, RegexText
@@ -129,7 +130,7 @@ class Lowering:
                 done.add(called)
                 todo += self._rule(self._text.definitions[called[0]], called[1])
         if self._instances:
-            self._rules = _productive(self._rules, self._start)
+            self._rules = _productive(self._rules, self._start, {*self.terminals.entries, *self._parts})
         structure = {
             "terminals": list(self.terminals.entries.values()),
             "rules": self._rules,
@@ -379,29 +380,16 @@ def _needs(node: RegexNode) -> bool:
     return any(_needs(part) for part in node.values if isinstance(part, RegexNode))
 
 
-def _productive(rules: list[dict[str, Any]], start: str) -> list[dict[str, Any]]:
-    """The rules without those that derive no text, as one whose conditions don't hold."""
-    origins = {rule["origin"] for rule in rules} | {
-        name for rule in rules for name in rule["expansion"] if "::" in name
-    }
-    users: dict[str, list[int]] = {}
-    missing = []
-    for at, rule in enumerate(rules):
-        needed = {symbol for symbol in rule["expansion"] if symbol in origins}
-        missing.append(len(needed))
-        for symbol in needed:
-            users.setdefault(symbol, []).append(at)
-    done: set[str] = set()
-    todo = [rule["origin"] for at, rule in enumerate(rules) if not missing[at]]
-    while todo:
-        name = todo.pop()
-        if name in done:
-            continue
-        done.add(name)
-        for at in users.get(name, ()):
-            missing[at] -= 1
-            if not missing[at]:
-                todo.append(rules[at]["origin"])
+def _productive(rules: list[dict[str, Any]], start: str, others: set[str]) -> list[dict[str, Any]]:
+    """The rules without those that derive no text, as one whose conditions don't hold.
+
+    Args:
+        others: symbols that are no rules.
+    """
+    ways: Rules = {}
+    for rule in rules:
+        ways.setdefault(rule["origin"], []).append(tuple(rule["expansion"]))
+    done = others | deriving(ways, others.__contains__)
     if start not in done:
         raise UnsatisfiableGrammar(f"The rule {start} derives no text: no conditions of its parts hold.")
-    return [rule for at, rule in enumerate(rules) if not missing[at]]
+    return [rule for rule in rules if done.issuperset(rule["expansion"])]

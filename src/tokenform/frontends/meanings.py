@@ -22,10 +22,10 @@ from tokenform.frontends.network_patterns import (
     ipv6_addresses,
     ipv6_networks,
 )
+from tokenform.frontends.schema_parts import VALUES, changed
 
 MEANING = "tokenform-meaning"
 """Key of a subschema: {"instead": keywords, "is": those that stand in their place}; others stay."""
-_VALUES = ("enum", "const", "default", "examples")
 _LARGEST = sys.float_info.max
 
 
@@ -89,7 +89,7 @@ def meant(schema: Any) -> Any:
             name: value for name, value in schema.items() if name not in instead or value != instead[name]
         }
         return _beside(meant(left), meant(meaning["is"]))
-    made = {key: value if key in _VALUES else meant(value) for key, value in schema.items()}
+    made = {key: value if key in VALUES else meant(value) for key, value in schema.items()}
     name, pattern = made.get("format"), made.get("pattern")
     if isinstance(pattern, str) and pattern in _PATTERNS:
         made["pattern"] = _PATTERNS[pattern]
@@ -109,22 +109,20 @@ def _beside(schema: dict[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
 
 def told(schema: Any) -> Any:
     """The schema for people and prompts: as pydantic exports it."""
-    if isinstance(schema, Mapping):
-        return {
-            key: value if key in _VALUES else told(value) for key, value in schema.items() if key != MEANING
-        }
-    return [told(part) for part in schema] if isinstance(schema, list) else schema
+    return changed(schema, lambda part: {key: value for key, value in part.items() if key != MEANING})
 
 
 def within_floats(schema: Any) -> Any:
     """The schema with the range of a float as the bounds of every number: for spellings that go beyond it."""
-    if isinstance(schema, Mapping):
-        made = {key: value if key in _VALUES else within_floats(value) for key, value in schema.items()}
-        if made.get("type") == "number":
-            made = {"minimum": -_LARGEST, "maximum": _LARGEST} | made
-            if made.get("exclusiveMinimum") == 0:
-                made["minimum"] = max(made["minimum"], math.ulp(0.0))
-            if made.get("exclusiveMaximum") == 0:
-                made["maximum"] = min(made["maximum"], -math.ulp(0.0))
+
+    def bounded(part: dict[str, Any]) -> dict[str, Any]:
+        if part.get("type") != "number":
+            return part
+        made = {"minimum": -_LARGEST, "maximum": _LARGEST} | part
+        if made.get("exclusiveMinimum") == 0:
+            made["minimum"] = max(made["minimum"], math.ulp(0.0))
+        if made.get("exclusiveMaximum") == 0:
+            made["maximum"] = min(made["maximum"], -math.ulp(0.0))
         return made
-    return [within_floats(part) for part in schema] if isinstance(schema, list) else schema
+
+    return changed(schema, bounded)

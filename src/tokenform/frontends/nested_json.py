@@ -14,10 +14,9 @@ from typing import Any
 
 from tokenform.errors import InvalidType
 from tokenform.frontends.grammar import Grammar
+from tokenform.frontends.json_pointer import escaped
+from tokenform.frontends.schema_parts import NOTES, VALUES
 from tokenform.frontends.schemas import json_schema
-
-_BESIDE = ("type", "title", "description", "default", "examples", "deprecated", "readOnly", "writeOnly")
-_VALUES = ("enum", "const", "default", "examples")
 
 
 def with_nested(schema: Any, options: Mapping[str, Any]) -> Grammar:
@@ -57,7 +56,7 @@ def nested(
         content = _alone(place.pop("contentSchema"), whole.get("$defs", {}))
         content, within = nested(content, inner, (*around, *defined))
         grammars[pointer] = json_schema(content, **inner, strings_in=within)
-        for name in [name for name in place if name not in _BESIDE]:
+        for name in [name for name in place if name != "type" and name not in NOTES]:
             del place[name]
     return schema, grammars
 
@@ -91,5 +90,5 @@ def _places(schema: Any, pointer: str) -> Iterator[tuple[str, dict[str, Any]]]:
             yield pointer, schema
             return
         for key, value in schema.items():
-            if key not in _VALUES:
-                yield from _places(value, f"{pointer}/{key.replace('~', '~0').replace('/', '~1')}")
+            if key not in VALUES:
+                yield from _places(value, f"{pointer}/{escaped(key)}")

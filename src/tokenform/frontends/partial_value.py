@@ -13,10 +13,10 @@ from typing import Any, Protocol
 
 from tokenform.errors import InvalidType, OptionError
 from tokenform.frontends.grammar import Grammar
+from tokenform.frontends.json_pointer import pointer_of
 from tokenform.frontends.json_reader import MISSING, JsonReader
 from tokenform.frontends.tools.calls import ToolCall, ToolCalls
 from tokenform.frontends.tools.stream import ToolCallStream
-from tokenform.frontends.value_shapes import pointer_of
 
 Told = Callable[[str, Any], None]
 

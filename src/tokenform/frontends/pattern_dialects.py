@@ -10,15 +10,15 @@ Rejected: a table by JSON Pointer (subschemas move: into tools, into unions); tr
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from typing import Any
 
 from pydantic.json_schema import GenerateJsonSchema
 
+from tokenform.frontends.schema_parts import changed
+
 DIALECT = "x-pattern-dialect"
 """Beside `pattern` and `patternProperties`: "auto", "ecma", "python" or "rust"."""
 _FLAGS = ((re.ASCII, "a"), (re.IGNORECASE, "i"), (re.MULTILINE, "m"), (re.DOTALL, "s"), (re.VERBOSE, "x"))
-_VALUES = ("enum", "const", "default", "examples")
 
 
 class WithDialects(GenerateJsonSchema):
@@ -42,18 +42,14 @@ def with_flags(pattern: re.Pattern[str]) -> str:
 
 def in_python(schema: Any) -> Any:
     """The schema, each of whose patterns is Python's."""
-    if isinstance(schema, Mapping):
-        made = {key: value if key in _VALUES else in_python(value) for key, value in schema.items()}
-        return made | {DIALECT: "python"} if isinstance(made.get("pattern"), str) else made
-    return [in_python(part) for part in schema] if isinstance(schema, list) else schema
+    return changed(
+        schema, lambda part: part | {DIALECT: "python"} if isinstance(part.get("pattern"), str) else part
+    )
 
 
 def without_dialects(schema: Any) -> Any:
     """The schema as others read it."""
-    if isinstance(schema, Mapping):
-        return {
-            key: value if key in _VALUES else without_dialects(value)
-            for key, value in schema.items()
-            if not (key == DIALECT and isinstance(value, str))
-        }
-    return [without_dialects(part) for part in schema] if isinstance(schema, list) else schema
+    return changed(
+        schema,
+        lambda part: {k: v for k, v in part.items() if not (k == DIALECT and isinstance(v, str))},
+    )

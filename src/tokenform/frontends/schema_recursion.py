@@ -12,7 +12,8 @@ from decimal import Decimal
 from typing import Any
 
 from tokenform.errors import LimitExceeded
-from tokenform.frontends.applicators import LISTS, MAPS, SCHEMAS
+from tokenform.frontends.json_pointer import pointed
+from tokenform.frontends.schema_parts import LISTS, MAPS, SCHEMAS
 
 
 def read_recursive(text: str) -> Any:
@@ -64,14 +65,10 @@ class Recursion:
 
     def at(self, pointer: str) -> Any:
         """The subschema at a pointer; None where there is none."""
-        here = self.root
-        for part in pointer.split("/")[1:]:
-            part = part.replace("~1", "/").replace("~0", "~")
-            try:
-                here = here[int(part)] if isinstance(here, list) else here[part]
-            except (KeyError, IndexError, TypeError, ValueError):
-                return None
-        return here
+        try:
+            return pointed(self.root, pointer)
+        except LookupError:
+            return None
 
     def _refs(self, schema: Any) -> Iterator[str]:
         """Pointers that a schema refers to, its definitions left out."""

@@ -16,8 +16,9 @@ from collections.abc import Callable
 from typing import Any
 
 from tokenform.errors import LimitExceeded, TokenformError
-from tokenform.frontends.applicators import LISTS, MAPS, SCHEMAS
-from tokenform.frontends.gbnf_rules import Expansion, Rules
+from tokenform.frontends.gbnf_rules import Expansion, Rules, deriving
+from tokenform.frontends.json_pointer import escaped
+from tokenform.frontends.schema_parts import LISTS, MAPS, NOTES, SCHEMAS
 from tokenform.frontends.schema_recursion import Recursion
 
 GAPS = {"compact": (",", ":"), "spaced": (", ", ": ")}
@@ -26,10 +27,7 @@ GAPS = {"compact": (",", ":"), "spaced": (", ", ": ")}
 ITEMS = 200
 """Most items that are counted."""
 
-_SAYS_NOTHING = {
-    "$schema", "$id", "$comment", "$defs", "definitions", "title", "description", "default", "examples",
-    "deprecated", "readOnly", "writeOnly",
-}  # fmt: skip
+_SAYS_NOTHING = NOTES | {"$schema", "$id", "$comment", "$defs", "definitions"}
 _OBJECT = {"type", "properties", "required", "additionalProperties"}
 _ARRAY = {"type", "items", "minItems", "maxItems"}
 
@@ -126,7 +124,7 @@ class _Translation:
             raise _refused(f"{what} of a recursive object", pointer, "fewer keywords")
         members = []
         for key, one in properties.items():
-            value = self._value(one, f"{pointer}/properties/{key.replace('~', '~0').replace('/', '~1')}")
+            value = self._value(one, f"{pointer}/properties/{escaped(key)}")
             members.append((key, (self._leaf({"const": key}), self._colon, value)))
 
         def rest(begun: bool, at: int) -> list[Expansion]:
@@ -230,16 +228,7 @@ def _of_kind(schema: Any, kind: str) -> Any:
 
 def _productive(rules: Rules) -> Rules:
     """The rules without ways that never end."""
-    ends: set[str] = set()
-    while True:
-        new = {
-            name
-            for name, ways in rules.items()
-            if name not in ends and any(all(one in ends or one not in rules for one in way) for way in ways)
-        }
-        if not new:
-            break
-        ends |= new
+    ends = deriving(rules, lambda symbol: symbol not in rules)
     kept = {
         name: [way for way in ways if all(one in ends or one not in rules for one in way)]
         for name, ways in rules.items()

@@ -20,7 +20,9 @@ from tokenform.frontends import forms
 from tokenform.frontends.declared_keys import closed
 from tokenform.frontends.forms import Form
 from tokenform.frontends.grammar import Grammar, without_captures
+from tokenform.frontends.json_pointer import pointed
 from tokenform.frontends.json_text import read_json
+from tokenform.frontends.schema_parts import NOTES
 from tokenform.frontends.string_grammars import check_place
 from tokenform.frontends.unicode import check_text
 
@@ -144,20 +146,6 @@ def known_options(options: Mapping[str, Any] | None) -> dict[str, Any]:
     return dict(options or {})
 
 
-# What a schema of strings may say beside its grammar.
-_BESIDE = {
-    "type",
-    "title",
-    "description",
-    "default",
-    "examples",
-    "$comment",
-    "deprecated",
-    "readOnly",
-    "writeOnly",
-}
-
-
 def with_marks(text: str, strings_in: Mapping[str, Grammar]) -> tuple[str, list[Form]]:
     """The schema with a mark at each place, and the forms that the marks stand for, in their order."""
     schema = read_json(text, name="the schema", kind=InvalidSchema)
@@ -167,7 +155,7 @@ def with_marks(text: str, strings_in: Mapping[str, Grammar]) -> tuple[str, list[
         if not isinstance(grammar, Grammar):
             raise OptionError(f"strings_in[{pointer!r}] must be a Grammar, not {type(grammar).__name__}.")
         place = _at(schema, pointer)
-        other = sorted(set(place) - _BESIDE)
+        other = sorted(set(place) - NOTES - {"type", "$comment"})
         if other:
             raise InvalidSchema(
                 f"the strings at {pointer!r} have a grammar; drop {', '.join(map(repr, other))} there.",
@@ -183,16 +171,12 @@ def with_marks(text: str, strings_in: Mapping[str, Grammar]) -> tuple[str, list[
 
 
 def _at(schema: Any, pointer: str) -> dict[str, Any]:
-    """The subschema at a JSON Pointer (RFC 6901)."""
-    at = schema
-    for step in pointer.split("/")[1:]:
-        key = step.replace("~1", "/").replace("~0", "~")
-        if isinstance(at, dict) and key in at:
-            at = at[key]
-        elif isinstance(at, list) and key.isdigit() and int(key) < len(at):
-            at = at[int(key)]
-        else:
-            raise OptionError(f"strings_in: {pointer!r} leads nowhere in the schema; there is no {key!r}.")
+    """The subschema at a JSON Pointer."""
+    try:
+        at = pointed(schema, pointer)
+    except LookupError as error:
+        message = f"strings_in: {pointer!r} leads nowhere in the schema; there is no {error.args[0]!r}."
+        raise OptionError(message) from None
     if not isinstance(at, dict) or (pointer and not pointer.startswith("/")):
         raise OptionError(f"strings_in: {pointer!r} is no JSON Pointer to a subschema.")
     return at

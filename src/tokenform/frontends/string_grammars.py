@@ -15,7 +15,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from tokenform.errors import UnsupportedSchema
-from tokenform.frontends.applicators import IN_PLACE
+from tokenform.frontends.json_pointer import pointed
+from tokenform.frontends.schema_parts import IN_PLACE
 
 _PLAIN = {"properties", "patternProperties", "$defs", "definitions", "prefixItems", "items", "anyOf", "allOf"}
 _SINGLE = {"items", "additionalProperties", "unevaluatedProperties", "additionalItems", "unevaluatedItems"}
@@ -36,8 +37,7 @@ def check_place(schema: Any, pointer: str) -> None:
             _check_beside(schema, at, key, path[0] if path else "", pointer)
         at = at[key]
         if isinstance(at, list) or (key in _PLAIN - {"items"} and isinstance(at, dict)):
-            step = path.pop(0)
-            at = at[int(step)] if isinstance(at, list) else at[step.replace("~1", "/").replace("~0", "~")]
+            at = pointed(at, f"/{path.pop(0)}")
         steps = pointer.split("/")
         places.add("/".join(steps[: len(steps) - len(path)]))
     _check_beside(schema, at, "", "", pointer)
@@ -68,7 +68,7 @@ def _says(schema: Any, part: Any, seen: set[str]) -> bool:
         if keyword.endswith("Ref") or keyword == "$ref":
             if not isinstance(value, str) or not value.startswith("#/"):
                 return True  # somewhere else: what it says is not looked up
-            if value not in seen and _says(schema, _target(schema, value), seen | {value}):
+            if value not in seen and _says(schema, pointed(schema, value), seen | {value}):
                 return True
     return False
 
@@ -103,14 +103,6 @@ def _is_tagged(node: Any, keyword: str) -> bool:
 
 def _references(part: Any) -> set[Any]:
     return {value for keyword, value in _members(part) if keyword == "$ref" and isinstance(value, str)}
-
-
-def _target(schema: Any, reference: str) -> Any:
-    at = schema
-    for step in reference.split("/")[1:]:
-        key = step.replace("~1", "/").replace("~0", "~")
-        at = at[int(key)] if isinstance(at, list) and key.isdigit() else at.get(key, {})
-    return at
 
 
 def _refusal(pointer: str, keyword: str) -> UnsupportedSchema:

@@ -16,11 +16,12 @@ found by their decorators (what `Annotated`, parent classes and dataclasses brin
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Protocol
+from typing import Any
 
 import pydantic_core
 
 from tokenform.errors import InvalidType, LimitExceeded
+from tokenform.frontends.json_pointer import pointer_of
 from tokenform.frontends.json_reader import MISSING, Frame, JsonReader
 from tokenform.frontends.json_text import plain_integers
 from tokenform.frontends.partial_class import partial_class
@@ -38,12 +39,6 @@ _SCALARS = (
 _DEEP = 200  # wrappers around one node
 
 
-class Known(Protocol):
-    """Validates JSON text."""
-
-    def validate_json(self, text: str) -> Any: ...
-
-
 def validated(validator: Any, text: str, label: str, pointer: str = "") -> Any:
     """The value of a JSON text.
 
@@ -59,7 +54,7 @@ def validated(validator: Any, text: str, label: str, pointer: str = "") -> Any:
         except (pydantic_core.ValidationError, LimitExceeded):
             pass
         first = error.errors(include_url=False, include_context=False, include_input=False)[0]
-        place = pointer + "".join(f"/{_escaped(part)}" for part in first["loc"])
+        place = pointer + pointer_of(first["loc"])
         raise InvalidType(
             f"{label} refuses the document{place and f' at {place}'}: {first['msg']}.",
             pointer=place,
@@ -69,15 +64,6 @@ def validated(validator: Any, text: str, label: str, pointer: str = "") -> Any:
 def arguments_of(instance: Any, names: Mapping[str, str]) -> dict[str, Any]:
     """What a function is to be called with; defaults are left to it."""
     return {names[field]: getattr(instance, field) for field in names if field in instance.model_fields_set}
-
-
-def pointer_of(path: tuple[str | int, ...]) -> str:
-    """The JSON Pointer of a path."""
-    return "".join(f"/{_escaped(part)}" for part in path)
-
-
-def _escaped(part: str | int) -> str:
-    return str(part).replace("~", "~0").replace("/", "~1")
 
 
 class Shapes:
