@@ -5,7 +5,6 @@ schema means the keys in it; a model that may go on after them goes on and on (`
 Invariant: each document of the result is one of the schema's.  So an object is closed only where that can do
 nothing else: never below `not`, `oneOf`, `if` or `contains`, where fewer documents of a part are more of the
 whole, nor below `allOf`, whose parts name each other's keys; and only where it names all that it demands.
-Complexity: linear in the schema and its local references.
 Rejected: `unevaluatedProperties: false` everywhere, which closes unions, too (older drafts don't have it).
 """
 

@@ -3,9 +3,7 @@
 Purpose: GBNF with macros (`Regex`, `Substring`, `TagDispatch`, `Token`, `ExcludeToken`, `TokenTagDispatch`),
 attributes of rules (`name[lazy] ::=`), dots in names, lookaheads.
 Invariant: a mistake is an `InvalidGrammar` with line and column; what is read keeps its place.
-Complexity: linear in the text.
 Source: docs/defining_structures/ebnf_grammar.md of mlc-ai/xgrammar, and version 0.2.8.
-Rejected: a second grammar of rules and terminals beside the tree (`LlguidanceReader` has both already).
 """
 
 from __future__ import annotations
@@ -15,8 +13,7 @@ from typing import Any
 
 from tokenform.frontends import forms
 from tokenform.frontends.forms import Language
-from tokenform.frontends.llguidance_reader import Definition, RegexNode, RegexText
-from tokenform.frontends.llguidance_words import Token, Words
+from tokenform.frontends.llguidance_words import TIMES, Definition, RegexNode, RegexText, Token, Words
 
 _TOKENS = re.compile(
     r"""(?P<skip>\#[^\n]*|\s+)
@@ -62,9 +59,9 @@ class EbnfReader(Words):
             self.expect("::=")
             if token.text in out.definitions:
                 raise self.mistake(f"{token.text} is defined more than once", token.at)
-            body = self._alternatives()
+            body = self.alternatives()
             if self.take("(="):  # what XGrammar is told of the text behind, and does not hold it to
-                self._alternatives()
+                self.alternatives()
                 self.expect(")")
             out.definitions[token.text] = Definition(token.text, body, token.at, attributes)
         return out
@@ -91,23 +88,12 @@ class EbnfReader(Words):
 
     # ---- expressions -------------------------------------------------------------------------------------
 
-    def _alternatives(self) -> RegexNode:
-        self.enter()
-        at, parts = self.next.at, [self._sequence()]
-        while self.take("|"):
-            parts.append(self._sequence())
-        self.leave()
-        return parts[0] if len(parts) == 1 else RegexNode("or", tuple(parts), at)
+    def ends(self) -> bool:
+        return self.next.kind == "end" or any(map(self.has, ("|", ")", "(="))) or self._at_head()
 
-    def _sequence(self) -> RegexNode:
-        at, parts = self.next.at, []
-        while self.next.kind != "end" and not (any(map(self.has, ("|", ")", "(="))) or self._at_head()):
-            parts.append(self._repeated())
-        return parts[0] if len(parts) == 1 else RegexNode("seq", tuple(parts), at)
-
-    def _repeated(self) -> RegexNode:
+    def repeated(self) -> RegexNode:
         node, operator = self._element(), self.next
-        least, most = {"?": (0, 1), "*": (0, None), "+": (1, None)}.get(operator.text, (-1, None))
+        least, most = TIMES.get(operator.text, (-1, None))
         if operator.kind != "mark":
             return node
         if operator.text == "{":
@@ -134,7 +120,7 @@ class EbnfReader(Words):
             made = _MACROS.get(token.text) if self.has("(") else None
             return made(self, token) if made else RegexNode("name", (token.text,), token.at)
         if token.kind == "mark" and token.text == "(":
-            node = self._alternatives()
+            node = self.alternatives()
             self.expect(")")
             return node
         raise self.mistake(f"expected a part of a rule, found {token.text or 'the end'}", token.at)
@@ -186,37 +172,28 @@ class EbnfReader(Words):
 
     # ---- macros ------------------------------------------------------------------------------------------
 
-    def _arguments(self) -> tuple[list[Any], dict[str, Any]]:
-        """What stands in the parentheses of a macro: a `Token` each, or a list of them."""
+    def _arguments(self, nested: bool = False) -> tuple[list[Any], dict[str, Any]]:
+        """What stands in the parentheses of a macro: a `Token` each, or a list of them.
+
+        nested: it is such a list, in which neither lists nor names with values stand.
+        """
         self.expect("(")
         placed: list[Any] = []
         named: dict[str, Any] = {}
         while not self.take(")"):
-            if self.has("("):
-                placed.append(self._tuple())
+            if self.has("(") and not nested:
+                placed.append(self._arguments(True)[0])
             else:
                 token = self.advance()
                 if token.kind not in ("string", "name", "number"):
                     raise self.mistake(f"{token.text or 'the end'} is no argument", token.at)
-                if token.kind == "name" and self.take("="):
-                    named[token.text] = self._tuple() if self.has("(") else self.advance()
+                if token.kind == "name" and not nested and self.take("="):
+                    named[token.text] = self._arguments(True)[0] if self.has("(") else self.advance()
                 else:
                     placed.append(token)
             if not self.take(",") and not self.has(")"):
                 raise self.unexpected("',' or ')'")
         return placed, named
-
-    def _tuple(self) -> list[Token]:
-        self.expect("(")
-        out = []
-        while not self.take(")"):
-            token = self.advance()
-            if token.kind not in ("string", "name", "number"):
-                raise self.mistake(f"{token.text or 'the end'} is no argument", token.at)
-            out.append(token)
-            if not self.take(",") and not self.has(")"):
-                raise self.unexpected("',' or ')'")
-        return out
 
     def _macro(self, at: Token, kind: str, flags: dict[str, str]) -> tuple[list[Any], dict[str, Any]]:
         """The arguments of a macro, all of one kind ("pair" for those in parentheses)."""

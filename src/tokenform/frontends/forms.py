@@ -23,7 +23,6 @@ and a language L one of
   {"repeat": [L, least, most]},
   {"or": [L, ...]}, {"and": [L, ...]}, {"concat": [L, ...]}, {"until": [L, ends]}.
 Invariant: forms are never changed once they are made; equal forms accept the same texts.
-Complexity: linear in the form.
 Source: `compose/form.rs` and `compose/language.rs` read them.
 Rejected: combining the compiled objects (each of them has its own arena of states).
 """

@@ -4,7 +4,6 @@ Purpose: a collection looks at every object and lets no thread run meanwhile: 0.
 grammar, of which lark makes a million of them, 60 ms in four thousand tools.  They are gone by their counts
 when it is read.
 Invariant: as soon as no reader is at work collections are on again if they were before, whatever came of it.
-Complexity: two calls.
 Rejected: `gc.freeze`, after which what other threads have made would never be collected.
 """
 

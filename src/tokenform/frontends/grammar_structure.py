@@ -4,7 +4,6 @@ Purpose: every grammar reader (Lark, GBNF) produces the same plain, JSON-able di
 engine knows one form and no grammar language.
 Invariant: a `GrammarStructure` that a reader returns has only defined symbols, every rule derives at least
 one string of terminals, and no terminal is plainly empty or matches the empty text (scanned lexers only).
-Complexity: `pattern_problem` is linear in the pattern.
 Rejected: passing Lark's own `Rule` and `TerminalDef` objects on, which would tie the engine to Lark's
 version.
 """

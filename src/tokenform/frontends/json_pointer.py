@@ -12,7 +12,6 @@ def escaped(part: str | int) -> str:
 
 
 def pointer_of(path: Iterable[str | int]) -> str:
-    """The pointer of a path."""
     return "".join(f"/{escaped(part)}" for part in path)
 
 

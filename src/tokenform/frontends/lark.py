@@ -161,5 +161,5 @@ def _at_terminal(error: TokenformError, text: str) -> TokenformError:
     named = re.search(r"[Tt]he terminal (\w+)", str(error))
     if error.line is not None or named is None:
         return error
-    placed = semantic_error(str(error), text, None if named.group(1).startswith("__") else named.group(1))
-    return type(error)(str(placed), line=placed.line, column=placed.column)
+    name = None if named.group(1).startswith("__") else named.group(1)
+    return semantic_error(str(error), text, name, type(error))

@@ -4,9 +4,6 @@ Purpose: Lark's own errors, of five kinds and mostly without a place, become `In
 line and column, the line itself, a caret, and what was expected.
 Invariant: only reads the text; the place is that of the mistake for syntax, and of the definition (or, for
 a name that has none, the first use) of the named symbol for meaning.
-Complexity: linear in the text.
-Rejected: showing Lark's messages as they are; they name tokens of its own grammar (`_NL_OR`), and lack
-places.
 """
 
 from __future__ import annotations
@@ -89,21 +86,20 @@ _HINTS = (
 )
 
 
-def error_at(message: str, text: str, line: int, column: int) -> InvalidGrammar:
+def error_at(
+    message: str, text: str, line: int, column: int, kind: type[TokenformError] = InvalidGrammar
+) -> TokenformError:
     """The error for a place; `line` and `column` are 1-based."""
     lines = text.splitlines() or [""]
     first = max(column - 1 - _SHOWN // 2, 0)  # of a long line, what stands around the place
     shown = lines[min(line, len(lines)) - 1][first : first + _SHOWN]
     pointer = " " * max(column - 1 - first, 0) + "^"
-    return InvalidGrammar(
-        f"Line {line}, column {column}: {message}.\n{shown}\n{pointer}", line=line, column=column
-    )
+    return kind(f"Line {line}, column {column}: {message}.\n{shown}\n{pointer}", line=line, column=column)
 
 
-def limit_at(message: str, text: str, name: str) -> LimitExceeded:
-    """A limit that a symbol passes; the place is that of its definition."""
-    error = semantic_error(message, text, name)
-    return LimitExceeded(str(error), line=error.line, column=error.column)
+def place_of(text: str, position: int) -> tuple[int, int]:
+    """Line and column of a position, both 1-based."""
+    return text.count("\n", 0, position) + 1, position - text.rfind("\n", 0, position)
 
 
 def foreign_error(error: Exception, plain: str, text: str) -> TokenformError:
@@ -127,7 +123,7 @@ def foreign_error(error: Exception, plain: str, text: str) -> TokenformError:
         message = 'a range goes from one character to another, as in "a".."z"'
     elif declared := re.search(r"^[ \t]*%declare\b[^\n]*?\b([a-z]\w*)", text, re.MULTILINE):
         message = f"%declare names terminals, in capitals; {declared.group(1)!r} is a rule"
-        return error_at(message, text, *_place(text, declared.start(1)))
+        return error_at(message, text, *place_of(text, declared.start(1)))
     elif str(error).strip():
         message += f" ({str(error).strip().splitlines()[0].rstrip('.')})"
     token = _first_token(about)
@@ -136,14 +132,13 @@ def foreign_error(error: Exception, plain: str, text: str) -> TokenformError:
     return error_at(message, text, token.line or 1, token.column or 1)
 
 
-def _in_limit(text: str) -> LimitExceeded:
+def _in_limit(text: str) -> TokenformError:
     """A count of a repetition beyond what a pattern may say."""
     found = re.search(r"\{\d{6,}|\d{10,}", text)
     message = "a repetition that counts so far is beyond what a pattern may say"
     if found is None:
         return LimitExceeded(f"{message}.")
-    error = error_at(message, text, *_place(text, found.start()))
-    return LimitExceeded(str(error), line=error.line, column=error.column)
+    return error_at(message, text, *place_of(text, found.start()), LimitExceeded)
 
 
 def _first_token(tree: Any) -> Token | None:
@@ -171,7 +166,7 @@ def _first_error(plain: str) -> tuple[UnexpectedInput, str] | None:
     return None
 
 
-def holds_declared(name: str, text: str) -> InvalidGrammar:
+def holds_declared(name: str, text: str) -> TokenformError:
     """A terminal that names a declared one, or a schema."""
     return semantic_error(
         f"The terminal {name} holds %json or a declared terminal, which is a grammar of its own: put it into "
@@ -189,7 +184,7 @@ def _holder_of_declared(plain: str) -> str | None:
     return found.group(1) if found and names else None
 
 
-def syntax_error(plain: str, text: str) -> InvalidGrammar:
+def syntax_error(plain: str, text: str) -> TokenformError:
     """The first mistake in syntax; plain: what Lark read, text: what the caller wrote (same lines)."""
     lines = text.splitlines() or [""]
     first = _first_error(plain)
@@ -214,7 +209,9 @@ def syntax_error(plain: str, text: str) -> InvalidGrammar:
     return error_at(f"{message}; expected {wanted}" if wanted else message, text, line, column or 1)
 
 
-def semantic_error(message: str, text: str, name: str | None = None) -> InvalidGrammar:
+def semantic_error(
+    message: str, text: str, name: str | None = None, kind: type[TokenformError] = InvalidGrammar
+) -> TokenformError:
     """A mistake in meaning; the place is that of `name`, or of the name that the message gives."""
     first = message.strip().splitlines()[0].rstrip(".:!")
     if twice := _TWICE.match(message):
@@ -231,8 +228,8 @@ def semantic_error(message: str, text: str, name: str | None = None) -> InvalidG
     first = re.sub(r"NonTerminal\('(\w+)'\)", r"the rule \1", first)
     first = re.sub(r"\b__IGNORE_\d+", "what %ignore names", first)
     if place is None:
-        return InvalidGrammar(f"{first}.")
-    return error_at(first, text, *place)
+        return kind(f"{first}.")
+    return error_at(first, text, *place, kind)
 
 
 def _named_in(message: str) -> str | None:
@@ -249,7 +246,7 @@ def _find_name(text: str, name: str | None, *, last: bool) -> tuple[int, int] | 
         if name and match.group("name") == name:
             (definitions if match.group("defines") else uses).append(match.start())
     places = definitions or uses
-    return _place(text, places[-1 if last else 0]) if places else None
+    return place_of(text, places[-1 if last else 0]) if places else None
 
 
 def _find_directive(text: str, message: str) -> tuple[int, int] | None:
@@ -258,17 +255,17 @@ def _find_directive(text: str, message: str) -> tuple[int, int] | None:
         # a name alone is kept as it is, but counted
         directives = list(re.finditer(r"^[ \t]*%ignore\b", text, re.MULTILINE))
         number = int(found.group(1))
-        return _place(text, directives[number].start()) if number < len(directives) else None
+        return place_of(text, directives[number].start()) if number < len(directives) else None
     if "Aliasing not allowed in terminals" in message:
         stray = re.search(
             r"^[ \t]*(?:%ignore\b|_?[A-Z]\w*(?:\.-?\d+)?[ \t]*:)[^\n]*?(->)", text, re.MULTILINE
         )
-        return _place(text, stray.start(1)) if stray else None
+        return place_of(text, stray.start(1)) if stray else None
     if named := re.search(
         r"(?:extend|override).*?(?:\b(?:rule|terminal)|parameters:) (\w+)(?: as|$)", message
     ):
         directive = re.search(rf"%(?:extend|override)[ \t]+[?!]*({named.group(1)})\b", text)
-        return _place(text, directive.start(1)) if directive else None
+        return place_of(text, directive.start(1)) if directive else None
     return None
 
 
@@ -285,9 +282,5 @@ def _find_quoted(text: str, name: str | None, message: str) -> tuple[int, int] |
         pieces.append(r'(?<![\w\\"])""')
     for piece in pieces:
         if found := re.search(piece, text):
-            return _place(text, found.start())
+            return place_of(text, found.start())
     return None
-
-
-def _place(text: str, position: int) -> tuple[int, int]:
-    return text.count("\n", 0, position) + 1, position - text.rfind("\n", 0, position)

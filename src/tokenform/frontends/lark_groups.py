@@ -5,7 +5,6 @@ optional clauses a million.  Where an alternative would have more than `MOST`, e
 (`(..|..)`, `?`, `[..]`, `~`) becomes a rule first, so that the whole stays as large as its text.  Where all
 would have more than `ALL` together, an alternative may have `FEW`.
 Invariant: the texts of every rule stay the same; rules below the bound are left as they are.
-Complexity: linear in the grammar.
 Rejected: this form for all rules (a few expansions are quicker to walk than a rule for each group); an own
 expansion of the operators (Lark's is what the grammar means).
 """

@@ -6,7 +6,6 @@ needs for a text is about its tokens and the alternatives that it writes its rul
 `Limits.work`, as work of the engine is.
 Invariant: a grammar that passes grows by a bounded amount and is read in a bounded time; the counts are the
 same on every machine.
-Complexity: linear in what is counted.
 Rejected: giving such a terminal to the engine as a graph (a terminal is one pattern for Lark, and a rule says
 the same in linear size).
 """
@@ -30,7 +29,7 @@ from lark.load_grammar import (
 
 from tokenform import _core
 from tokenform.errors import LimitExceeded
-from tokenform.frontends.lark_errors import SKIPPED, holds_declared, limit_at
+from tokenform.frontends.lark_errors import SKIPPED, holds_declared, semantic_error
 from tokenform.frontends.lark_groups import Size, written_size
 
 TEMPLATES = 2_000  # rules that templates are written out to
@@ -129,19 +128,21 @@ def check_terminals(definitions: Mapping[str, Any], text: str) -> None:
     for name in named:
         _measure(name, named, trees, sizes)
         if sizes.get(name, 0) > PARTS:
-            raise limit_at(
+            raise semantic_error(
                 f"The terminal {name} has more than {PARTS} parts when the terminals that it names are "
                 "written into it; make it a rule (a name in lower case)",
                 text,
                 name,
+                LimitExceeded,
             )
         total += sizes.get(name, 0)
         if total > ALL_PARTS:
-            raise limit_at(
+            raise semantic_error(
                 f"The terminals have more than {ALL_PARTS} parts when those that they name are written into "
                 f"them; make some of them rules (names in lower case), {name} for one",
                 text,
                 name,
+                LimitExceeded,
             )
 
 
@@ -223,11 +224,12 @@ class _Counted(ApplyTemplates):
         name = str(children[0].name)
         length = sum(len(str(getattr(argument, "name", ""))) for argument in children[1:])
         if length > NAME or len(self.created_templates) >= TEMPLATES:
-            raise limit_at(
+            raise semantic_error(
                 f"The template {name} is written out more than {TEMPLATES} times, or its arguments grow "
                 "without end; a template must not call itself with larger arguments",
                 self._text,
                 name,
+                LimitExceeded,
             )
         known = len(self.created_templates)
         made: NonTerminal = super().template_usage(children)  # type: ignore[no-untyped-call]

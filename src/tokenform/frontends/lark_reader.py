@@ -5,7 +5,6 @@ reading: templates, EBNF operators, `~ n..m`, ranges, aliases, `?`/`!`/`_` modif
 `%override`, `%extend`, `%ignore` and `%declare` mean exactly what they mean there.
 Invariant: two texts that Lark reads into the same rules give the same structure; every mistake is an
 `InvalidGrammar` with 1-based line and column, the line itself and what was expected.
-Complexity: Lark's loading time (LALR over the grammar text), plus linear checks.
 Source: the grammar reference of lark 1.x; terminal order is `lark.lexer.BasicLexer.__init__`: priority,
 width, length of the pattern, name.
 Additions, written so that Lark's own reader ignores them:
@@ -46,6 +45,7 @@ from tokenform.frontends.lark_errors import (
     SKIPPED,
     error_at,
     foreign_error,
+    place_of,
     semantic_error,
     syntax_error,
 )
@@ -156,21 +156,16 @@ def _check_numbers(text: str, reading: Reading) -> None:
     for found in _LONG_NUMBER.finditer(text) if _LONG_DIGITS.search(text) else ():
         reading.spend(SKIP)
         if found.lastgroup == "number":
-            line, column = _line_of(text, found.start()), found.start() - text.rfind("\n", 0, found.start())
-            error = error_at(f"a number of {len(found.group())} digits; 18 are the most", text, line, column)
-            raise LimitExceeded(str(error), line=line, column=column)
+            message = f"a number of {len(found.group())} digits; 18 are the most"
+            raise error_at(message, text, *place_of(text, found.start()), LimitExceeded)
 
 
-def _line_of(text: str, position: int) -> int:
-    return text.count("\n", 0, position) + 1
-
-
-def _broken_escape(literal: str, text: str) -> InvalidGrammar:
+def _broken_escape(literal: str, text: str) -> TokenformError:
     message = f"the string {literal[:40]!r} has an escape that is none; write \\xHH, \\uHHHH or a character"
     at = text.find(f'"{literal}"')
     if at < 0:
         return InvalidGrammar(f"{message}.")
-    return error_at(message, text, _line_of(text, at), at - text.rfind("\n", 0, at))
+    return error_at(message, text, *place_of(text, at))
 
 
 def _too_deep() -> LimitExceeded:
@@ -358,9 +353,9 @@ def _extract_schemas(text: str, reading: Reading) -> tuple[str, dict[str, Any]]:
         try:
             end = raw_json(text, match.end(), kind=InvalidGrammar)
         except TokenformError as error:
-            line, column = error.line or _line_of(text, match.start()), error.column or 1
-            shown = error_at(f"%json needs a JSON Schema: {error}".rstrip("."), text, line, column)
-            raise type(error)(str(shown), line=line, column=column) from None
+            line, column = error.line or place_of(text, match.start())[0], error.column or 1
+            message = f"%json needs a JSON Schema: {error}".rstrip(".")
+            raise error_at(message, text, line, column, type(error)) from None
         name = f"JSON_SCHEMA_{len(schemas)}"
         schemas[name] = text[match.end() : end].strip()
         # A backslash before the line break continues the expansion, so that line numbers are kept.

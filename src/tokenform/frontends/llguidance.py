@@ -27,8 +27,9 @@ from tokenform.frontends.forms import Form, Language
 from tokenform.frontends.gbnf_rules import Rules, deriving
 from tokenform.frontends.grammar import Grammar, without_captures
 from tokenform.frontends.llguidance_captures import CapturingRules
-from tokenform.frontends.llguidance_reader import Definition, LlguidanceReader, RegexNode, RegexText
+from tokenform.frontends.llguidance_reader import LlguidanceReader
 from tokenform.frontends.llguidance_terminals import Terminals, shown_as
+from tokenform.frontends.llguidance_words import Definition, RegexNode, RegexText
 from tokenform.frontends.schemas import json_schema
 
 MOST_REPEATED = 20_000
@@ -60,7 +61,6 @@ def _part_alone(
     json_options: Mapping[str, Any],
     node: RegexNode,
 ) -> Grammar:
-    """The grammar of one part of another."""
     known = {**text.definitions, _ALONE: Definition(_ALONE, node, node.at)}
     one_lexeme = node.kind in ("text", "regex", "range") or (node.kind == "name" and node.values[0].isupper())
     alone = replace(text, definitions=known, ignored=[] if one_lexeme else text.ignored)
@@ -98,7 +98,6 @@ class Lowering:
         self._number: int | None = None  # the parameter of the rule that is written
 
     def is_terminal(self, name: str) -> bool:
-        """Whether a name is that of a terminal."""
         return name.lstrip("_")[:1].isupper()
 
     def may_name(self, name: str) -> bool:
@@ -156,8 +155,7 @@ class Lowering:
             self._instances += 1
             if self._instances > MOST_INSTANCES:
                 message = f"rules with a parameter are written out more than {MOST_INSTANCES} times"
-                placed = self.reader.mistake(message, definition.at)
-                raise LimitExceeded(str(placed), line=placed.line, column=placed.column)
+                raise self.reader.mistake(message, definition.at, LimitExceeded)
             self._number, name = number, f"{name}::{number}"
             if "capture" in definition.attributes:
                 self.notes.append(f"left out: capture of the rule {name}")
@@ -337,8 +335,8 @@ class Lowering:
                 raise InvalidGrammar(f"definitions has no grammar of the name {value.removeprefix('@')!r}")
             return forms.lowered(without_captures(grammar, "definitions"))
         except TokenformError as error:
-            placed = self.reader.mistake(f"{shown_as(node)}: {error}".rstrip("."), node.at)
-            raise type(error)(str(placed), line=placed.line, column=placed.column) from None
+            message = f"{shown_as(node)}: {error}".rstrip(".")
+            raise self.reader.mistake(message, node.at, type(error)) from None
 
     def _token_ids(self, node: RegexNode) -> list[str]:
         """One of the tokens of these numbers, or one of all others."""

@@ -3,7 +3,6 @@
 Purpose: `Grammar.captures` finds what rules with `[capture]` or `[capture="name"]` wrote.
 Invariant: a part that captures nothing is a grammar by itself, with the same terminals and `%ignore`; what is
 ignored stands between parts, or at the end of one of several lexemes.
-Complexity: a part is made when a text is cut first; repetitions as a text comes to them.
 Rejected: rules with a parameter and nested `%lark`, whose captures stay in the report.
 """
 
@@ -16,7 +15,7 @@ from typing import Any
 
 from tokenform import _core
 from tokenform.frontends.grammar import Grammar
-from tokenform.frontends.llguidance_reader import RegexNode, RegexText
+from tokenform.frontends.llguidance_words import RegexNode, RegexText
 
 _EMPTY = RegexNode("seq", (), 0)
 Key = tuple[Any, ...]
@@ -32,7 +31,6 @@ class CapturingRules:
 
     @cached_property
     def capturing(self) -> set[str]:
-        """The rules in which something is captured."""
         known = self.text.definitions
         found = {name for name, one in known.items() if "capture" in one.attributes and not one.parametric}
         while True:

@@ -4,23 +4,20 @@ Purpose: the text of a grammar as llguidance reads it: `&` and `~` between termi
 `<[ids]>`, `%json`, `%regex`, nested `%lark`, `@name`, attributes in brackets, rules with a
 parameter, names with `-`.
 Invariant: a mistake is an `InvalidGrammar` with line and column; what is read keeps its place.
-Complexity: linear in the text.
 Source: docs/syntax.md of guidance-ai/llguidance.  Wider in one point: a line may break inside parentheses.
-Rejected: rewriting it as Lark's own language (its reader knows neither tokens nor `&`).
 """
 
 from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass, field
 from typing import Any
 
 from tokenform.errors import InvalidGrammar, LimitExceeded
 from tokenform.frontends.json_text import raw_json
 from tokenform.frontends.lark_errors import SKIPPED
 from tokenform.frontends.llguidance_parameters import read_condition, read_parameter
-from tokenform.frontends.llguidance_words import Token, Words
+from tokenform.frontends.llguidance_words import TIMES, Definition, RegexNode, RegexText, Token, Words
 
 _SIGN = re.compile(
     rf"""{SKIPPED}|\#[^\n]*
@@ -47,42 +44,6 @@ def _without_schemas(text: str) -> str:
         except (InvalidGrammar, LimitExceeded):
             at = found.end()
     return "".join([*pieces, text[at:]])
-
-
-@dataclass(frozen=True)
-class RegexNode:
-    """A part of an expansion.
-
-    kind: "or", "and", "seq" (values: nodes), "repeat" (node, least, most or None), "not" (node), "text" (str,
-    flags), "regex" (pattern, flags), "range" (first, last), "name", "special", "reference", "json",
-    "structured" (JSON text), "lark" (a `RegexText`), "call" (name, `Parameter`), "if" (node, `PartTest`),
-    "language" (a language).
-    """
-
-    kind: str
-    values: tuple[Any, ...]
-    at: int
-
-
-@dataclass
-class Definition:
-    """A rule or a terminal."""
-
-    name: str
-    body: RegexNode
-    at: int
-    attributes: dict[str, Any] = field(default_factory=dict)
-    parametric: bool = False
-
-
-@dataclass
-class RegexText:
-    """A whole grammar; `imports`: names by those in Lark's `common`."""
-
-    definitions: dict[str, Definition] = field(default_factory=dict)
-    ignored: list[RegexNode] = field(default_factory=list)
-    imports: dict[str, str] = field(default_factory=dict)
-    options: dict[str, Any] = field(default_factory=dict)
 
 
 class LlguidanceReader(Words):
@@ -125,7 +86,7 @@ class LlguidanceReader(Words):
         self.expect(":")
         if name in out.definitions:
             raise self.mistake(f"{name} is defined more than once", token.at)
-        body = self._alternatives()
+        body = self.alternatives()
         out.definitions[name] = Definition(name, body, token.at, attributes, parametric)
 
     def _attributes(self) -> dict[str, Any]:
@@ -149,7 +110,7 @@ class LlguidanceReader(Words):
     def _statement(self, out: RegexText) -> None:
         token = self.expect("keyword")
         if token.text == "%ignore":
-            out.ignored.append(self._alternatives())
+            out.ignored.append(self.alternatives())
         elif token.text == "%llguidance":
             value = self._json(token)
             options = json.loads(value)
@@ -178,16 +139,7 @@ class LlguidanceReader(Words):
         name = path[-1].text
         out.imports[self.expect("name").text if self.take("->") else name] = name
 
-    def _alternatives(self) -> RegexNode:
-        self.enter()
-        at = self.next.at
-        parts = [self._conjunction()]
-        while self._bar():
-            parts.append(self._conjunction())
-        self.leave()
-        return parts[0] if len(parts) == 1 else RegexNode("or", tuple(parts), at)
-
-    def _bar(self) -> bool:
+    def bar(self) -> bool:
         """Steps over `|`, also at the beginning of the next line."""
         if self.next.kind == "newline":
             at, token = self._at, self.next
@@ -197,32 +149,25 @@ class LlguidanceReader(Words):
                 return False
         return self.take("|")
 
-    def _conjunction(self) -> RegexNode:
+    def alternative(self) -> RegexNode:
         at = self.next.at
-        parts = [self._sequence()]
-        while self.take("&"):
-            parts.append(self._sequence())
+        node = self.several("and", self.sequence, lambda: self.take("&"))
         if self.take("->"):
             self.expect("name")
-        node = parts[0] if len(parts) == 1 else RegexNode("and", tuple(parts), at)
         return RegexNode("if", (node, read_condition(self)), at) if self.take("%if") else node
 
-    def _sequence(self) -> RegexNode:
-        at, parts = self.next.at, []
-        while self.next.kind not in ("newline", "end") and not any(
-            map(self.has, ("|", "&", "->", "%if", ")", "]", "}"))
-        ):
-            parts.append(self._repeated())
-        return parts[0] if len(parts) == 1 else RegexNode("seq", tuple(parts), at)
+    def ends(self) -> bool:
+        signs = ("|", "&", "->", "%if", ")", "]", "}")
+        return self.next.kind in ("newline", "end") or any(map(self.has, signs))
 
-    def _repeated(self) -> RegexNode:
+    def repeated(self) -> RegexNode:
         node = self._atom()
         while self.next.kind == "mark" and self.next.text in ("?", "*", "+", "~", "{"):
             operator = self.next
             if operator.text == "~" and not re.match(r"\s*[+-]?\d", self.text[self._at :]):
                 break
             self.advance()
-            least, most = {"?": (0, 1), "*": (0, None), "+": (1, None)}.get(operator.text, (0, None))
+            least, most = TIMES.get(operator.text, (0, None))
             if operator.text == "~":
                 least = most = self._count()
                 if self.take(".."):
@@ -254,7 +199,7 @@ class LlguidanceReader(Words):
         for opening, closing in (("(", ")"), ("[", "]")):
             if self.take(opening):
                 self._skip_lines()
-                inner = self._alternatives()
+                inner = self.alternatives()
                 self._skip_lines()
                 self.expect(closing)
                 return inner if opening == "(" else RegexNode("repeat", (inner, 0, 1), at)
@@ -313,8 +258,8 @@ class LlguidanceReader(Words):
         try:
             end = raw_json(self.text, start, kind=InvalidGrammar)
         except (InvalidGrammar, LimitExceeded) as error:
-            placed = self.mistake(f"{keyword.text} needs JSON: {error}".rstrip("."), keyword.at)
-            raise type(error)(str(placed), line=placed.line, column=placed.column) from None
+            message = f"{keyword.text} needs JSON: {error}".rstrip(".")
+            raise self.mistake(message, keyword.at, type(error)) from None
         self._at = end
         self.advance()
         return self.text[start:end].strip()

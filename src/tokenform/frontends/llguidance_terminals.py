@@ -18,7 +18,8 @@ from tokenform.frontends import forms
 from tokenform.frontends.ebnf_reader import EbnfReader
 from tokenform.frontends.forms import Language
 from tokenform.frontends.lark_reader import read_lark
-from tokenform.frontends.llguidance_reader import LlguidanceReader, RegexNode, RegexText
+from tokenform.frontends.llguidance_reader import LlguidanceReader
+from tokenform.frontends.llguidance_words import RegexNode, RegexText
 
 MOST_PARTS = 200_000  # of all terminals, once those that they name are written out
 _WORDS = re.compile(r"\w+|(?s:\W)")
@@ -52,7 +53,6 @@ class Terminals:
         return self._names[key]
 
     def language(self, node: RegexNode) -> Language:
-        """The language of a part of a terminal."""
         self._grow(1)
         values = node.values
         match node.kind:
@@ -93,10 +93,8 @@ class Terminals:
         pattern, flags = node.values
         kept = "".join(sorted(set(flags) - {"u"}))
         if re.search(r"(?<!\\)(?:\\\\)*\\[bB]", pattern):
-            placed = self._reader.mistake(
-                "`\\b` looks past the ends of what is matched, as nothing may here", node.at
-            )
-            raise UnsupportedRegex(str(placed), line=placed.line, column=placed.column)
+            message = "`\\b` looks past the ends of what is matched, as nothing may here"
+            raise self._reader.mistake(message, node.at, UnsupportedRegex)
         inner = f"(?{kept}:{pattern}\n)" if "x" in kept else f"(?{kept}:{pattern})"
         return {"regex": rf"\A{inner}\z", "dialect": "rust"}
 

@@ -1,17 +1,17 @@
-"""The words of a grammar's text, one after the other: those of llguidance's dialect, or of another.
+"""The words of a grammar's text, and the tree that they are read into: llguidance's dialect, or another.
 
 Invariant: a word keeps its place; what begins none is an `InvalidGrammar` with line and column.
-Complexity: linear in the text.
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Literal
 
 from tokenform.errors import InvalidGrammar, InvalidRegex, LimitExceeded, TokenformError, UnsupportedRegex
-from tokenform.frontends.lark_errors import error_at
+from tokenform.frontends.lark_errors import error_at, place_of
 from tokenform.frontends.patterns import regex
 
 MOST_NESTED = 100  # groups and grammars within each other
@@ -41,8 +41,48 @@ class Token:
     at: int
 
 
+@dataclass(frozen=True)
+class RegexNode:
+    """A part of an expansion.
+
+    kind: "or", "and", "seq" (values: nodes), "repeat" (node, least, most or None), "not" (node), "text" (str,
+    flags), "regex" (pattern, flags), "range" (first, last), "name", "special", "reference", "json",
+    "structured" (JSON text), "lark" (a `RegexText`), "call" (name, `Parameter`), "if" (node, `PartTest`),
+    "language" (a language).
+    """
+
+    kind: str
+    values: tuple[Any, ...]
+    at: int
+
+
+@dataclass
+class Definition:
+    """A rule or a terminal."""
+
+    name: str
+    body: RegexNode
+    at: int
+    attributes: dict[str, Any] = field(default_factory=dict)
+    parametric: bool = False
+
+
+@dataclass
+class RegexText:
+    """A whole grammar; `imports`: names by those in Lark's `common`."""
+
+    definitions: dict[str, Definition] = field(default_factory=dict)
+    ignored: list[RegexNode] = field(default_factory=list)
+    imports: dict[str, str] = field(default_factory=dict)
+    options: dict[str, Any] = field(default_factory=dict)
+
+
+TIMES = {"?": (0, 1), "*": (0, None), "+": (1, None)}
+"""Least and most of the repetitions that have a sign."""
+
+
 class Words:
-    """One text, how far it was read, and its next word.
+    """One text, how far it was read, and its next word; what dialects differ in is told by their readers.
 
     Attributes:
         words: the words of the dialect, by kinds.
@@ -57,10 +97,9 @@ class Words:
         self.next = Token("end", "", 0)
         self.advance()
 
-    def mistake(self, message: str, at: int) -> InvalidGrammar:
+    def mistake(self, message: str, at: int, kind: type[TokenformError] = InvalidGrammar) -> TokenformError:
         """The error for a place in the text."""
-        line = self.text.count("\n", 0, at) + 1
-        return error_at(message, self.text, line, at - self.text.rfind("\n", 0, at))
+        return error_at(message, self.text, *place_of(self.text, at), kind)
 
     def advance(self) -> Token:
         """Takes the next token."""
@@ -95,7 +134,7 @@ class Words:
             return self.advance()
         raise self.unexpected(what)
 
-    def unexpected(self, what: str) -> InvalidGrammar:
+    def unexpected(self, what: str) -> TokenformError:
         """The error for the next word, where something else has to stand."""
         word = self.next.text.strip() or ("the end" if self.next.kind == "end" else "the end of the line")
         return self.mistake(f"expected {what}, found {word}", self.next.at)
@@ -105,8 +144,7 @@ class Words:
         try:
             regex(pattern, dialect=dialect)
         except (InvalidRegex, UnsupportedRegex) as error:
-            placed = self.mistake(str(error).rstrip("."), at)
-            raise type(error)(str(placed), line=placed.line, column=placed.column) from None
+            raise self.mistake(str(error).rstrip("."), at, type(error)) from None
         except TokenformError:
             pass  # its grammar says so
 
@@ -119,3 +157,42 @@ class Words:
     def leave(self) -> None:
         """Out of a group."""
         self._depth -= 1
+
+    # ---- expansions --------------------------------------------------------------------------------------
+
+    def alternatives(self) -> RegexNode:
+        """One sequence or more, with bars between them."""
+        self.enter()
+        node = self.several("or", self.alternative, self.bar)
+        self.leave()
+        return node
+
+    def several(self, kind: str, part: Callable[[], RegexNode], more: Callable[[], bool]) -> RegexNode:
+        """A part and those that follow as long as there are more: as it is, or as a node of them."""
+        at, parts = self.next.at, [part()]
+        while more():
+            parts.append(part())
+        return parts[0] if len(parts) == 1 else RegexNode(kind, tuple(parts), at)
+
+    def alternative(self) -> RegexNode:
+        """What stands between two bars."""
+        return self.sequence()
+
+    def bar(self) -> bool:
+        """Steps over a bar, if one is next."""
+        return self.take("|")
+
+    def sequence(self) -> RegexNode:
+        """Parts one after the other, or none."""
+        at, parts = self.next.at, []
+        while not self.ends():
+            parts.append(self.repeated())
+        return parts[0] if len(parts) == 1 else RegexNode("seq", tuple(parts), at)
+
+    def ends(self) -> bool:
+        """Whether what is next ends a sequence."""
+        raise NotImplementedError
+
+    def repeated(self) -> RegexNode:
+        """A part, with its repetitions."""
+        raise NotImplementedError

@@ -96,7 +96,6 @@ class TypeReader:
         return value if self.arguments is None else arguments_of(value, self.arguments)
 
     def schema(self) -> dict[str, Any]:
-        """The JSON Schema of its documents."""
         return self.adapter.json_schema(by_alias=True, mode="validation", schema_generator=Readable)
 
     @cached_property

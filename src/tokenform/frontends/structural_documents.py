@@ -2,7 +2,6 @@
 
 Purpose: parts of the type `json_schema`, with what each says of its order, whitespace and texts.
 Invariant: the texts are those of the schema; what a style can't keep is refused by its keyword and place.
-Complexity: linear in the schema.
 """
 
 from __future__ import annotations

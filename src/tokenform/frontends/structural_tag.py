@@ -7,7 +7,6 @@ Differences from XGrammar, whose format this is: free text holds no control toke
 names; a count of tokens (`max_tokens`) is refused; documents in any order have no key twice and all that are
 required; objects may have members that their schema does not name, unless it forbids them; whitespace that no
 `max_whitespace_cnt` bounds is what writers put there, 24 characters at most between arguments.
-Complexity: linear in the tag.
 Source: XGrammar 0.2.8, `structural_tag.py`; vLLM's older form, `{"structures": [...], "triggers": [...]}`.
 """
 

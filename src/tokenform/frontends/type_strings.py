@@ -6,7 +6,6 @@ sees the type.
 Invariant: after `check_strings` only these strings of the type are still run: what a `class`, `def` or `type`
 statement says, which is a program already; and the text of a `TypeAliasType` where it is made of names of the
 alias's own module (`"list[Tree] | None"`), without calls and private names.
-Complexity: linear in the type's parts, at most `MOST` of them.
 Rejected: resolving the strings here (the module that they belong to is known for an alias alone, and there
 pydantic knows it too).
 """

@@ -2,7 +2,6 @@
 
 Purpose: a Python str may hold half of a surrogate pair; the engine's texts can't, and neither can a model's.
 Invariant: a frontend checks what the caller wrote before anything else reads it.
-Complexity: linear, one encoding; constant for ASCII.
 """
 
 from __future__ import annotations

@@ -122,7 +122,6 @@ class Shapes:
         return self._made[key]
 
     def validator(self, schema: Core, config: Core) -> pydantic_core.SchemaValidator:
-        """A validator of a part of the schema."""
         own: Any = (
             {key: value for key, value in schema.items() if key != "ref"} if "ref" in schema else schema
         )
