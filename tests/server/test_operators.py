@@ -24,7 +24,7 @@ from tokenform.server import Engine, Key, create_app
 from tokenform.server.described import openapi
 from tokenform.server.endpoints import ENDPOINTS
 from tokenform.server.keys import KeyFile
-from tokenform.server.logs import Lines
+from tokenform.server.record import Lines
 
 ROOT = Path(__file__).parents[2]
 CHAT = "/v1/chat/completions"

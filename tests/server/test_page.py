@@ -152,8 +152,8 @@ def test_every_example(page: Any, tmp_path: Path) -> None:
         nothing = name == "A schema that nothing meets"
         if not nothing:
             (example,) = (one for one in EXAMPLES if one["name"] == name)
-            options = tuple(sorted(example["options"].items()))
-            native = inspect(Query(example["kind"], example["source"], options, example["text"]), VOCABULARY)
+            constraint = {name: example[name] for name in ("kind", "source", "options")}
+            native = inspect(Query(constraint=constraint, text=example["text"]), VOCABULARY)
             assert f"{native['allowed']:,} of {VOCABULARY.size:,}" in page.inner_text("#facts"), name
         assert (
             page.locator("#drawing circle").count() == 0

@@ -112,8 +112,8 @@ def test_examples_are_told_as_the_engine_tells_them(client: TestClient, example:
         )
         return
     assert answer.status_code == 200, answer.text
-    kind, source, options = example["kind"], example["source"], tuple(sorted(example["options"].items()))
-    automaton = asked.Query(kind, source, options).grammar.compile(byte_vocabulary())
+    constraint = {name: example[name] for name in ("kind", "source", "options")}
+    automaton = asked.AskedConstraint(**constraint).grammar.compile(byte_vocabulary())
     verdict = automaton.check(example["text"].encode())
     if verdict is not None and verdict[0] < len(example["text"]):
         refused = found["refused"]

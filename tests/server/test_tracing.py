@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tokenform.server import tracing
+from tokenform.server import record
 
 CHAT = "/v1/chat/completions"
 BODY = {"messages": [{"role": "user", "content": "a secret"}], "guided_regex": "[ab]{2}"}
@@ -38,7 +38,7 @@ class Spans:
 
 def test_a_request_is_a_span(client, monkeypatch: pytest.MonkeyPatch) -> None:
     spans = Spans()
-    monkeypatch.setattr(tracing, "trace", spans)
+    monkeypatch.setattr(record, "trace", spans)
     answer = client.post(CHAT, json=BODY)
     assert answer.status_code == 200
     assert client.post("/v1/completions", json={"prompt": "a", "guided_regex": "("}).status_code == 400
@@ -48,5 +48,5 @@ def test_a_request_is_a_span(client, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_without_it_requests_are_served_alike(client, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tracing, "trace", None)
+    monkeypatch.setattr(record, "trace", None)
     assert client.post(CHAT, json=BODY).status_code == 200

@@ -17,7 +17,7 @@ import re
 import time
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 from pydantic import BaseModel
 
@@ -61,65 +61,36 @@ class Work:
     began: int = field(default_factory=lambda: int(time.time()))
 
 
-class ApiPath(Protocol):
-    """One address of an API."""
+class ApiPath:
+    """One address of an API: how its bodies are read, and how answers are written."""
 
     name: str
     path: str
-    prefix: str
-
-    @property
-    def reads(self) -> type[BaseModel]:
-        """The type of its bodies."""
-        ...
+    prefix = ""
+    reads: type[BaseModel]
 
     def wanted(self, body: Any, engine: Engine, key: Key) -> Wanted:
         """What a body asks for; called in a thread."""
-        ...
+        raise NotImplementedError
 
     def whole(self, work: Work, results: list[Result]) -> dict[str, Any]:
         """The answer's body."""
-        ...
+        raise NotImplementedError
 
     def events(self, work: Work, pieces: AsyncIterator[Piece]) -> AsyncIterator[Event]:
         """The answer as it comes."""
-        ...
+        raise NotImplementedError
 
     def failure(self, error: Refused) -> dict[str, Any]:
-        """The body of an error."""
-        ...
+        return error.body()
 
     def fault(self, error: Refused) -> Event:
         """An error as the last event of a stream."""
-        ...
+        return None, error.body()
 
 
-class Count(Protocol):
-    """An address that says how long the prompt of a request would be."""
-
-    name: str
-    path: str
-
-    @property
-    def reads(self) -> type[BaseModel]:
-        """The type of its bodies."""
-        ...
-
-    def wanted(self, body: Any, engine: Engine, key: Key) -> Wanted:
-        """What a body asks for; called in a thread."""
-        ...
-
-    def counted(self, tokens: int) -> dict[str, Any]:
-        """The answer's body."""
-        ...
-
-    def failure(self, error: Refused) -> dict[str, Any]:
-        """The body of an error."""
-        ...
-
-
-async def count(request: Request, endpoint: Count, server: Any) -> Response:
-    """Serves one request that nothing is written for.
+async def count(request: Request, endpoint: Any, server: Any) -> Response:
+    """Serves one request that nothing is written for: how long would its prompt be?
 
     Raises:
         Refused

@@ -23,8 +23,7 @@ from tokenform.server.guard import Guard, bearer
 from tokenform.server.keys import Key, KeyFile
 from tokenform.server.metrics import Metrics
 from tokenform.server.origins import OwnPages
-from tokenform.server.record import Recorded
-from tokenform.server.tracing import traced
+from tokenform.server.record import Recorded, traced
 
 with extras():
     from starlette.applications import Starlette

@@ -12,20 +12,13 @@ from typing import Any
 
 from tokenform.frontends import Grammar
 from tokenform.integrations.asked import GrammarCompiler
-from tokenform.server.faults import Refused, about
+from tokenform.server.faults import Refused, about, check_names
 from tokenform.server.fields import Constrained
 
 Found = tuple[str, Grammar]
 """The place in the request, and what it stands for."""
 
-_KINDS = {
-    "json": "json",
-    "regex": "regex",
-    "choice": "choice",
-    "grammar": "grammar",
-    "json_object": "json_object",
-    "structural_tag": "structural_tag",
-}
+_KINDS = ("json", "regex", "choice", "grammar", "json_object", "structural_tag")
 _SWITCHES = {"disable_fallback", "disable_any_whitespace", "disable_additional_properties"}
 
 
@@ -41,7 +34,6 @@ class ConstraintReader:
         self._asked, self._most = asked, most
 
     def grammar(self, kind: str, value: Any, param: str, **options: Any) -> Grammar:
-        """The grammar of one constraint."""
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
         size = len(text.encode("utf-8", errors="replace"))
         if size > self._most:
@@ -72,10 +64,10 @@ class ConstraintReader:
             raise Refused(f"{param} is an object.", param=param)
         kind = asked.get("type")
         if kind == "text":
-            _known(asked, {"type"}, param)
+            check_names(asked, {"type"}, param)
             return None
         if kind == "json_object":
-            _known(asked, {"type"}, param)
+            check_names(asked, {"type"}, param)
             return param, self.grammar("json_object", "", param)
         if kind == "json_schema":
             inner = asked.get("json_schema")
@@ -83,14 +75,14 @@ class ConstraintReader:
             if not isinstance(holder, Mapping):
                 raise Refused(f"{place} is an object with a schema.", param=place)
             names = {"name", "description", "schema", "strict"}
-            _known(asked, {"type", *names} if holder is asked else {"type", "json_schema"}, param)
-            _known(holder, {"type", *names} if holder is asked else names, place)
+            check_names(asked, {"type", *names} if holder is asked else {"type", "json_schema"}, param)
+            check_names(holder, {"type", *names} if holder is asked else names, place)
             schema = holder.get("schema", {})
             return place, self.grammar("json", schema, f"{place}/schema")
         if kind in ("structural_tag", "regex", "grammar"):
             named = {"structural_tag": "format", "regex": "pattern", "grammar": "grammar"}[kind]
             legacy = kind == "structural_tag" and "structures" in asked
-            _known(asked, {"type", "structures", "triggers"} if legacy else {"type", named}, param)
+            check_names(asked, {"type", "structures", "triggers"} if legacy else {"type", named}, param)
             value = dict(asked) if kind == "structural_tag" else asked.get(named)
             if not isinstance(value, str | dict):
                 raise Refused(f"{param}/{named} is missing.", param=f"{param}/{named}")
@@ -104,7 +96,7 @@ class ConstraintReader:
             return None
         param = "/structured_outputs"
         given = {name: value for name, value in asked.items() if value is not None and value is not False}
-        _known(given, {*_KINDS, *_SWITCHES}, param)
+        check_names(given, {*_KINDS, *_SWITCHES}, param)
         kinds = [name for name in given if name in _KINDS]
         if len(kinds) != 1:
             listed = ", ".join(_KINDS)
@@ -118,7 +110,7 @@ class ConstraintReader:
         value = "" if kind == "json_object" else given[kind]
         if options and kind not in ("json", "json_object"):
             raise Refused(f"{', '.join(given.keys() - {kind})} is for json alone.", param=param)
-        return f"{param}/{kind}", self.grammar(_KINDS[kind], value, f"{param}/{kind}", **options)
+        return f"{param}/{kind}", self.grammar(kind, value, f"{param}/{kind}", **options)
 
     def _guided(self, body: Constrained, kind: str) -> Found | None:
         value = getattr(body, f"guided_{kind}")
@@ -126,14 +118,3 @@ class ConstraintReader:
             return None
         param = f"/guided_{kind}"
         return param, self.grammar(kind, "" if kind == "json_object" else value, param)
-
-
-def _known(members: Mapping[str, Any], names: set[str], param: str) -> None:
-    for name in members:
-        if name not in names:
-            listed = ", ".join(sorted(names))
-            raise Refused(
-                f"{param}/{name} is not known here; there are {listed}.",
-                code="unknown_field",
-                param=f"{param}/{name}",
-            )

@@ -7,15 +7,16 @@ one; nothing of the server's own state, and no key, is in it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
 from pydantic import ValidationError
 
 from tokenform import errors
-from tokenform.decoding.speculative.backbone.failures import out_of_memory
+from tokenform.decoding.speculative.backbone.facts import out_of_memory
 from tokenform.errors import TokenformError
+from tokenform.frontends.json_pointer import pointer_of
 
 
 class Refused(Exception):
@@ -97,10 +98,18 @@ def about(param: str) -> Iterator[None]:
         raise refused(error, param) from error
 
 
+def check_names(members: Iterable[str], known: Collection[str], place: str) -> None:
+    """Refuses a member of an object that is not known there; `place` is the object's."""
+    for name in members:
+        if name not in known:
+            message = f"{place}/{name} is not known here; there are {', '.join(sorted(known))}."
+            raise Refused(message, code="unknown_field", param=f"{place}/{name}")
+
+
 def _of_fields(error: ValidationError) -> Refused:
     """The first wrong field of a body."""
     first = error.errors(include_url=False, include_context=False, include_input=False)[0]
-    place = "".join(f"/{_escaped(part)}" for part in _places(first["loc"]))
+    place = pointer_of(_places(first["loc"]))
     if first["type"] == "extra_forbidden":
         advice = (
             "this server does not know the field, and ignores none that may bind the answer; leave it out"
@@ -119,10 +128,6 @@ def _places(loc: tuple[int | str, ...]) -> Iterator[int | str]:
 
 
 _ALTERNATIVES = {"str", "int", "float", "bool", "dict", "list"}
-
-
-def _escaped(part: int | str) -> str:
-    return str(part).replace("~", "~0").replace("/", "~1")
 
 
 def _snake(name: str) -> str:

@@ -19,7 +19,6 @@ from tokenform.server.faults import Refused, about
 
 MOST = 128  # texts of a request
 _FAITHFUL = {"asap": ASAp, "cars": CARS, "awrs": AWRS, "smc": SMC, "mcmc": MCMC, "beam": Beam}
-_NUMBERS = {"particles": 256, "steps": 256, "width": 256, "groups": 64, "max_attempts": 100_000}
 
 
 class Strict(BaseModel):

@@ -41,7 +41,6 @@ def _message(message: Any, param: str) -> dict[str, Any]:
 
 
 def text_of(content: Any, param: str) -> str:
-    """The text of a message's content."""
     if content is None:
         return ""
     if isinstance(content, str):

@@ -8,7 +8,7 @@ here (DNS rebinding).
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
@@ -32,41 +32,45 @@ class OwnPages:
     """
 
     def __init__(self, app: ASGIApp, origins: Sequence[str], hosts: Sequence[str] | None) -> None:
-        self._app, self._origins = app, set(origins)
-        self._hosts = None if hosts is None else {"localhost", *(host.lower() for host in hosts)}
+        self._app, self._origins, self._hosts = app, set(origins), hosts
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
-            fault = self._fault(Headers(scope=scope), str(scope.get("scheme", "http")))
+            headers, scheme = Headers(scope=scope), str(scope.get("scheme", "http"))
+            fault = foreign(headers, scheme, self._origins, self._hosts)
             if fault is not None:
                 scope["state"]["record"].broke(fault.code)
                 await JSONResponse(fault.body(), fault.status)(scope, receive, send)
                 return
         await self._app(scope, receive, send)
 
-    def _fault(self, headers: Headers, scheme: str) -> Refused | None:
-        host, origin = headers.get("host", ""), headers.get("origin")
-        if self._hosts is not None and not self._own(host):
-            message = (
-                f"this server without keys does not answer to the name {host!r}; "
-                "start it with --allowed-host NAME (hosts= in Python), or with keys."
-            )
-            return Refused(message, status=403, code="foreign_host")
-        if origin is None or origin in self._origins or origin == f"{scheme}://{host}":
-            return None
-        return Refused(
-            f"pages of {origin!r} may not ask this server; name the site with --origin (origins= in Python).",
-            status=403,
-            code="foreign_origin",
-        )
 
-    def _own(self, host: str) -> bool:
-        try:
-            name = urlsplit(f"//{host}").hostname or ""
-        except ValueError:
-            return False
-        try:
-            ipaddress.ip_address(name)
+def foreign(
+    headers: Headers, scheme: str, origins: Collection[str], hosts: Collection[str] | None
+) -> Refused | None:
+    """Why a request is refused that comes from another site's page, or by another name; else None."""
+    host, origin = headers.get("host", ""), headers.get("origin")
+    if hosts is not None and not _is_own(host, hosts):
+        message = (
+            f"this server without keys does not answer to the name {host!r}; "
+            "start it with --allowed-host NAME (hosts= in Python), or with keys."
+        )
+        return Refused(message, status=403, code="foreign_host")
+    if origin is None or origin in origins or origin == f"{scheme}://{host}":
+        return None
+    return Refused(
+        f"pages of {origin!r} may not ask this server; name the site with --origin (origins= in Python).",
+        status=403,
+        code="foreign_origin",
+    )
+
+
+def _is_own(host: str, hosts: Collection[str]) -> bool:
+    try:
+        name = urlsplit(f"//{host}").hostname or ""
+        if name == "localhost" or name in [one.lower() for one in hosts]:
             return True
-        except ValueError:
-            return self._hosts is None or name in self._hosts
+        ipaddress.ip_address(name)
+    except ValueError:
+        return False
+    return True

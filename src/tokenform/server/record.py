@@ -1,4 +1,4 @@
-"""What is told of each request when it has ended: a line of the log, its counts, its id in the answer.
+"""What is told of each request: a line of the log, its counts, its id in the answer, a span.
 
 Purpose: `Recorded` stands before everything else of the app, so that a request that another part refuses is
 told too.
@@ -12,8 +12,10 @@ import logging
 import re
 import secrets
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 
 from tokenform.decoding.results import Result
@@ -21,6 +23,12 @@ from tokenform.server.metrics import Metrics
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+
+try:
+    from opentelemetry import trace
+except ModuleNotFoundError:
+    trace = None  # type: ignore[assignment]
 
 logger = logging.getLogger("tokenform.server")
 HEADER = b"x-request-id"
@@ -133,3 +141,46 @@ def _id_of(scope: Scope) -> str:
         if name == HEADER and _GIVEN.fullmatch(value.decode("latin-1")):
             return str(value.decode("latin-1"))
     return secrets.token_hex(12)
+
+
+PLAIN = "%(levelname)s %(name)s %(message)s"
+
+
+class Lines(logging.Formatter):
+    """An object a line: `time`, `level`, `logger`, and a request's own fields or `message`."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        line: dict[str, Any] = {
+            "time": datetime.fromtimestamp(record.created, timezone.utc).isoformat(timespec="milliseconds"),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+        }
+        said = getattr(record, "said", None)
+        line |= said if isinstance(said, dict) else {"message": record.getMessage()}
+        if record.exc_info:
+            line["error"] = self.formatException(record.exc_info)
+        return json.dumps(line, ensure_ascii=False, default=str)
+
+
+def write_logs(form: str, level: str) -> None:
+    """Sends the process's log to stderr: "text" or "json", from a level on."""
+    handler = logging.StreamHandler()
+    handler.setFormatter(Lines() if form == "json" else logging.Formatter(PLAIN))
+    logging.basicConfig(handlers=[handler])
+    for name in ("tokenform", "uvicorn"):
+        logging.getLogger(name).setLevel(level.upper())
+
+
+class _NoSpan:
+    def set_attribute(self, name: str, value: Any) -> None:
+        """Nobody listens."""
+
+
+@contextmanager
+def traced(name: str) -> Iterator[Any]:
+    """A span around a request; the process's provider says where it goes."""
+    if trace is None:
+        yield _NoSpan()
+        return
+    with trace.get_tracer("tokenform.server").start_as_current_span(name) as span:
+        yield span

@@ -15,7 +15,7 @@ from tokenform.errors import TokenformError
 from tokenform.frontends import Grammar
 from tokenform.frontends.tools import Tool, ToolCallStream, tools
 from tokenform.server.constraints import ConstraintReader
-from tokenform.server.faults import Refused, about
+from tokenform.server.faults import Refused, about, check_names
 
 INPUT = "input"
 _MEMBERS = frozenset(("name", "description", "parameters", "strict", "type", "function"))
@@ -119,9 +119,7 @@ def _tool(
     kind = tool.get("type", "function")
     if kind == "function":
         body = _body(tool, "function", param)
-        if not _MEMBERS.issuperset(body):
-            place = f"{param}/{next(member for member in body if member not in _MEMBERS)}"
-            raise Refused(f"{place} is not known.", param=place, code="unknown_field")
+        check_names(body, _MEMBERS, param)
         return tool
     if kind == "custom":
         body = _body(tool, "custom", param)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from tokenform.server.answering import ApiPath, Count
-from tokenform.server.endpoints.anthropic import Messages
+from tokenform.server.answering import ApiPath
+from tokenform.server.endpoints.anthropic import CountTokens, Messages
 from tokenform.server.endpoints.chat import Chat
 from tokenform.server.endpoints.completions import Completions
-from tokenform.server.endpoints.count_tokens import CountTokens
 from tokenform.server.endpoints.responses import Responses
 
 ENDPOINTS: tuple[ApiPath, ...] = (Chat(), Completions(), Responses(), Messages())
-COUNTS: tuple[Count, ...] = (CountTokens(),)
+COUNTS = (CountTokens(),)

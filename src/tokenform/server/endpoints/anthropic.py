@@ -13,11 +13,11 @@ from pydantic import Field
 from tokenform.decoding.results import Result
 from tokenform.decoding.scheduler import Piece
 from tokenform.decoding.thinking import Thinking
-from tokenform.server.answering import Event, Work
+from tokenform.server.answering import ApiPath, Event, Work
 from tokenform.server.endpoints.common import extras_of, finish, thought_tokens
 from tokenform.server.endpoints.items import ItemStep, OutputItem, items_of, steps_of
 from tokenform.server.engine import Engine
-from tokenform.server.faults import Refused
+from tokenform.server.faults import Refused, check_names
 from tokenform.server.fields import Constrained
 from tokenform.server.keys import Key
 from tokenform.server.messages import text_of
@@ -31,6 +31,10 @@ _KINDS = {
     413: "request_too_large",
     429: "rate_limit_error",
 }
+_TOOL = (
+    *("name", "description", "input_schema", "type", "strict", "cache_control", "input_examples"),
+    *("defer_loading", "eager_input_streaming", "allowed_callers"),
+)
 _THOUGHTS = ("thinking", "redacted_thinking")
 
 
@@ -56,7 +60,7 @@ class MessagesBody(Counted):
     max_tokens: Annotated[int, Field(ge=1)]
 
 
-class Messages:
+class Messages(ApiPath):
     """The endpoint."""
 
     name, path, prefix = "messages", "/v1/messages", "msg_"
@@ -64,10 +68,7 @@ class Messages:
 
     def wanted(self, body: Counted, engine: Engine, key: Key) -> Wanted:
         config = dict(body.output_config or {})
-        for name in config:
-            if name not in ("format", "effort"):
-                place = f"/output_config/{name}"
-                raise Refused(f"{place} is not known.", param=place, code="unknown_field")
+        check_names(config, ("format", "effort"), "/output_config")
         asked, place = config.get("format"), "/output_config/format"
         if asked is None:
             asked, place = body.output_format, "/output_format"
@@ -197,10 +198,7 @@ def _thoughts(thinking: Mapping[str, Any] | None, effort: Any) -> AskedThought:
         read_thinking(effort, None, "/output_config/effort")  # it is of the answer, too, and changes nothing
         return AskedThought()
     given = dict(thinking)
-    for name in given:
-        if name not in ("type", "budget_tokens", "display"):
-            place = f"/thinking/{name}"
-            raise Refused(f"{place} is not known.", param=place, code="unknown_field")
+    check_names(given, ("type", "budget_tokens", "display"), "/thinking")
     kind, tokens = given.get("type"), given.get("budget_tokens")
     if kind not in ("enabled", "adaptive", "disabled"):
         raise Refused("/thinking/type is enabled, adaptive or disabled.", param="/thinking/type")
@@ -217,9 +215,7 @@ def _choice(choice: Mapping[str, Any] | None) -> tuple[Any, bool]:
     if choice is None:
         return None, True
     param = "/tool_choice"
-    for name in choice:
-        if name not in ("type", "name", "disable_parallel_tool_use"):
-            raise Refused(f"{param}/{name} is not known.", param=f"{param}/{name}", code="unknown_field")
+    check_names(choice, ("type", "name", "disable_parallel_tool_use"), param)
     kind, parallel = choice.get("type"), not choice.get("disable_parallel_tool_use", False)
     if kind == "tool":
         return {"type": "function", "function": {"name": choice.get("name")}}, parallel
@@ -233,10 +229,7 @@ def _tool(tool: Mapping[str, Any], param: str) -> dict[str, Any]:
     """A tool as OpenAI's API has it."""
     if tool.get("type") not in (None, "custom"):
         raise Refused(f"{param}: this server runs no tools itself.", param=f"{param}/type")
-    known = ("name", "description", "input_schema", "type", "strict", "cache_control", "input_examples")
-    for name in tool:
-        if name not in (*known, "defer_loading", "eager_input_streaming", "allowed_callers"):
-            raise Refused(f"{param}/{name} is not known.", param=f"{param}/{name}", code="unknown_field")
+    check_names(tool, _TOOL, param)
     function = {"name": tool.get("name"), "parameters": tool.get("input_schema", {"type": "object"})}
     return {"type": "function", "function": {**function, "description": tool.get("description") or ""}}
 
@@ -276,3 +269,14 @@ def _split(role: str, content: Any, param: str) -> list[dict[str, Any]]:
     if calls:
         message["tool_calls"] = calls
     return [*answers, *([message] if texts or calls or not answers else [])]
+
+
+class CountTokens(Messages):
+    """The endpoint."""
+
+    name, path = "count_tokens", "/v1/messages/count_tokens"
+    reads = Counted
+
+    def counted(self, tokens: int) -> dict[str, Any]:
+        """The answer's body."""
+        return {"input_tokens": tokens}

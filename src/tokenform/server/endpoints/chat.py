@@ -12,7 +12,7 @@ from pydantic import Field
 
 from tokenform.decoding.results import Result
 from tokenform.decoding.scheduler import Piece
-from tokenform.server.answering import Event, Work
+from tokenform.server.answering import ApiPath, Event, Work
 from tokenform.server.endpoints.common import extras_of, finish, probabilities, usage_of
 from tokenform.server.endpoints.items import ItemStep, OutputItem, Writer, items_of
 from tokenform.server.engine import Engine
@@ -42,7 +42,7 @@ class ChatBody(Constrained):
     stream_options: StreamSettings | None = None
 
 
-class Chat:
+class Chat(ApiPath):
     """The endpoint."""
 
     name, path, prefix, reads = "chat", "/v1/chat/completions", "chatcmpl-", ChatBody
@@ -129,12 +129,6 @@ class Chat:
         if asked.include_usage:
             yield None, {**head, "choices": [], "usage": usage_of(work, work.job.result(0))}
         yield None, "[DONE]"
-
-    def failure(self, error: Refused) -> dict[str, Any]:
-        return error.body()
-
-    def fault(self, error: Refused) -> Event:
-        return None, error.body()
 
 
 def _head(work: Work, kind: str) -> dict[str, Any]:

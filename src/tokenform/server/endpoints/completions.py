@@ -14,7 +14,7 @@ from tokenform.decoding.prompts import Framed, PromptOptions
 from tokenform.decoding.results import Result
 from tokenform.decoding.scheduler import Piece
 from tokenform.decoding.thinking import RAW
-from tokenform.server.answering import Event, Work
+from tokenform.server.answering import ApiPath, Event, Work
 from tokenform.server.endpoints.common import extras_of, finish, number, usage_of
 from tokenform.server.engine import Engine
 from tokenform.server.faults import Refused
@@ -38,7 +38,7 @@ class CompletionsBody(Constrained):
     stream_options: StreamSettings | None = None
 
 
-class Completions:
+class Completions(ApiPath):
     """The endpoint."""
 
     name, path, prefix, reads = "completions", "/v1/completions", "cmpl-", CompletionsBody
@@ -102,12 +102,6 @@ class Completions:
         if asked.include_usage:
             yield None, {**_head(work), "choices": [], "usage": usage_of(work, work.job.result(0))}
         yield None, "[DONE]"
-
-    def failure(self, error: Refused) -> dict[str, Any]:
-        return error.body()
-
-    def fault(self, error: Refused) -> Event:
-        return None, error.body()
 
 
 def _prompt(prompt: Any) -> Any:

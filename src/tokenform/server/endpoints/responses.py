@@ -12,11 +12,11 @@ from pydantic import Field
 
 from tokenform.decoding.results import Result
 from tokenform.decoding.scheduler import Piece
-from tokenform.server.answering import Event, Work
+from tokenform.server.answering import ApiPath, Event, Work
 from tokenform.server.endpoints.common import extras_of, finish, probabilities, thought_tokens
 from tokenform.server.endpoints.items import ItemStep, OutputItem, items_of, steps_of
 from tokenform.server.engine import Engine
-from tokenform.server.faults import Refused
+from tokenform.server.faults import Refused, check_names
 from tokenform.server.fields import Constrained, StreamSettings
 from tokenform.server.keys import Key
 from tokenform.server.messages import read_arguments, read_messages, text_of
@@ -49,16 +49,14 @@ class ResponsesBody(Constrained):
     conversation: Literal[None] = None
 
 
-class Responses:
+class Responses(ApiPath):
     """The endpoint."""
 
     name, path, prefix, reads = "responses", "/v1/responses", "resp_", ResponsesBody
 
     def wanted(self, body: ResponsesBody, engine: Engine, key: Key) -> Wanted:
         text = body.text or {}
-        for name in text:
-            if name not in ("format", "verbosity"):
-                raise Refused(f"/text/{name} is not known.", param=f"/text/{name}", code="unknown_field")
+        check_names(text, ("format", "verbosity"), "/text")
         effort = (body.reasoning or {}).get("effort")
         told = bool(body.top_logprobs) or _LOGPROBS in (body.include or ())
         return read_wanted(
@@ -124,7 +122,6 @@ class Responses:
 
 
 def _events(step: ItemStep, told: list[Any]) -> list[tuple[str, dict[str, Any]]]:
-    """The events of a step."""
     item, place = step.item, {"item_id": step.item.id}
     if item.name is not None:
         kind = "custom_tool_call_input" if item.custom else "function_call_arguments"
@@ -160,7 +157,6 @@ def _events(step: ItemStep, told: list[Any]) -> list[tuple[str, dict[str, Any]]]
 
 
 def _thought_events(step: ItemStep, place: dict[str, str]) -> list[tuple[str, dict[str, Any]]]:
-    """The events of a step of a thought."""
     inside = {**place, "content_index": 0}
     if step.first:
         return [("response.output_item.added", {"item": _written(step.item, "in_progress")})]

@@ -9,7 +9,9 @@ from __future__ import annotations
 import time
 from collections import defaultdict
 from collections.abc import Mapping
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import Field
 
 from tokenform.decoding.aligned.enumeration import enumerate_target, sampling_noise, trie_distribution
 from tokenform.decoding.aligned.masked import Masked
@@ -17,27 +19,33 @@ from tokenform.decoding.aligned.problem import Problem
 from tokenform.decoding.aligned.protocols import Tokens
 from tokenform.decoding.generator import Generator
 from tokenform.errors import SamplingError
-from tokenform.server.playground.asked import Query
+from tokenform.server.playground.asked import Query, Seed
 from tokenform.server.playground.running import Channel
 from tokenform.server.playground.writing import SAMPLERS, Watched
 
 PREFIXES, BATCH, DRAWS, TOKENS, SHOWN = 3000, 32, 500, 64, 16
-SETTINGS = ("seed", "max_tokens", "draws")
 COMPARED = ("local", "asap", "cars", "awrs", "smc", "mcmc")
 
 
-def compare(asked: Query, generator: Generator, channel: Channel) -> None:
+class CompareQuery(Query):
+    """Which draws to compare."""
+
+    seed: Seed = 0
+    max_tokens: Annotated[int, Field(ge=1, le=TOKENS)] = 16
+    draws: Annotated[int, Field(ge=1, le=DRAWS)] = 200
+
+
+def compare(asked: CompareQuery, generator: Generator, channel: Channel) -> None:
     """Sends `exact` (texts and their probabilities), then `sampler` for each, then `done`.
 
     `ess` is how many equally weighted draws a sampler's are worth, `noise` how far so many exact draws would
     be from the distribution by chance.
     """
-    draws, seed = asked.count("draws", 200, DRAWS), asked.count("seed", 0, 1 << 53, 0)
-    most = asked.count("max_tokens", 16, TOKENS)
-    masked = Masked()
+    draws, seed, most, masked = asked.draws, asked.seed, asked.max_tokens, Masked()
+    grammar = asked.constraint.grammar
     reference = generator.problem(
         asked.told,
-        asked.grammar,
+        grammar,
         sampler=masked,
         model=Watched(generator.language_model(), "exact", channel),
         max_tokens=most,
@@ -61,7 +69,7 @@ def compare(asked: Query, generator: Generator, channel: Channel) -> None:
     for name in COMPARED:
         model = Watched(generator.language_model(), name, channel)
         sampler = masked if name == "local" else SAMPLERS[name]()
-        problem = generator.problem(asked.told, asked.grammar, sampler=sampler, model=model, max_tokens=most)
+        problem = generator.problem(asked.told, grammar, sampler=sampler, model=model, max_tokens=most)
         began = time.perf_counter()
         try:
             known = _distribution(name, problem, sampler, draws, seed)

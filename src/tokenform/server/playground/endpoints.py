@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ipaddress
 from collections.abc import Callable, Collection
 from functools import partial
 from importlib.resources import files
@@ -12,16 +11,17 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.routing import BaseRoute, Mount, Route
 
-import tokenform.server.playground.comparing as comparing
-import tokenform.server.playground.filling as filling
-import tokenform.server.playground.writing as writing
 from tokenform.decoding.diffusion import DiffusionGenerator
 from tokenform.decoding.generator import Generator
 from tokenform.errors import OptionError, TokenformError
 from tokenform.server.faults import Refused
-from tokenform.server.playground.asked import BODY, Query, read, told
+from tokenform.server.origins import foreign
+from tokenform.server.playground.asked import BODY, Query, ReachQuery, read, told
+from tokenform.server.playground.comparing import CompareQuery, compare
+from tokenform.server.playground.filling import FillQuery, fill
 from tokenform.server.playground.inspecting import following, inspect, reach
 from tokenform.server.playground.running import QueueFull, Workers
+from tokenform.server.playground.writing import WriteQuery, write
 
 MEDIA = {
     "html": "text/html; charset=utf-8",
@@ -39,7 +39,6 @@ HEADERS = {
 
 
 def page_files() -> dict[str, bytes]:
-    """The files of the page by name."""
     folder = files("tokenform.server.playground") / "page"
     return {
         file.name: file.read_bytes() for file in folder.iterdir() if file.name.rpartition(".")[2] in MEDIA
@@ -88,33 +87,31 @@ def routes(
     async def to_page(request: Request) -> Response:
         return RedirectResponse(path.rpartition("/")[2] + "/")
 
-    def answer(work: Callable[[Query], Any], *settings: str) -> Callable[[Request], Any]:
-        async def endpoint(request: Request) -> Response:
-            async def respond(asked: Query) -> Response:
-                return JSONResponse(await workers.run(partial(work, asked)))
+    def endpoint(name: str, kind: type[Query], respond: Callable[[Any], Any]) -> Route:
+        async def answered(request: Request) -> Response:
+            return await _answered(request, hosts, admit, kind, respond)
 
-            return await _answered(request, hosts, admit, settings, respond)
+        return Route(f"/{name}", answered, methods=["POST"])
 
-        return endpoint
+    def answer(name: str, work: Callable[[Any], Any], kind: type[Query] = Query) -> Route:
+        async def respond(asked: Query) -> Response:
+            return JSONResponse(await workers.run(partial(work, asked)))
 
-    def stream(
-        module: Any, work: Callable[..., None], of: Callable[[Any], Any] = causal
-    ) -> Callable[[Request], Any]:
-        async def endpoint(request: Request) -> Response:
-            async def respond(asked: Query) -> Response:
-                return workers.stream(lambda channel: work(asked, of(generator), channel))
+        return endpoint(name, kind, respond)
 
-            return await _answered(request, hosts, admit, module.SETTINGS, respond)
+    def stream(work: Callable[..., None], kind: type[Query], of: Callable[[Any], Any] = causal) -> Route:
+        async def respond(asked: Query) -> Response:
+            return workers.stream(lambda channel: work(asked, of(generator), channel))
 
-        return endpoint
+        return endpoint(work.__name__, kind, respond)
 
     api = [
-        Route("/inspect", answer(lambda asked: inspect(asked, generator.vocabulary)), methods=["POST"]),
-        Route("/reach", answer(reach, "sources"), methods=["POST"]),
-        Route("/next", answer(lambda asked: following(asked, causal(generator))), methods=["POST"]),
-        Route("/write", stream(writing, writing.write), methods=["POST"]),
-        Route("/fill", stream(filling, filling.fill, lambda own: own), methods=["POST"]),
-        Route("/compare", stream(comparing, comparing.compare), methods=["POST"]),
+        answer("inspect", lambda asked: inspect(asked, generator.vocabulary)),
+        answer("reach", reach, ReachQuery),
+        answer("next", lambda asked: following(asked, causal(generator))),
+        stream(write, WriteQuery),
+        stream(fill, FillQuery, lambda own: own),
+        stream(compare, CompareQuery),
     ]
     inner: list[BaseRoute] = [
         Route("/config.json", config),
@@ -140,15 +137,15 @@ async def _answered(
     request: Request,
     hosts: Collection[str] | None,
     admit: Callable[[Request], None] | None,
-    settings: tuple[str, ...],
-    respond: Callable[[Query], Any],
+    kind: type[Query],
+    respond: Callable[[Any], Any],
 ) -> Response:
     """The answer, or an error as JSON."""
     try:
         _from_the_page(request, hosts)
         if admit is not None:
             admit(request)
-        response: Response = await respond(read(await _body(request), settings))
+        response: Response = await respond(read(await _body(request), kind))
     except Refused as fault:
         return JSONResponse({"error": {"kind": fault.code, "message": str(fault)}}, fault.status)
     except TokenformError as error:
@@ -163,22 +160,9 @@ def _from_the_page(request: Request, hosts: Collection[str] | None) -> None:
     """Pages of other sites may not ask: they send no JSON unasked, and browsers say where they are from."""
     if request.headers.get("content-type", "").partition(";")[0].strip() != "application/json":
         raise OptionError("send application/json.")
-    if hosts is None:
-        return
-    host = request.url.hostname or ""
-    if host != "localhost" and host not in hosts and not _is_address(host):
-        raise OptionError(f"this is asked as {host!r}, which is not among hosts.")
-    origin = request.headers.get("origin")
-    if origin is not None and origin.partition("://")[2] != request.headers.get("host"):
-        raise OptionError("the request comes from another site.")
-
-
-def _is_address(host: str) -> bool:
-    try:
-        ipaddress.ip_address(host)
-    except ValueError:
-        return False
-    return True
+    fault = None if hosts is None else foreign(request.headers, request.url.scheme, (), hosts)
+    if fault is not None:
+        raise OptionError(str(fault))
 
 
 async def _body(request: Request) -> bytes:

@@ -6,7 +6,9 @@ Invariant: one request has at most `LENGTH` positions; it ends when its reader i
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
 
 from tokenform.decoding.diffusion import (
     Blocks,
@@ -20,7 +22,7 @@ from tokenform.decoding.diffusion import (
 from tokenform.decoding.diffusion.generator import DiffusionGenerator
 from tokenform.engine.opening import opened_once
 from tokenform.integrations import diffusion
-from tokenform.server.playground.asked import Query
+from tokenform.server.playground.asked import Query, Seed, Temperature
 from tokenform.server.playground.inspecting import shown_token
 from tokenform.server.playground.running import Channel
 from tokenform.server.playground.writing import finite
@@ -34,7 +36,15 @@ POLICIES: dict[str, Callable[[], FillPolicy]] = {
     "left": LeftToRight,
     "draft": SelfDraft,
 }
-SETTINGS = ("policy", "temperature", "seed", "length")
+
+
+class FillQuery(Query):
+    """How to fill."""
+
+    policy: Literal["threshold", "confidence", "entropy", "blocks", "left", "draft"] = "threshold"
+    temperature: Temperature = 0.0
+    seed: Seed = 0
+    length: Annotated[int, Field(ge=1, le=LENGTH)] | None = None
 
 
 @opened_once(1)
@@ -43,7 +53,7 @@ def builtin() -> DiffusionGenerator:
     return diffusion.DiffusionGenerator()
 
 
-def fill(asked: Query, generator: Any, channel: Channel) -> None:
+def fill(asked: FillQuery, generator: Any, channel: Channel) -> None:
     """Sends `canvas`, a `pass` for each pass with [position, text or None for an end] of what it commits, and
     `done`.
 
@@ -51,7 +61,7 @@ def fill(asked: Query, generator: Any, channel: Channel) -> None:
         generator: the server's own; where it writes from left to right, the built-in model fills.
     """
     writer = generator if isinstance(generator, DiffusionGenerator) else builtin()
-    length = asked.count("length", min(64, writer.length), LENGTH)
+    length = asked.length or min(64, writer.length)
     known: set[int] = set()
 
     def watch(_: int, tokens: Sequence[int | None]) -> None:
@@ -66,11 +76,11 @@ def fill(asked: Query, generator: Any, channel: Channel) -> None:
     channel.send("canvas", {"length": length})
     result = writer.generate(
         asked.told,
-        asked.grammar,
+        asked.constraint.grammar,
         length=length,
-        temperature=asked.number("temperature", 0.0, 0.0, 5.0),
-        policy=POLICIES[asked.name("policy", "threshold", POLICIES)](),
-        seed=asked.count("seed", 0, 1 << 53, 0),
+        temperature=asked.temperature,
+        policy=POLICIES[asked.policy](),
+        seed=asked.seed,
         watch=watch,
     )
     stats = result.stats

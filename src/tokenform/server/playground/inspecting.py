@@ -1,8 +1,6 @@
 """A document under a constraint: how far it is accepted, why no further, and what may come next.
 
 Invariant: what is said of the next token is said of the state after the accepted part of the document.
-Complexity: the document's bytes, one mask, `STATES` states of a drawing; `following` runs the model once over
-the prompt and the document.
 """
 
 from __future__ import annotations
@@ -17,7 +15,7 @@ from tokenform.engine import State, TokenAutomaton, Vocabulary, tokenizers
 from tokenform.engine.drawing import explore
 from tokenform.errors import TokenformError
 from tokenform.frontends.byte_vocabulary import byte_vocabulary
-from tokenform.server.playground.asked import LIMITS, Query
+from tokenform.server.playground.asked import LIMITS, AskedConstraint, Query, ReachQuery
 
 LISTED = 40
 """Allowed tokens that are listed without a model."""
@@ -32,7 +30,7 @@ def inspect(asked: Query, vocabulary: Vocabulary) -> dict[str, Any]:
         `report`; `refused`: None, or where (byte) and why; `accepted`: bytes of the accepted part; `ended`:
         it is a whole document; what is known of the state there, and a drawing of what follows it.
     """
-    automaton = asked.grammar.compile(vocabulary, limits=LIMITS)
+    automaton = asked.constraint.grammar.compile(vocabulary, limits=LIMITS)
     data = asked.text.encode()
     state, accepted = reached(automaton, data)
     verdict = automaton.check(data)
@@ -42,7 +40,7 @@ def inspect(asked: Query, vocabulary: Vocabulary) -> dict[str, Any]:
         refused = {"offset": accepted, "expected": expected, "pointer": pointer}
         refused["spelling"] = _accepts_respelled(asked, data)
     return {
-        "report": [str(line) for line in asked.grammar.report],
+        "report": [str(line) for line in asked.constraint.grammar.report],
         "accepted": accepted,
         "refused": refused,
         "ended": verdict is None,
@@ -61,14 +59,15 @@ def reached(automaton: TokenAutomaton, data: bytes) -> tuple[State, int]:
         return automaton.step_bytes(automaton.start, data[:length]), length
 
 
-def reach(asked: Query) -> dict[str, Any]:
+def reach(asked: ReachQuery) -> dict[str, Any]:
     """How many bytes of the document each other source accepts; None for one that is no constraint."""
-    return {"accepted": [_length(other) for other in asked.others()]}
+    data = asked.text.encode()
+    return {"accepted": [_length(asked.of(source), data) for source in asked.sources]}
 
 
-def _length(asked: Query) -> int | None:
+def _length(other: AskedConstraint, data: bytes) -> int | None:
     try:
-        return reached(asked.grammar.compile(byte_vocabulary(), limits=LIMITS), asked.text.encode())[1]
+        return reached(other.grammar.compile(byte_vocabulary(), limits=LIMITS), data)[1]
     except TokenformError:
         return None
 
@@ -103,7 +102,7 @@ def _place(automaton: TokenAutomaton, state: State) -> dict[str, Any]:
 
 def _drawing(asked: Query, accepted: bytes) -> dict[str, Any]:
     """The automaton over bytes from the present state on: states, and the edges between them."""
-    automaton = asked.grammar.compile(byte_vocabulary(), limits=LIMITS)
+    automaton = asked.constraint.grammar.compile(byte_vocabulary(), limits=LIMITS)
     states, edges = explore(automaton, automaton.step_bytes(automaton.start, accepted))
     return {"accepting": [automaton.is_accepting(state) for state in states], "edges": edges}
 
@@ -113,12 +112,12 @@ def following(asked: Query, generator: Generator) -> dict[str, Any]:
 
     Beside them `reads`: what the model read before the document, in its own tokens.
     """
-    automaton = asked.grammar.compile(generator.vocabulary, limits=LIMITS)
+    automaton = asked.constraint.grammar.compile(generator.vocabulary, limits=LIMITS)
     state, accepted = reached(automaton, asked.text.encode())
     text = asked.text.encode()[:accepted].decode("utf-8", "ignore")
     tokens = _spelled(generator, text)
     began = time.perf_counter()
-    read = generator.prompt_ids(asked.told, asked.grammar)
+    read = generator.prompt_ids(asked.told, asked.constraint.grammar)
     prefix = (*read, *tokens)
     distribution = np.exp(generator.language_model().logprobs([prefix])[0])
     micros = 1e6 * (time.perf_counter() - began)

@@ -9,7 +9,9 @@ from __future__ import annotations
 import codecs
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
 
 from tokenform.decoding.aligned import AWRS, CARS, MCMC, SMC, ASAp, Beam
 from tokenform.decoding.aligned.protocols import Float, LanguageModel, Tokens
@@ -19,7 +21,7 @@ from tokenform.decoding.generator import Generator
 from tokenform.decoding.results import Result
 from tokenform.decoding.samplers.local import Local
 from tokenform.decoding.trace import trace
-from tokenform.server.playground.asked import Query
+from tokenform.server.playground.asked import Query, Seed, Temperature
 from tokenform.server.playground.inspecting import shown_token
 from tokenform.server.playground.running import Channel
 
@@ -32,7 +34,17 @@ SAMPLERS: dict[str, Callable[..., AlignedSampler]] = {
     "mcmc": lambda **common: MCMC(5, **common),
     "beam": lambda **common: Beam(**common),
 }
-SETTINGS = ("sampler", "temperature", "top_p", "seed", "max_tokens", "n")
+
+
+class WriteQuery(Query):
+    """How to write."""
+
+    sampler: Literal["local", "asap", "cars", "awrs", "smc", "mcmc", "beam"] = "local"
+    temperature: Temperature | None = None
+    top_p: Annotated[float, Field(ge=0.01, le=1)] = 1.0
+    seed: Seed = 0
+    max_tokens: Annotated[int, Field(ge=1, le=TOKENS)] = 200
+    n: Annotated[int, Field(ge=1, le=DRAWS)] = 8
 
 
 class Watched(Metered):
@@ -48,25 +60,19 @@ class Watched(Metered):
         return super().logprobs(prefixes)
 
 
-def write(asked: Query, generator: Generator, channel: Channel) -> None:
+def write(asked: WriteQuery, generator: Generator, channel: Channel) -> None:
     """Sends `token` for each token or `draw` for each text, then `done`."""
-    name = asked.name("sampler", "local", {"local": None, **SAMPLERS})
-    if name == "local":
-        _write_one(asked, generator, channel)
-    else:
-        _draw(name, asked, generator, channel)
+    (_write_one if asked.sampler == "local" else _draw)(asked, generator, channel)
 
 
-def _write_one(asked: Query, generator: Generator, channel: Channel) -> None:
-    sampler = Local(
-        temperature=asked.number("temperature", 0.0, 0.0, 5.0), top_p=asked.number("top_p", 1.0, 0.01, 1.0)
-    )
+def _write_one(asked: WriteQuery, generator: Generator, channel: Channel) -> None:
+    sampler = Local(temperature=asked.temperature or 0.0, top_p=asked.top_p)
     steps = trace(
         generator,
         asked.told,
-        asked.grammar,
-        seed=asked.count("seed", 0, 1 << 53, 0),
-        max_tokens=asked.count("max_tokens", 200, TOKENS),
+        asked.constraint.grammar,
+        seed=asked.seed,
+        max_tokens=asked.max_tokens,
         sampler=sampler,
     )
     decoder = codecs.getincrementaldecoder("utf-8")("replace")
@@ -108,20 +114,19 @@ def _write_one(asked: Query, generator: Generator, channel: Channel) -> None:
     )
 
 
-def _draw(name: str, asked: Query, generator: Generator, channel: Channel) -> None:
-    sampler = SAMPLERS[name](
-        temperature=asked.number("temperature", 1.0, 0.05, 5.0), top_p=asked.number("top_p", 1.0, 0.01, 1.0)
-    )
-    model = Watched(generator.language_model(), name, channel)
+def _draw(asked: WriteQuery, generator: Generator, channel: Channel) -> None:
+    temperature = 1.0 if asked.temperature is None else asked.temperature
+    sampler = SAMPLERS[asked.sampler](temperature=temperature, top_p=asked.top_p)
+    model = Watched(generator.language_model(), asked.sampler, channel)
     problem = generator.problem(
         asked.told,
-        asked.grammar,
-        max_tokens=asked.count("max_tokens", 200, TOKENS),
+        asked.constraint.grammar,
+        max_tokens=asked.max_tokens,
         sampler=sampler,
         model=model,
     )
     channel.send("target", {"target": problem.target})
-    sample = sampler.sample(problem, asked.count("n", 8, DRAWS), seed=asked.count("seed", 0, 1 << 53, 0))
+    sample = sampler.sample(problem, asked.n, seed=asked.seed)
     for draw, weight in zip(sample.draws, sample.weights.tolist(), strict=True):
         channel.send("draw", {"text": draw.text, "logprob": draw.logprob, "weight": weight})
     log_z, bounds = sample.log_z, sample.certificate
