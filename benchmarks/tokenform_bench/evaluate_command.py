@@ -8,15 +8,8 @@ from typing import Annotated
 
 import typer
 
+from tokenform.cli import options
 from tokenform.cli.constraints import constraint
-from tokenform.cli.options import (
-    ChoicesOption,
-    GrammarOption,
-    JsonOption,
-    ModelOption,
-    RegexOption,
-    SchemaOption,
-)
 from tokenform.cli.reporting import reported, tell
 
 evaluations = typer.Typer(no_args_is_help=True, help="Measure engines, models and samplers.")
@@ -46,11 +39,11 @@ _job("report", "Write the report of a run again.")
 @evaluations.command()
 def fidelity(
     prompt: Annotated[str, typer.Argument(help="The prompt.")] = "",
-    schema: SchemaOption = None,
-    pattern: RegexOption = None,
-    choices: ChoicesOption = None,
-    grammar_file: GrammarOption = None,
-    model: ModelOption = None,
+    schema: options.Schema = None,
+    pattern: options.Regex = None,
+    choices: options.Choices = None,
+    grammar_file: options.Grammar = None,
+    model: options.Model = None,
     draws: Annotated[int, typer.Option(min=1, help="Texts that each sampler draws.")] = 100,
     max_tokens: Annotated[int, typer.Option(help="Most tokens of a text.")] = 64,
     temperature: Annotated[float, typer.Option(min=0.01, help="Of the target.")] = 1.0,
@@ -61,7 +54,7 @@ def fidelity(
     plot: Annotated[
         Path | None, typer.Option(help="File for a plot of distance against cost (needs matplotlib).")
     ] = None,
-    as_json: JsonOption = False,
+    as_json: options.Json = False,
 ) -> None:
     """How far each sampler's distribution is from the model's own under the constraint, and what it costs."""
     with reported():

@@ -11,8 +11,8 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from tokenform.cli import options
 from tokenform.cli.constraints import read_text, write_file
-from tokenform.cli.options import JsonOption
 from tokenform.cli.reporting import reported
 from tokenform.errors import DataError
 from tokenform_bench import serve as loads
@@ -46,7 +46,7 @@ def serve(
     timeout: Annotated[float, typer.Option(help="Seconds after which a request counts as lost.")] = 120.0,
     key: Annotated[str | None, typer.Option(envvar="OPENAI_API_KEY", help="Sent as a bearer's.")] = None,
     out: Annotated[Path | None, typer.Option(help="Write every request's times to this JSON file.")] = None,
-    as_json: JsonOption = False,
+    as_json: options.Json = False,
 ) -> None:
     """Send requests at random times; say how long they waited, and how many answers are valid."""
     with reported():

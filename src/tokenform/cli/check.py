@@ -8,35 +8,24 @@ from typing import Annotated
 
 import typer
 
+from tokenform.cli import options
 from tokenform.cli.constraints import constraint, read_file
-from tokenform.cli.options import (
-    ChoicesOption,
-    GrammarOption,
-    JsonOption,
-    NumbersOption,
-    OrderOption,
-    RegexOption,
-    SchemaOption,
-    StrictOption,
-    StringsOption,
-    WhitespaceOption,
-)
 from tokenform.cli.reporting import reported, said_at, tell
 from tokenform.frontends.byte_vocabulary import byte_vocabulary
 
 
 def check(
     document: Annotated[str | None, typer.Argument(help="A file; standard input for - or none.")] = None,
-    schema: SchemaOption = None,
-    pattern: RegexOption = None,
-    choices: ChoicesOption = None,
-    grammar_file: GrammarOption = None,
-    order: OrderOption = "any",
-    whitespace: WhitespaceOption = "any",
-    numbers: NumbersOption = "any",
-    strings: StringsOption = "any",
-    strict: StrictOption = False,
-    as_json: JsonOption = False,
+    schema: options.Schema = None,
+    pattern: options.Regex = None,
+    choices: options.Choices = None,
+    grammar_file: options.Grammar = None,
+    order: options.Order = "any",
+    whitespace: options.Whitespace = "any",
+    numbers: options.Numbers = "any",
+    strings: options.Strings = "any",
+    strict: options.Strict = False,
+    as_json: options.Json = False,
 ) -> None:
     """Say whether a document is accepted; if not, where it goes wrong and what was expected there."""
     with reported():

@@ -48,7 +48,6 @@ def _is_text(schema: str) -> bool:
 
 
 def read_text(path: str, error: type[errors.TokenformError]) -> str:
-    """The text of a file."""
     try:
         return read_file(path).decode("utf-8-sig")
     except UnicodeDecodeError as broken:
@@ -71,7 +70,6 @@ def named_type(name: str) -> Any:
 
 
 def read_file(path: str | None) -> bytes:
-    """The bytes of a file."""
     try:
         return Path(path or "").read_bytes()
     except OSError as error:
@@ -79,7 +77,6 @@ def read_file(path: str | None) -> bytes:
 
 
 def write_file(path: Path, text: str) -> None:
-    """Write a file."""
     try:
         path.write_text(text, encoding="utf-8")
     except OSError as error:

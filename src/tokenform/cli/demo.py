@@ -6,12 +6,12 @@ import json
 
 import typer
 
+from tokenform.cli import options
 from tokenform.cli.generate import described
-from tokenform.cli.options import JsonOption
 from tokenform.cli.reporting import reported
 
 
-def demo(as_json: JsonOption = False) -> None:
+def demo(as_json: options.Json = False) -> None:
     """Write a document for a real schema with the built-in model, and say what it cost."""
     with reported():
         from tokenform.integrations.demonstration import PROMPT, SCHEMA, demonstrate

@@ -10,19 +10,8 @@ from typing import Annotated, Any
 import typer
 
 from tokenform import _core
+from tokenform.cli import options
 from tokenform.cli.constraints import constraint, write_file
-from tokenform.cli.options import (
-    ChoicesOption,
-    GrammarOption,
-    JsonOption,
-    NumbersOption,
-    OrderOption,
-    RegexOption,
-    SchemaOption,
-    StrictOption,
-    StringsOption,
-    WhitespaceOption,
-)
 from tokenform.cli.reporting import reported
 from tokenform.engine import State, TokenAutomaton
 from tokenform.frontends.byte_vocabulary import byte_vocabulary
@@ -30,18 +19,18 @@ from tokenform.frontends.byte_vocabulary import byte_vocabulary
 
 def explain(
     text: Annotated[str, typer.Argument(help="A text, or its beginning, to walk along.")] = "",
-    schema: SchemaOption = None,
-    pattern: RegexOption = None,
-    choices: ChoicesOption = None,
-    grammar_file: GrammarOption = None,
+    schema: options.Schema = None,
+    pattern: options.Regex = None,
+    choices: options.Choices = None,
+    grammar_file: options.Grammar = None,
     model: Annotated[
         str | None, typer.Option("--model", "-m", help="Tokens of this model; default: bytes.")
     ] = None,
-    order: OrderOption = "declared",
-    whitespace: WhitespaceOption = "natural",
-    numbers: NumbersOption = "natural",
-    strings: StringsOption = "natural",
-    strict: StrictOption = False,
+    order: options.Order = "declared",
+    whitespace: options.Whitespace = "natural",
+    numbers: options.Numbers = "natural",
+    strings: options.Strings = "natural",
+    strict: options.Strict = False,
     html: Annotated[
         Path | None,
         typer.Option(help="Write a page with drawings of the automaton and its masks to this file."),
@@ -50,7 +39,7 @@ def explain(
         Path | None,
         typer.Option(help="Write a certificate of the masks to this file, for `tokenform verify`."),
     ] = None,
-    as_json: JsonOption = False,
+    as_json: options.Json = False,
 ) -> None:
     """Show the grammar, the states along a text, and the size of each state's mask."""
     with reported():

@@ -9,42 +9,9 @@ from typing import Annotated, Any
 
 import typer
 
+from tokenform.cli import options
 from tokenform.cli.bulk import write_rows
 from tokenform.cli.constraints import constraint
-from tokenform.cli.options import (
-    BatchSizeOption,
-    ChoicesOption,
-    EndpointOption,
-    GrammarColumnOption,
-    GrammarOption,
-    IdColumnOption,
-    InputOption,
-    JsonOption,
-    MemoryOption,
-    ModelOption,
-    NumbersOption,
-    OrderOption,
-    OutputColumnOption,
-    OutputOption,
-    PromptColumnOption,
-    QuietOption,
-    RawOption,
-    RayOption,
-    ReasonOption,
-    RegexColumnOption,
-    RegexOption,
-    RetryOption,
-    SchemaColumnOption,
-    SchemaOption,
-    ShowSchemaOption,
-    StrictOption,
-    StringsOption,
-    SystemOption,
-    ThreadsOption,
-    TimeoutOption,
-    WhitespaceOption,
-    WorkersOption,
-)
 from tokenform.cli.reporting import cut_note, reported, tell
 
 
@@ -53,47 +20,47 @@ def generate(
     prompt: Annotated[
         str | None, typer.Argument(help="The prompt; standard input where it is left out.")
     ] = None,
-    schema: SchemaOption = None,
-    pattern: RegexOption = None,
-    choices: ChoicesOption = None,
-    grammar_file: GrammarOption = None,
-    model: ModelOption = None,
+    schema: options.Schema = None,
+    pattern: options.Regex = None,
+    choices: options.Choices = None,
+    grammar_file: options.Grammar = None,
+    model: options.Model = None,
     n: Annotated[int, typer.Option("-n", help="How many texts.")] = 1,
     temperature: Annotated[float, typer.Option(help="0 is greedy.")] = 0.0,
     top_p: Annotated[float, typer.Option()] = 1.0,
     seed: Annotated[int | None, typer.Option()] = None,
     max_tokens: Annotated[int, typer.Option(help="Most tokens of a text; it is complete within them.")] = 512,
-    order: OrderOption = "declared",
-    whitespace: WhitespaceOption = "natural",
-    numbers: NumbersOption = "natural",
-    strings: StringsOption = "natural",
-    strict: StrictOption = False,
-    system: SystemOption = None,
-    raw: RawOption = False,
-    show_schema: ShowSchemaOption = None,
-    reason: ReasonOption = False,
+    order: options.Order = "declared",
+    whitespace: options.Whitespace = "natural",
+    numbers: options.Numbers = "natural",
+    strings: options.Strings = "natural",
+    strict: options.Strict = False,
+    system: options.System = None,
+    raw: options.Raw = False,
+    show_schema: options.ShowSchema = None,
+    reason: options.Reason = False,
     report: Annotated[
         Path | None,
         typer.Option(help="File for what speculation did: .json, .html, or a picture (.png, .svg, .pdf)."),
     ] = None,
-    as_json: JsonOption = False,
-    source: InputOption = None,
-    output: OutputOption = None,
-    prompt_column: PromptColumnOption = "prompt",
-    id_column: IdColumnOption = "id",
-    schema_column: SchemaColumnOption = None,
-    regex_column: RegexColumnOption = None,
-    grammar_column: GrammarColumnOption = None,
-    output_column: OutputColumnOption = "output",
-    batch_size: BatchSizeOption = 16,
-    workers: WorkersOption = 1,
-    threads: ThreadsOption = 1,
-    timeout: TimeoutOption = 600.0,
-    memory: MemoryOption = None,
-    ray: RayOption = None,
-    endpoint: EndpointOption = None,
-    retry: RetryOption = False,
-    quiet: QuietOption = False,
+    as_json: options.Json = False,
+    source: options.Input = None,
+    output: options.Output = None,
+    prompt_column: options.PromptColumn = "prompt",
+    id_column: options.IdColumn = "id",
+    schema_column: options.SchemaColumn = None,
+    regex_column: options.RegexColumn = None,
+    grammar_column: options.GrammarColumn = None,
+    output_column: options.OutputColumn = "output",
+    batch_size: options.BatchSize = 16,
+    workers: options.Workers = 1,
+    threads: options.Threads = 1,
+    timeout: options.Timeout = 600.0,
+    memory: options.Memory = None,
+    ray: options.Ray = None,
+    endpoint: options.Endpoint = None,
+    retry: options.Retry = False,
+    quiet: options.Quiet = False,
 ) -> None:
     """Write text that a schema, type, pattern or list of choices accepts: for a prompt, or for each row of a
     file (--input, --output)."""
@@ -111,7 +78,7 @@ def generate(
         if report is not None:
             check_report(report)
 
-        options: dict[str, Any] = {
+        chosen: dict[str, Any] = {
             "temperature": temperature,
             "top_p": top_p,
             "seed": seed,
@@ -122,7 +89,7 @@ def generate(
             "reason": reason or None,
         }
         text = prompt if prompt is not None else sys.stdin.read()
-        results = write([text], grammar=grammar, model=model, n=n, **options)[0]
+        results = write([text], grammar=grammar, model=model, n=n, **chosen)[0]
         written = results if n > 1 else [results]
         for result in written:
             if result.reason == "length" and not as_json:

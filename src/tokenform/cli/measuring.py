@@ -20,7 +20,6 @@ COMMANDS = {
 
 
 def add(app: typer.Typer, name: str, summary: str) -> None:
-    """Add the command that hands its arguments to `tokenform_bench`."""
 
     @app.command(
         name,

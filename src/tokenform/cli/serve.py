@@ -86,7 +86,7 @@ def serve(
 
             from tokenform.server import Engine, create_app
             from tokenform.server.connections import Connection
-            from tokenform.server.logs import write_logs
+            from tokenform.server.record import write_logs
         for option, value, known in (
             ("log_level", log_level, ("debug", "info", "warning", "error")),
             ("log_format", log_format, ("text", "json")),

@@ -2,7 +2,6 @@
 
 Purpose: `write_report(report, path)`; the path's ending chooses the form.
 Invariant: JSON and the page's table need nothing else; pictures need matplotlib, which is optional.
-Rejected: a page that draws with scripts (it could not be read offline or mailed).
 """
 
 from __future__ import annotations

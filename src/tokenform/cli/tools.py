@@ -9,8 +9,8 @@ from typing import Annotated, Any
 import typer
 
 from tokenform import errors
+from tokenform.cli import options
 from tokenform.cli.constraints import read_file, read_text
-from tokenform.cli.options import ModelOption
 from tokenform.cli.reporting import cut_note, reported
 from tokenform.engine import Grammar
 from tokenform.frontends.byte_vocabulary import byte_vocabulary
@@ -37,7 +37,7 @@ def tools(
         str | None,
         typer.Option(help="Write nothing: read a model's output from this file, or - for standard input."),
     ] = None,
-    model: ModelOption = None,
+    model: options.Model = None,
     temperature: Annotated[float, typer.Option(help="0 is greedy.")] = 0.0,
     seed: Annotated[int | None, typer.Option()] = None,
     max_tokens: Annotated[int, typer.Option(help="Most tokens of a text; it is complete within them.")] = 512,
@@ -56,17 +56,17 @@ def tools(
         except ValueError as error:
             raise errors.ToolError(f"{definitions} is not JSON: {error}") from None
         chosen = tool_choice or ("auto" if read is not None else "required")
-        options: dict[str, Any] = {"tool_choice": chosen, "parallel": parallel or True}
+        calling: dict[str, Any] = {"tool_choice": chosen, "parallel": parallel or True}
         if read is not None:
             spelling = dict.fromkeys(SPELLINGS, "any")
-            grammar = grammar_of(known, format=format or "hermes", json_options=spelling, **options)
+            grammar = grammar_of(known, format=format or "hermes", json_options=spelling, **calling)
             found = grammar.parse(accepted_text(grammar, read))
         else:
             from tokenform.decoding import Local
             from tokenform.integrations.generation import Generator
 
             writer = Generator(model)
-            grammar = grammar_of(known, format=format or format_of(writer, model), **options)
+            grammar = grammar_of(known, format=format or format_of(writer, model), **calling)
             asked: Any = sys.stdin.read() if prompt is None else prompt
             if getattr(writer.tokenizer, "chat_template", None):
                 asked = [{"role": "user", "content": asked}]
