@@ -5,7 +5,6 @@ reason in the file of errors.
 Invariant: a row with a record in the journal is not written again while it asks for the same; batches are
 made of the input's order alone, so that neither workers nor kills change what is written together.  A batch
 whose worker died is tried once more, then row by row; a row that ends its worker twice is put aside.
-Complexity: the input is read twice, once to write the rows and once to lay the output out in its order.
 Rejected: batches of whatever is ready (a model rounds otherwise in another batch, so a run that was killed
 would differ from one that was not).
 """
@@ -173,7 +172,6 @@ def run(
 
 
 def _read(source: Path, generate: Generate) -> Iterator[InputRow]:
-    """The rows of the input, with their keys."""
     seen: set[str] = set()
     for number, row in read_table(source):
         line, key_column = f"line {number}", generate.key

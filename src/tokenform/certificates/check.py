@@ -1,7 +1,4 @@
-"""The claims of a certificate, one by one; docs/certificates.md says what they are.
-
-Complexity: each state is a walk along the bytes of all tokens; what a byte leads to is remembered.
-"""
+"""The claims of a certificate, one by one; docs/certificates.md says what they are."""
 
 from __future__ import annotations
 

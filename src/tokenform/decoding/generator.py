@@ -3,8 +3,6 @@
 Purpose: turns prompts and grammars into rows, runs them in batches, and turns rows into results.
 Invariant: every result's text is complete and accepted by its grammar; what one call does never changes
 another.  With a seed, results do not depend on how prompts are batched (up to the model's own rounding).
-Rejected: async twins of the methods here (`AsyncGenerator` runs the texts of all its calls as one batch,
-which a call's own loop can't).
 """
 
 from __future__ import annotations
@@ -36,7 +34,6 @@ from tokenform.decoding.configuration import configured_sampler, context_length,
 from tokenform.decoding.decoder import Decoder
 from tokenform.decoding.decoders import Decoders
 from tokenform.decoding.draws import Transform
-from tokenform.decoding.feedback import check_answerable
 from tokenform.decoding.keyed_random import fresh_seed
 from tokenform.decoding.mixing import Mixing
 from tokenform.decoding.options import OWN, Call, check_drafter, drawn_with
@@ -61,7 +58,7 @@ from tokenform.decoding.speculative.policies import Policy
 from tokenform.decoding.speculative.targets import Mixture, Penalties
 from tokenform.decoding.thinking import Start, Thinking, Thoughts, thinking_of
 from tokenform.decoding.tracing import span_of
-from tokenform.decoding.validated import law_of, settled
+from tokenform.decoding.validated import check_answerable, law_of, settled
 from tokenform.decoding.weighted import all_weighted
 from tokenform.decoding.writing import Writing
 from tokenform.engine import Limits, Vocabulary

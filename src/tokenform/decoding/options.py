@@ -17,11 +17,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal, TypedDict, TypeVar
 
-from tokenform.decoding.again import Again
 from tokenform.decoding.aligned.sampler import AlignedSampler
 from tokenform.decoding.aloud import Reason
 from tokenform.decoding.calls import (
     DEFAULT_MAX_TOKENS,
+    Again,
     AnySampler,
     check_counts,
     check_reactions,

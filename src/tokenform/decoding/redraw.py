@@ -23,27 +23,32 @@ import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, cast
 
+import torch
+
 from tokenform.decoding.aligned.cars import CARS, ExactWalks
 from tokenform.decoding.aligned.checked import Checked
 from tokenform.decoding.aligned.descent import descend
 from tokenform.decoding.aligned.explore import EVERY, explore
 from tokenform.decoding.aligned.problem import Problem
-from tokenform.decoding.aligned.protocols import LanguageModel, Tokens
+from tokenform.decoding.aligned.protocols import Float, LanguageModel, Tokens
 from tokenform.decoding.aligned.results import LogZ, sharper
+from tokenform.decoding.aligned.wrapped import WrappedModel
 from tokenform.decoding.draws import MaskedSampler
 from tokenform.decoding.keyed_random import KeyedChoice, stream_seed
-from tokenform.decoding.local_distribution import LocalDistribution
 from tokenform.decoding.progress import Progress
+from tokenform.decoding.recent import Recent
 from tokenform.decoding.results import Estimates, Result
 from tokenform.decoding.row import Row
 from tokenform.decoding.samplers.local import Local
+from tokenform.decoding.speculative.node import Node
 from tokenform.decoding.speculative.request import UNKNOWN, Cut, Output
-from tokenform.engine import Grammar, Vocabulary
+from tokenform.engine import Grammar, State, Vocabulary
 from tokenform.errors import InvalidType
 
 if TYPE_CHECKING:
-    from tokenform.decoding.again import Again
+    from tokenform.decoding.calls import Again
     from tokenform.decoding.generator import Generator
+
 
 EXPLORED = 8  # prefixes that are visited beside each walk
 _WAYS = (
@@ -213,3 +218,46 @@ class Redraw:
             evaluations=counts.evaluations,
             attempts=self.rows + self._walks.attempt,
         )
+
+
+_STATES = 1 << 14  # states of prefixes that are kept
+
+
+class LocalDistribution(WrappedModel):
+    """`LanguageModel` whose distribution is `Local`'s: masked, within the budget, truncated.
+
+    Args:
+        model: the distributions of the model itself.
+        sampler: draws from them.
+        row: prompt, constraint and budget.
+
+    `refused` says, of prefixes that were asked for, which part of the distribution the budget refuses.
+    """
+
+    def __init__(self, model: LanguageModel, sampler: MaskedSampler, row: Row) -> None:
+        super().__init__(model)
+        self._sampler, self._row = sampler, row
+        self.fingerprint = f"local {sampler.local}"
+        self._states: Recent[Tokens, State] = Recent(_STATES)
+        self.refused: Recent[Tokens, float] = Recent(_STATES)
+
+    def logprobs(self, prefixes: Sequence[Tokens]) -> Float:
+        own, row = torch.from_numpy(super().logprobs(prefixes)), self._row
+        found = torch.empty_like(own, dtype=torch.float64)
+        for place, prefix in enumerate(prefixes):
+            written = tuple(prefix[len(row.prompt) :])
+            state, remaining = self._state(written), row.max_tokens - len(written)
+            node = Node(prefix, (), len(row.prompt), row.automaton, state, remaining)
+            found[place], refused = self._sampler.distribution([own[place]], node)
+            if refused > 0:
+                self.refused[tuple(prefix)] = refused
+        return found.log_().numpy()
+
+    def _state(self, written: Tokens) -> State:
+        length = len(written)
+        while length and written[:length] not in self._states:
+            length -= 1
+        state = self._states[written[:length]] if length else self._row.automaton.start
+        for end in range(length, len(written)):
+            state = self._states[written[: end + 1]] = self._row.automaton.advance(state, written[end])
+        return state

@@ -3,7 +3,6 @@
 Purpose: `Result.field`, and all fields of a document at once (`result_fields`).
 Invariant: the tokens of a field are all that hold a character of its value, and no others; what the
 constraint left no choice about counts with the model's own probability, as in `Result.logprob`.
-Complexity: one pass over the text for each call, however many fields are asked for.
 """
 
 from __future__ import annotations

@@ -223,7 +223,7 @@ class Result(Generic[T]):
         return result_field(self, pointer)
 
     def _repr_html_(self) -> str:
-        from tokenform.decoding.result_html import result_html
+        from tokenform.decoding.debug import result_html
 
         return result_html(self)
 

@@ -279,7 +279,6 @@ class Start:
         return Lead(self, self.own._vocabulary, most, automaton)
 
     def block(self, *, opened: bool) -> Grammar:
-        """The thought with its marks."""
         return any_text() if self.aloud else thought(self.marks, opened=opened)
 
     def _least(self) -> int | None:

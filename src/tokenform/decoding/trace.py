@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from tokenform.decoding.calls import DEFAULT_MAX_TOKENS
+from tokenform.decoding.debug import is_forced
 from tokenform.decoding.generator import Generator
-from tokenform.decoding.result_html import is_forced
 from tokenform.decoding.results import Result
 from tokenform.decoding.samplers.local import Local
 from tokenform.frontends import to_constraint

@@ -32,7 +32,6 @@ class Writing:
         raise NotImplementedError
 
     def pieces(self, prompt: Any, call: Call) -> Any:
-        """The text of a call in pieces."""
         raise NotImplementedError
 
     @overload

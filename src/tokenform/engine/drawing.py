@@ -3,7 +3,6 @@
 Purpose: see a small automaton (states, edges, where a text may end) and which tokens each state allows.
 Invariant: a drawing shows at most `STATES` states; what the core leaves out (its `mask/drawn.rs`) is an edge
 to "…", or has no sign.  Texts are escaped.
-Complexity: that of the core's `drawn`; a heat map is one mask a row.
 Rejected: Graphviz (a program to install, for pictures of a dozen nodes).
 """
 

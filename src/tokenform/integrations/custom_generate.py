@@ -4,7 +4,6 @@ Purpose: `model.generate(**inputs, custom_generate=custom_generate(grammar, toke
 constraint, with drafts, and gives ids as `generate` does.
 Invariant: temperature, top-k, top-p and min-p of the generation config come after the mask, every other
 logits processor before it; what the loop can't honour is refused, not left out.
-Complexity: that of `Generator.sample`.
 Rejected: passing the truncating processors on (before a mask they may leave no allowed token).
 """
 

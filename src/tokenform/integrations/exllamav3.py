@@ -3,7 +3,6 @@
 Purpose: `Job(filters=[GrammarFilter(...)])`; the text is complete within the job's `max_new_tokens`, counted
 from where the filter begins (its trigger token, if it has one).
 Invariant: what fails completes the filter, so that its job ends and the generator goes on; the log says why.
-Complexity: a mask is one row of packed words; taking tokens back (banned strings) is native.
 Source: exllamav3 1.6.5, `generator/filter/filter.py` and the calls of `generator/job.py`.
 
     from exllamav3 import Job

@@ -45,7 +45,6 @@ class OutlinesBackend(BaseBackend):  # type: ignore[misc]
     def get_json_schema_logits_processor(
         self, json_schema: str, whitespace_pattern: str | None = None
     ) -> Any:
-        """A processor for the documents of a schema."""
         return self._processor(self._model, _documents(json_schema, whitespace_pattern))
 
     def get_regex_logits_processor(self, regex: str) -> Any:

@@ -2,7 +2,6 @@
 
 Purpose: one call for a batch, by masks or by their row numbers in a table.
 Invariant: both ways give the same bits; a machine without Triton runs the reference.
-Complexity: see kernel.py and reference.py.
 """
 
 from __future__ import annotations

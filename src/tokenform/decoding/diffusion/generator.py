@@ -4,7 +4,6 @@ Purpose: `DiffusionGenerator` reads prompts and constraints and makes results; `
 Invariant: every text is valid, at every temperature and under every policy.
 Law: that of the passes (`run.py`).  Texts are draws from one distribution where the policy is blind to the
 tokens drawn, and then `weigh=True` gives their importance weights.
-Complexity: a pass of the model and a draw over the canvas for each step.
 Rejected: masks for each position by itself (each of two tokens may be possible and both not).
 """
 
@@ -214,7 +213,6 @@ class DiffusionGenerator:
             )
 
     def _writing(self, grammar: Grammar) -> Grammar:
-        """What is written of a grammar."""
         if grammar not in self._written:
             try:
                 written = written_on_canvases(grammar)

@@ -141,7 +141,6 @@ class Choosing:
             self._reach[child] = self._reach[node] + logprob
 
     def value(self, chosen: Chosen) -> bytes:
-        """The bytes of what was chosen."""
         return self.choices.options[chosen.option]
 
     def own(self, node: int) -> float:

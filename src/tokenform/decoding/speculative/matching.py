@@ -7,7 +7,6 @@ Invariant: no distribution leaves the device.
 Complexity: on a device one draw call a step over all nodes of all trees, which brings some bytes a node
 home; on the host a call a level over the nodes that are reached.
 Source: the point-mass case of speculative sampling (Leviathan et al. 2023), on trees.
-Rejected: rules for drafts with a distribution of their own (`removed.py`).
 """
 
 from __future__ import annotations

@@ -2,7 +2,6 @@
 
 Invariant: a pass that fails costs the sequences that were in it, and leaves nothing in the cache.  Where
 memory runs out the pass is made again without drafts, then in halves, then once more for one sequence alone.
-Rejected: dropping a batch that ran out of memory.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from tokenform.decoding.clock import Clock, Span
 from tokenform.errors import ModelError, TokenformError, own_error
 
 from .backbone import Backbone
-from .backbone.failures import out_of_memory
+from .backbone.facts import out_of_memory
 from .live import Live
 from .matching import DeviceDraws, Logits
 from .request import Report

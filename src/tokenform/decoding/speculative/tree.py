@@ -4,7 +4,6 @@ Purpose: a prefix tree of guessed tokens below the last committed token.  A chai
 the degenerate tree.  Node -1 is the root (the committed text itself).
 Invariant: `parents[i] < i`, and no two children of one node carry the same token, so
 a path of tokens names at most one node.
-Complexity: `add`, `child` O(1); `graft` O(size of the other tree).
 Source: Miao et al. 2024 (SpecInfer), section 3, token trees.
 Rejected: arrays with padding per level (a fixed template wastes what the grammar
 prunes); duplicates as separate nodes (they would be scored twice).

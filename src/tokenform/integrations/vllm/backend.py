@@ -3,7 +3,6 @@
 Purpose: `VllmBackend` compiles what requests ask for; `VllmGrammar` follows one request's text.
 Invariant: nothing raises into the scheduler's loop (`text.py`): what fails there ends one request.
 Threads: grammars compile in vLLM's pool and are filled from several threads, each by one at a time.
-Complexity: a row of a state that was met is a copy; see `docs/engine.md`.
 Source: vllm/v1/structured_output/backend_types.py, the same in 0.32 and 0.33.
 """
 

@@ -20,8 +20,7 @@ from tokenform.errors import ModelError, OptionError
 
 from ..tree import ROOT, DraftTree
 from .base import Backbone
-from .facts import text_config
-from .failures import FAILURES
+from .facts import FAILURES, text_config
 from .masks import layer_windows
 from .model_cache import cache_name
 from .padding import differ

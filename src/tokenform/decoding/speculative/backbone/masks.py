@@ -4,7 +4,6 @@ Purpose: who sees what in one forward pass over draft trees: a token sees the co
 text of its sequence, its ancestors in the tree and itself; in a layer with a sliding
 window only those less than `window` *text positions* back.
 Invariant: padding sees slot 0 alone, so that no line of a softmax is empty.
-Complexity: O(lines x tokens x slots).
 Rejected: boolean masks (eager attention adds them: silently wrong); windows by slot
 number (slots are no positions).
 """

@@ -4,7 +4,6 @@ Purpose: what `trees.py` is asked for becomes lines of token ids, positions, slo
 Layout of a line of T columns, `late` of which have their logits wanted (in some line):
     pending tokens but each sequence's last, right-aligned | last pending tokens and trees, right-aligned
 Invariant: a column without a token is written to slot 0 and sees slot 0 alone.
-Complexity: O(lines x tokens x slots), the size of `allowed`.
 Rejected: `late` columns for each line (models take one number for all).
 """
 

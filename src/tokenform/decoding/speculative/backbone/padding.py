@@ -4,7 +4,6 @@ Purpose: rows that are run together are padded, and a mask tells the model where
 over padding as over text, and an attention kernel of one's own may look at no mask.
 Invariant: rows are padded only where the model's answers are those of rows that are not.
 Complexity: a few passes of at most four tokens, once a model, and only where rows of unequal lengths meet.
-Rejected: a list of known architectures (it ages, and remote code is on none).
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from ..tree import DraftTree
-from .failures import FAILURES
+from .facts import FAILURES
 
 if TYPE_CHECKING:
     from .rows import RowBackbone

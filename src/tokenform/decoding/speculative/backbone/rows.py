@@ -10,7 +10,6 @@ columns, a rejected token is a column that is listed no more, and rows of any ba
 one.  Every other cache is only run forward: rows that began together go on together, a token a pass, and one
 that does not is run again from its first token.  A model whose answers change when rows are padded
 (`padding.py`) is given rows of equal lengths.
-Complexity: one pass a step for rows with similar numbers of tokens to run; see `batch.py`.
 Rejected: a loop of its own for plain decoding, and one for the samplers of whole texts (three accounts of one
 cache); scoring a draft on a copy of a recurrent state (a rejected one would cost a second pass, and several
 models begin anew on more than one token); padding on the right (each row would be written to at another

@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from ..scores import Scores
-from .failures import out_of_memory
+from .facts import out_of_memory
 from .masks import Windows, additive, within
 from .model_mark import module_mark
 from .packing import Line, Packed

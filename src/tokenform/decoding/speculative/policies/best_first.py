@@ -1,7 +1,6 @@
 """The n nodes most likely to be committed.
 
 Invariant: a node's probability is at most its parent's, so the n best form a tree.
-Complexity: O(n log n).
 Source: Wang et al. 2024 (OPT-Tree); Xiong et al. 2024 (DySpec).
 """
 
