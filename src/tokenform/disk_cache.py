@@ -1,6 +1,5 @@
 """What was read once, kept on disk for the next process: grammars in Lark's language, and tokenizers.
 
-Purpose: a process that starts again does not read again what takes long to read.
 Invariant: what comes back is what was put in, or nothing: an entry carries a sum over its bytes, appears
 under its name when it is whole, and its name is made of everything that it depends on, the files of this
 library included.  A cache that can't be read or written costs its time and nothing else.

@@ -1,6 +1,5 @@
 """Worker processes with limits: a task that hangs, crashes or eats memory costs that task alone.
 
-Purpose: run `handler(task)` for many tasks in a few long-lived processes, and say for each how it ended.
 Invariant: every task gets exactly one `TaskOutcome`; a worker that was killed is replaced; when the parent
 dies, its workers die with it (even in the middle of a call that never returns).
 Complexity: one pipe round trip (about 0.1 ms) a task; a killed worker costs the start of a new one.

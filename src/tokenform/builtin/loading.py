@@ -1,6 +1,5 @@
 """Reads the finished weights: `load()`, `load_draft()` and `load_diffusion()`.
 
-Purpose: the built-in model and its tokenizer, from the package's own folder.
 Invariant: no network; each is read once for each process and shared.  The weights are stored in
 bfloat16 and computed with in float32, which is faster on CPUs.
 """

@@ -1,6 +1,5 @@
 """A report as a file: JSON, a page, or a picture of acceptance by depth and by source and of the times.
 
-Purpose: `write_report(report, path)`; the path's ending chooses the form.
 Invariant: JSON and the page's table need nothing else; pictures need matplotlib, which is optional.
 """
 

@@ -14,9 +14,7 @@ from tokenform.decoding.results import Result
 from tokenform.errors import OptionError
 
 if TYPE_CHECKING:
-    from tokenform.decoding.results import Result
     from tokenform.engine import State, TokenAutomaton
-
 
 _SHOWN = 3  # other tokens of a line
 

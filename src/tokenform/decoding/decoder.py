@@ -9,7 +9,7 @@ ended (in plain decoding, when all of its batch have).  A row that fails has its
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from copy import copy
 from typing import Any
 
@@ -82,7 +82,7 @@ class Decoder(Speculator):
         self._inner: dict[int, int] = {}  # by a row's number that of the sequence that is written for it now
         self._spent: dict[int, Report] = {}  # by a row's number the work on what is written before its text
 
-    def run(self, rows: Sequence[Row], batch_size: int) -> Iterator[tuple[int, int | None]]:
+    def run(self, rows: Sequence[Row], batch_size: int) -> Generator[tuple[int, int | None], None, None]:
         """Run the rows to their ends, at most `batch_size` at a time.
 
         Yields:

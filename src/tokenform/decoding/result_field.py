@@ -1,6 +1,5 @@
 """How sure the model was of one field of a document: where it stands, and the probability of its tokens.
 
-Purpose: `Result.field`, and all fields of a document at once (`result_fields`).
 Invariant: the tokens of a field are all that hold a character of its value, and no others; what the
 constraint left no choice about counts with the model's own probability, as in `Result.logprob`.
 """

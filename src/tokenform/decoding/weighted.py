@@ -1,6 +1,5 @@
 """Draws of the aligned samplers (ASAp, CARS, AWRS, SMC, MCMC, Beam) as results of a generator.
 
-Purpose: turns the sample of one prompt and one constraint into results.
 Invariant: equal seeds give equal draws; the sample's own estimates go with every result of it.
 Rejected: running them on the drafting loop (they ask for distributions of many prefixes at once, not for the
 next token of one text; `aligned/backbone_lm.py` puts those on the backbone).

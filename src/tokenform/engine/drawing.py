@@ -1,6 +1,5 @@
 """Drawings of automata and masks, as SVG: what notebooks and `tokenform explain --html` show.
 
-Purpose: see a small automaton (states, edges, where a text may end) and which tokens each state allows.
 Invariant: a drawing shows at most `STATES` states; what the core leaves out (its `mask/drawn.rs`) is an edge
 to "…", or has no sign.  Texts are escaped.
 Rejected: Graphviz (a program to install, for pictures of a dozen nodes).

@@ -1,6 +1,5 @@
 """Vocabulary: the bytes of every token id.
 
-Purpose: the core's vocabulary (trie and all), made from bytes or from a tokenizer.
 Invariant: ids are those of the model's logits; an id that stands for no text (padding of the model's
 table, control tokens) is never allowed, whatever the constraint.
 Complexity: O(bytes of all tokens), once; 131,072 tokens take well under a second.

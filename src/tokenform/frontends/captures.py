@@ -1,6 +1,5 @@
 """Parts of a grammar with a name, found again in an accepted text.
 
-Purpose: `capture(name, grammar)`: the value and the place of the part of a text that the grammar wrote.
 Invariant: the text is what the grammar accepts; captures change nothing about it.  Where a text can be cut
 in several ways, an earlier part takes as much as it can while the rest still fits, as in a regular
 expression; of a choice, the first alternative that fits counts.

@@ -1,7 +1,5 @@
 """Constraints about a text as a whole: spans of a document, phrases, text up to a trigger, special tokens.
 
-Purpose: `substring`, `contains`, `until`, `literal` and `special_token`, which combine with everything else
-by `+`, `|` and `&`.
 Invariant: each is exact for any tokenisation.
 Complexity: `substring` O(n) in the document's chunks; `contains` visits at most 2^k * m states for k phrases
 of m characters, and only those that a text reaches; `until` as many states as the triggers have characters.

@@ -1,6 +1,5 @@
 """Grammars in llama.cpp's GBNF, and in XGrammar's EBNF.
 
-Purpose: `tf.gbnf(text)`: a context-free constraint over characters.
 Invariant: every segmentation counts, and nothing is ignored: a text is accepted exactly if the start rule
 derives it character by character.  In XGrammar's dialect lookaheads, which it does not hold a text to, change
 nothing here either; a budget of characters ends a rule at the first place where it can end, as there.  What

@@ -1,6 +1,5 @@
 """The library of grammars: `tf.grammars.sql()`.
 
-Purpose: finds the files of `grammars/`, and makes a `Grammar` of one.
 Invariant: `names()` lists exactly the files that are there; each has a function of its name here.
 Complexity: one file read and one grammar read for a call; nothing is loaded on import.
 The files stand in `grammars/` at the root of a checkout, and in `tokenform/_grammars` in an installed

@@ -1,6 +1,5 @@
 """Grammars in Lark's language.
 
-Purpose: `tf.lark(text)`: a context-free constraint.
 Invariant: which texts are accepted is what Lark's LALR parser with its contextual lexer accepts, or what its
 Earley parser with the complete dynamic lexer does, but for the points below.
 Complexity: Lark's loading time; a hash for a text that was read before, as long as the engine remembers it

@@ -1,6 +1,5 @@
 """Grammars in llguidance's dialect of Lark's language.
 
-Purpose: `tf.lark(text, dialect="llguidance")`: the texts that llguidance's lexer and parser read.
 Invariant: a lexeme is the longest that a terminal of the context reads, and counts as each of the
 terminals that read it; a lazy one ends where it first can.  Patterns are Rust's; `~` is the complement among
 texts of characters.  A `stop=` is taken back there once it was written; here it is not written.  What is not

@@ -1,6 +1,5 @@
 """Regular expressions, lists of choices and free text as grammars.
 
-Purpose: the constraints that are plain regular languages.
 Invariant: a pattern describes the whole text, as `re.fullmatch` reads it, unless another dialect is asked
 for.
 """

@@ -1,6 +1,5 @@
 """Structural tags: free text with constrained parts, as serving engines ask for tool calls.
 
-Purpose: `structural_tag(spec)`: the tree of a tag as a grammar, by way of the tree of tool formats.
 Invariant: free text ends at the first place where something that may follow it begins (a trigger, the end of
 the tag around it).  What can't be kept exactly is refused by its name and place, a JSON Pointer into the tag.
 Differences from XGrammar, whose format this is: free text holds no control tokens but those that the tag

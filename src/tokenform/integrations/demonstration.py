@@ -1,6 +1,5 @@
 """A first run that needs nothing: an order in prose, a JSON Schema for orders, the built-in model.
 
-Purpose: `tokenform demo` and `make demo`.
 Invariant: the verdict is that of the package `jsonschema`, which knows nothing of this library.
 """
 

@@ -1,6 +1,5 @@
 """Opening models: the built-in one, or any Hugging Face model or GGUF file by path or name.
 
-Purpose: the one place that turns a name into a model, its tokenizer and, for the built-in one, its prompts.
 Invariant: a model that was opened once is shared by later calls of the process, and models are opened one at
 a time, whatever thread asks.  One that is opened by name runs on the GPU where there is one.
 """

@@ -1,6 +1,5 @@
 """What goes wrong, as an HTTP answer in OpenAI's form.
 
-Purpose: one place that says which status an error has, and which part of the request it is about.
 Invariant: an answer names the place as a JSON Pointer into the request's body (`param`) wherever there is
 one; nothing of the server's own state, and no key, is in it.
 """

@@ -1,6 +1,5 @@
 """Who may ask, and how much.
 
-Purpose: keys, and what each may use at once: requests, tokens, sizes, work.
 Invariant: keys are compared in constant time and are never written anywhere; a limit that is met refuses the
 request with its number, before any work.
 """

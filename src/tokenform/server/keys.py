@@ -1,6 +1,5 @@
 """Keys, given or in a file: one a line, read again when the file has changed.
 
-Purpose: keys are given and taken back while the server runs.
 Invariant: a file that can't be read, or in which a line is wrong, leaves the keys as they were, and the
 log says so once; a file without keys admits nobody.
 """

@@ -7,6 +7,7 @@ ends when its reader is gone.
 from __future__ import annotations
 
 import codecs
+import contextlib
 import math
 from collections.abc import Callable, Sequence
 from typing import Annotated, Any, Literal
@@ -17,10 +18,11 @@ from tokenform.decoding.aligned import AWRS, CARS, MCMC, SMC, ASAp, Beam
 from tokenform.decoding.aligned.protocols import Float, LanguageModel, Tokens
 from tokenform.decoding.aligned.sampler import AlignedSampler
 from tokenform.decoding.aligned.wrapped import Metered
+from tokenform.decoding.debug import is_forced
 from tokenform.decoding.generator import Generator
 from tokenform.decoding.results import Result
 from tokenform.decoding.samplers.local import Local
-from tokenform.decoding.trace import trace
+from tokenform.frontends import to_constraint
 from tokenform.server.playground.asked import Query, Seed, Temperature
 from tokenform.server.playground.inspecting import shown_token
 from tokenform.server.playground.running import Channel
@@ -67,32 +69,28 @@ def write(asked: WriteQuery, generator: Generator, channel: Channel) -> None:
 
 def _write_one(asked: WriteQuery, generator: Generator, channel: Channel) -> None:
     sampler = Local(temperature=asked.temperature or 0.0, top_p=asked.top_p)
-    steps = trace(
-        generator,
-        asked.told,
-        asked.constraint.grammar,
-        seed=asked.seed,
-        max_tokens=asked.max_tokens,
-        sampler=sampler,
-    )
+    constraint = to_constraint(asked.constraint.grammar)
+    (row,) = generator.rows(asked.told, constraint, 1, asked.seed, asked.max_tokens)
+    state, tokens = row.automaton.start, generator.vocabulary.tokens
     decoder = codecs.getincrementaldecoder("utf-8")("replace")
-    try:
-        while True:
-            step = next(steps)
+    with contextlib.closing(generator.decoder(sampler, 1).run([row], 1)) as steps:
+        for place, (_, token) in enumerate(steps):
+            if token is None:
+                break
             channel.send(
                 "token",
                 {
-                    "text": decoder.decode(step.data),
-                    "token": shown_token(step.data),
-                    "logprob": step.logprob,
-                    "origin": "drafted" if step.guessed else "drawn",
-                    "forced": step.forced,
+                    "text": decoder.decode(tokens[token]),
+                    "token": shown_token(tokens[token]),
+                    "logprob": row.output.token_logprobs[place],
+                    "origin": "drafted" if row.output.guessed[place] else "drawn",
+                    "forced": is_forced(row.automaton, state, token),
                 },
             )
-    except StopIteration as end:
-        result: Result = end.value
-    finally:
-        steps.close()
+            state = row.automaton.advance(state, token)
+    if row.output.error is not None:
+        raise row.output.error
+    result: Result = generator.result(row, constraint)
     stats = result.stats
     channel.send(
         "done",
