@@ -5,7 +5,9 @@ serves all of them in each step.
 Invariant: the distribution of a text is the sampler's, whatever is drafted; the
 text itself does not depend on drafts, the batch or the order of requests.  A sequence that
 fails takes no other with it, and leaves nothing in the cache.
+Complexity: one forward pass a step, plus the drafters' own, which the batch shares (`drafting.py`).
 Source: Leviathan et al. 2023; Miao et al. 2024; design, "the shared speculative backbone".
+Rejected: a loop per sampler (each would need its own drafting).
 """
 
 from __future__ import annotations

@@ -6,6 +6,7 @@ Invariant: the logits that `score` returns depend on the committed tokens and th
 path alone, however the sequence was forked, drafted, committed or truncated before.
 Complexity: `fork` O(length) bookkeeping, no forward pass beyond the prompt's; `commit`,
 `truncate`, `drop` O(tokens concerned).
+Rejected: handing out the cache (every sampler would have to keep it consistent).
 """
 
 from __future__ import annotations

@@ -5,6 +5,7 @@ anything (a product with a matrix instead of one with a vector): no line fits th
 1, 2, 3-4, 5-8, ...; each keeps its last passes.
 Invariant: a price is positive and does not fall with the width.  Between two measured widths it is a line;
 beyond them it follows the belief that `_START` tokens of a line cost as much as the fixed part of a pass.
+Complexity: O(log width) a pass.
 Source: on SmolLM2-135M with one thread 61 ms at width 1, and 107, 129, 132, 176 at 2, 4, 8, 16.
 Rejected: least squares of a + b x width; means (a busy machine makes some passes many times as long: of the
 last few the median counts, of the first four the least, for what is done first is often slow).
