@@ -84,7 +84,7 @@ def escape_text(text: str) -> str:
     return re.sub(r"[\\.+*?()|\[\]{}^$#&~-]", r"\\\g<0>", text)
 
 
-def pattern_problem(pattern: str, flags: str, *, empty_allowed: bool = False) -> str | None:
+def pattern_problem(pattern: str, flags: str) -> str | None:
     """Why a terminal's pattern can't be used, or None.
 
     Whether it matches any text is for the engine to say, which has the automaton.
@@ -98,7 +98,7 @@ def pattern_problem(pattern: str, flags: str, *, empty_allowed: bool = False) ->
             tree = _sre_parse.parse(pattern, value)
     except re.error as error:
         return f"is not a regular expression: {error}"
-    if not empty_allowed and tree.getwidth()[0] == 0:
+    if tree.getwidth()[0] == 0:
         return (
             "matches the empty text, which no lexer can find an end for; make the rule that uses it optional"
         )

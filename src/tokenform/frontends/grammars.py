@@ -10,6 +10,7 @@ Rejected: a module `__getattr__` that makes the functions up; editors and type c
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -94,101 +95,32 @@ def load(name: str) -> Grammar:
     return lark(source, start=read_options(source)["start"])
 
 
-def arithmetic() -> Grammar:
-    """Arithmetic expressions; see grammars/arithmetic.lark."""
-    return load("arithmetic")
+def _in_library(name: str, texts: str) -> Callable[[], Grammar]:
+    def made() -> Grammar:
+        return load(name)
+
+    made.__name__ = made.__qualname__ = name
+    made.__doc__ = f"{texts}; see grammars/{name}.lark."
+    return made
 
 
-def c() -> Grammar:
-    """C source files; see grammars/c.lark."""
-    return load("c")
-
-
-def chess_pgn() -> Grammar:
-    """Chess games in PGN; see grammars/chess_pgn.lark."""
-    return load("chess_pgn")
-
-
-def csv() -> Grammar:
-    """Comma-separated values; see grammars/csv.lark."""
-    return load("csv")
-
-
-def iso_dates() -> Grammar:
-    """Dates, times, intervals and durations of ISO 8601; see grammars/iso_dates.lark."""
-    return load("iso_dates")
-
-
-def javascript() -> Grammar:
-    """JavaScript expressions; see grammars/javascript.lark."""
-    return load("javascript")
-
-
-def json() -> Grammar:
-    """JSON texts; see grammars/json.lark."""
-    return load("json")
-
-
-def markdown_table() -> Grammar:
-    """One table in Markdown; see grammars/markdown_table.lark."""
-    return load("markdown_table")
-
-
-def pddl_plan() -> Grammar:
-    """Plans for PDDL problems; see grammars/pddl_plan.lark."""
-    return load("pddl_plan")
-
-
-def python() -> Grammar:
-    """Python 3.12 modules; see grammars/python.lark."""
-    return load("python")
-
-
-def regex() -> Grammar:
-    """Regular expressions of ECMAScript; see grammars/regex.lark."""
-    return load("regex")
-
-
-def sexpr() -> Grammar:
-    """S-expressions; see grammars/sexpr.lark."""
-    return load("sexpr")
-
-
-def smiles() -> Grammar:
-    """Molecules as SMILES; see grammars/smiles.lark."""
-    return load("smiles")
-
-
-def sql() -> Grammar:
-    """SELECT queries; see grammars/sql.lark."""
-    return load("sql")
-
-
-def sygus_bv() -> Grammar:
-    """SyGuS solutions over bit-vectors; see grammars/sygus_bv.lark."""
-    return load("sygus_bv")
-
-
-def sygus_slia() -> Grammar:
-    """SyGuS solutions over strings and integers; see grammars/sygus_slia.lark."""
-    return load("sygus_slia")
-
-
-def toml() -> Grammar:
-    """TOML documents; see grammars/toml.lark."""
-    return load("toml")
-
-
-def verilog() -> Grammar:
-    """Verilog modules; see grammars/verilog.lark."""
-    return load("verilog")
-
-
-def xml() -> Grammar:
-    """XML documents without a document type; see grammars/xml.lark."""
-    return load("xml")
-
-
-def yaml() -> Grammar:
-    """A subset of YAML; see grammars/yaml.lark."""
-    return load("yaml")
+arithmetic = _in_library("arithmetic", "Arithmetic expressions")
+c = _in_library("c", "C source files")
+chess_pgn = _in_library("chess_pgn", "Chess games in PGN")
+csv = _in_library("csv", "Comma-separated values")
+iso_dates = _in_library("iso_dates", "Dates, times, intervals and durations of ISO 8601")
+javascript = _in_library("javascript", "JavaScript expressions")
+json = _in_library("json", "JSON texts")
+markdown_table = _in_library("markdown_table", "One table in Markdown")
+pddl_plan = _in_library("pddl_plan", "Plans for PDDL problems")
+python = _in_library("python", "Python 3.12 modules")
+regex = _in_library("regex", "Regular expressions of ECMAScript")
+sexpr = _in_library("sexpr", "S-expressions")
+smiles = _in_library("smiles", "Molecules as SMILES")
+sql = _in_library("sql", "SELECT queries")
+sygus_bv = _in_library("sygus_bv", "SyGuS solutions over bit-vectors")
+sygus_slia = _in_library("sygus_slia", "SyGuS solutions over strings and integers")
+toml = _in_library("toml", "TOML documents")
+verilog = _in_library("verilog", "Verilog modules")
+xml = _in_library("xml", "XML documents without a document type")
+yaml = _in_library("yaml", "A subset of YAML")

@@ -55,7 +55,6 @@ def read_turn(
     format: Any,
     final: Grammar | None,
     reader: ConstraintReader,
-    param: str = "/tools",
 ) -> CallLayout | None:
     """The turn of a request with tools; None where it has none, or may not call any.
 
@@ -69,12 +68,12 @@ def read_turn(
             raise Refused("tool_choice asks for a call, but there are no tools.", param="/tool_choice")
         return None
     custom: set[str] = set()
-    known = [_tool(tool, f"{param}/{place}", reader, custom) for place, tool in enumerate(listed)]
+    known = [_tool(tool, f"/tools/{place}", reader, custom) for place, tool in enumerate(listed)]
     if choice == "none":
         return None
     if isinstance(format, TokenformError):
         told = str(format).replace("name one with format=", "start the server with --tool-format NAME")
-        raise Refused(f"this model can't call tools: {told}", param=param, code="no_tools")
+        raise Refused(f"this model can't call tools: {told}", param="/tools", code="no_tools")
     required = choice if final is None or choice not in (None, "auto") else "required"
     try:
         made = tools(
@@ -86,7 +85,7 @@ def read_turn(
             on_bad_tool="any",
         )
     except TokenformError as error:
-        place = "/tool_choice" if "tool_choice" in str(error) else param
+        place = "/tool_choice" if "tool_choice" in str(error) else "/tools"
         with about(place):
             raise
     usable = made.tool_reader["tools"] if made.tool_reader else known  # a bad one takes any arguments
