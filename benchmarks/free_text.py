@@ -6,7 +6,8 @@
 
 Purpose: `auto` takes at most 1.03 of plain decoding's time on every text.  A clock on a busy machine swings
 by more than that, so each text is written once, plainly; then the drafts that the policy would have scored
-are replayed on it, and each pass has the price that passes of its width took on this model here.
+are replayed on it, and each pass has the price that passes of its width took on this model here.  The pass of
+the prompt is counted on both sides; it has the first draft with it.
 Invariant: the replay's passes are those of a run, for a draft changes no text; the texts come in order, so
 that what earlier texts taught is known.  `--measure` compares CPU seconds of whole calls, in turns, with the
 order alternated, by the median of each text's ratios, and counts texts that differ.
@@ -34,7 +35,7 @@ from tokenform.frontends import to_constraint
 from tokenform_bench.evaluate.tasks import make_tasks
 
 HERE = Path(__file__).parent
-WIDTHS = (1, 2, 3, 5, 8, 12, 16, 24, 32, 48)
+WIDTHS = (1, 2, 3, 5, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256)
 Task = tuple[str, tf.Grammar | None]
 
 
@@ -70,7 +71,8 @@ def replayed(gen: tf.Generator, tasks: Sequence[Task], most: int) -> list[tuple[
                 encode=encode, price=price,
             )  # fmt: skip
             count = len(result.tokens)
-            share = (report.seconds_model + report.seconds_draft) / (count * price(1))
+            first = price(len(result.prompt.ids)) - price(1)
+            share = (report.seconds_model + report.seconds_draft + first) / (count * price(1) + first)
             found.append((count, share, 1e3 * report.seconds_draft / count))
     return found
 

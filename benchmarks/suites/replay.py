@@ -34,6 +34,7 @@ def replay(
     hints: Hints | None = None,
     encode: Callable[[bytes], list[int]] | None = None,
     price: Callable[[int], float] | None = None,
+    fresh: bool = True,
 ) -> Report:
     """The report of writing `tokens` after `prompt`.
 
@@ -43,7 +44,8 @@ def replay(
         policy: None is 32 nodes.
         hints, encode: as in `Request`.
         price: seconds of a pass over so many tokens; then the text has an account, the policy is told what
-            passes take, and the report's `seconds_model` is their sum.
+            passes take, and the report's `seconds_model` is their sum, that of the prompt left out.
+        fresh: whether the prompt's keys and values are unknown: then its pass has the first draft with it.
     Raises:
         TokenRejected: the automaton refuses a token.
     """
@@ -66,6 +68,9 @@ def replay(
     while at < len(tokens):
         began = time.thread_time()
         context.state, context.remaining = state, len(tokens) - at + 1
+        beside = len(prompt) - 1 if fresh and not at and price is not None else 0
+        if account is not None:
+            account.begins(beside)
         budget = policy.budget(1, account)
         tree = session.propose(context, budget) if budget.nodes else DraftTree()
         drafting = time.thread_time() - began
@@ -77,8 +82,9 @@ def replay(
         new = list(tokens[at : at + len(visited) + 1])
         report.forwards += 1
         if price is not None and account is not None:
-            report.seconds_model += price(1 + len(tree))
-            policy.observe(1 + len(tree), price(1 + len(tree)), drafting)
+            took = price(beside + 1 + len(tree))
+            report.seconds_model += price(1) + took - price(beside + 1)
+            policy.observe(beside + 1 + len(tree), took, drafting)
             account.wrote(new)
         report.count(tree, visited, len(new))
         for token in new if automaton is not None else ():

@@ -36,7 +36,7 @@ class Told(Prices):
     def known(self, tokens: float) -> bool:
         return True
 
-    def each(self, sizes: Iterable[float], lines: int = 1) -> list[float]:
+    def each(self, sizes: Iterable[float], lines: int = 1, beside: int = 0) -> list[float]:
         return [1000.0 + tokens for tokens in sizes]
 
 

@@ -39,8 +39,8 @@ class Told(Prices):
     def known(self, tokens: float) -> bool:
         return True
 
-    def each(self, sizes: Iterable[float], lines: int = 1) -> list[float]:
-        return [self.law(tokens) for tokens in sizes]
+    def each(self, sizes: Iterable[float], lines: int = 1, beside: int = 0) -> list[float]:
+        return super().each(sizes, lines, beside) if beside else [self.law(tokens) for tokens in sizes]
 
 
 def knowing(world: str, drafting: float = 0.0) -> Controller:
@@ -203,6 +203,28 @@ def test_a_text_that_pays_late_is_tried_again():
     text = Text(law, TRACES["at last"], 0.97)
     text.cost(controller, 100)
     assert text.cost(controller, 1000) < 0.6 * 1000 * law(1)
+
+
+@pytest.mark.parametrize("world", list(WORLDS))
+@given(st.lists(st.integers(1, 64), min_size=2, max_size=5), st.integers(0, 300))
+def test_what_a_prompt_costs_is_left_out(world, sizes, beside):
+    law = WORLDS[world]
+    prices = Told(law).each(sizes, 1, beside)
+    wanted = [law(1) + law(beside + size) - law(beside + 1) for size in sizes]
+    assert prices == pytest.approx(wanted if beside else [law(size) for size in sizes])
+
+
+def test_beside_a_prompt_a_first_draft_costs_little():
+    """A text of its own account: nothing but the nodes' own price is booked."""
+    law = WORLDS["step"]
+    for beside, dearest in ((0, 0.6), (99, 0.2)):
+        controller, account = knowing("step"), Account()
+        account.begins(beside)
+        assert controller.budget(1, account).nodes > 0
+        kept = controller.shape([DraftTree.chain([1, 2, 3], FORCED, 0.9)], 1.0, [account])[0]
+        more = account.spent - law(1)
+        assert sum(kept) == 3 and more == pytest.approx(law(beside + 4) - law(beside + 1))
+        assert (more < dearest * law(1)) == (beside > 0)
 
 
 def test_in_a_batch_those_who_draft_pay():

@@ -57,6 +57,24 @@ def test_a_batch_runs_what_is_new_once():
     assert run(net, kept, [longer, first, [*longer, 9]])[0] == 3
 
 
+def test_it_is_known_beforehand_what_the_pass_of_a_first_draft_runs():
+    net, kept, first = model("llama"), PromptCache(1 << 24), prompt(60)
+    for text, wanted in ((first, 60), (first, 1), ([*first[:40], 7, 8, 9], 3), (prompt(600, seed=1), 1)):
+        backbone = Backbone(net, prompts=kept)
+        seq = backbone.open(text)
+        assert backbone.pending(seq) == wanted
+        backbone.score({seq: TREE})
+        counters = backbone.counters
+        assert counters.forwards == 1 + 2 * (
+            wanted != len(text) == 600
+        )  # a long prompt is run in parts before
+        assert counters.forwards > 1 or counters.positions == wanted + len(TREE)
+        backbone.commit(seq, [3])
+        assert backbone.pending(seq) == 1
+    alone = Backbone(net)
+    assert alone.pending(alone.open(first)) == 60
+
+
 def test_memory_is_bounded_and_the_oldest_goes():
     net = model("llama")
     kept = PromptCache(1 << 30)

@@ -192,6 +192,7 @@ class Speculator:
         span = self._clock.begin()
         asking, accounts = list[Drafting[DraftTree]](), list[Account]()
         for live in batch:
+            live.account.begins(self.backbone.pending(live.seqs[0][1]) - 1 if len(batch) == 1 else 0)
             asking.append(live.drafting(self.policy.budget(len(batch), live.account)))
             accounts.append(live.account)
         drafts = together(asking, self._draws)

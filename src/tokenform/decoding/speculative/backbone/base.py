@@ -317,6 +317,11 @@ class Backbone:
         """The committed tokens (a copy)."""
         return list(self._tracks[seq].tokens)
 
+    def pending(self, seq: int) -> int:
+        """Tokens that the next pass over a sequence alone runs whatever is drafted: one, or those of a prompt
+        whose pass has the first draft with it."""
+        return 1
+
     def length(self, seq: int) -> int:
         """How many tokens are committed."""
         return len(self._tracks[seq].tokens)

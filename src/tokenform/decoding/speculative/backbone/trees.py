@@ -260,6 +260,14 @@ class TreeBackbone(Backbone):
         if followers:
             self._prefill_apart([track for _, track, _ in followers.values()], set())
 
+    def pending(self, seq: int) -> int:
+        track = self._tracks[seq]
+        known = track.computed
+        if track.prompt and self._prompts is not None:
+            known = max(known, self._prompts.length(self._prompts.begin(self.model), track.tokens[:-1]))
+        left = len(track.tokens) - known
+        return left if 1 <= left <= _CHUNK + 1 else 1
+
     def _take_known(self, track: Track) -> None:
         """Gives a sequence the keys and values that an earlier call has left of its prompt."""
         assert self._prompts is not None

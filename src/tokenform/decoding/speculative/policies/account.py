@@ -5,10 +5,12 @@ taken (its tokens, each at its share of a pass without drafts) and what it took 
 and the drafters' own time), at measured prices.  A draft that the account can't pay for is not scored; what
 the text goes on with still tells what it would have saved, for nothing.
 Invariant: nothing is spent that could leave the text behind plain decoding by more than the allowance, even
-if no guess comes true.  The allowance is `RATE` of what plain decoding takes; and `FIRST` passes where the
-constraint all but forces the next token, else what guesses that were not scored would have saved, up to
-`LATER` of plain decoding.  So a text alone takes at most (1 + `RATE`) times what plain decoding takes, and
-`FIRST` passes, whatever is drafted; the texts of a batch together keep to the sum.
+if no guess comes true.  The allowance is `RATE` of what plain decoding takes; and a loan where the constraint
+all but forces the next token, else what guesses that were not scored would have saved, up to `LATER` of plain
+decoding.  The loan is `BESIDE` passes where the prompt's pass has the first draft with it, whose tokens cost
+little there, else (the prompt is known, or the text is one of a batch) `FIRST` passes.  So a text alone takes
+at most (1 + `RATE`) times what plain decoding takes, and the loan, whatever is drafted; the texts of a batch
+together keep to the sum.
 Rejected: a stop after so many wrong guesses (wide passes and narrow ones would count alike); `FIRST` passes
 for any guess, or any likely one (a free text of 21 tokens took 1.08 and 1.04 times as long).
 """
@@ -20,6 +22,7 @@ from collections.abc import Sequence
 from ..tree import ROOT, DraftTree
 
 FIRST = 1.25  # passes without drafts that a text may lose: a first guess of a few tokens
+BESIDE = 0.2  # the same where these tokens are run beside the prompt's: three of them, at 1/16 of a pass each
 RATE = 0.01  # of what plain decoding would have taken so far
 LATER = 0.015  # of the same, more, where guesses that were not scored would have saved as much
 SURE = 0.84  # probability from which on what the constraint forces is all but sure
@@ -30,26 +33,34 @@ class Account:
 
     Attributes:
         asked: whether drafts were asked for, for the step at hand.
+        beside: tokens of the prompt that the step's pass runs in any case, where the text is alone in it.
+        loan: passes that it may lose for what the constraint all but forces.
         plain: seconds that its tokens would have taken without drafts.
         spent: seconds that they took.
         foretold: passes that guesses which were not scored would have saved, at least 0 and at most `FIRST`.
     """
 
-    __slots__ = ("_guess", "_share", "asked", "foretold", "plain", "spent")
+    __slots__ = ("_guess", "_share", "asked", "beside", "foretold", "loan", "plain", "spent")
 
     def __init__(self) -> None:
-        self.asked, self.plain, self.spent, self.foretold = False, 0.0, 0.0, 0.0
-        self._share = 0.0
+        self.asked, self.beside, self.plain, self.spent, self.foretold = False, 0, 0.0, 0.0, 0.0
+        self.loan, self._share = FIRST, 0.0
         self._guess: _Guess | None = None
 
-    def room(self, share: float, sure: bool = True) -> float:
+    def begins(self, beside: int) -> None:
+        """Its next pass runs `beside` tokens of its prompt in any case."""
+        self.beside = beside
+        if beside:
+            self.loan = BESIDE
+
+    def room(self, share: float, loan: float | None = None) -> float:
         """Seconds that may be spent for guesses now.
 
         Args:
             share: the text's part of a pass without drafts.
-            sure: whether the constraint all but forces the next token.
+            loan: passes that it may lose; None: as many as guesses that were not scored would have saved.
         """
-        more = FIRST * share if sure else min(self.foretold * share, LATER * self.plain)
+        more = min(self.foretold * share, LATER * self.plain) if loan is None else loan * share
         return more + (1 + RATE) * self.plain - self.spent
 
     def step(self, share: float, more: float) -> None:

@@ -71,12 +71,13 @@ class Controller:
             return Budget(0)
         sizes = self._sizes
         wide = [active, active + 1, *[active + n for n in sizes], *[active * (1 + n) for n in sizes]]
-        plain, one, *own = self.prices.each(wide, active)
+        beside = 0 if account is None or active > 1 else account.beside
+        plain, one, *own = self.prices.each(wide, active, beside)
         share, most, least, drafted = plain / active, 0, math.inf, self.drafted.usual
         if drafted + one > (1 + FIRST) * plain:
             self.drafted.fade(_FORGET)  # no text may ask at such a price: a first draft may have been slow
             drafted = self.drafted.usual
-        room = math.inf if account is None else account.room(share) - drafted / active
+        room = math.inf if account is None else account.room(share, FIRST) - drafted / active
         for nodes, alone, every in zip(sizes, own, own[len(sizes) :], strict=False):
             more = (every - plain) / active  # the others of the batch draft too; or none does
             if min(more, alone - plain) > room:
@@ -117,38 +118,46 @@ class Controller:
             return empty
         padding = padding if lines > 1 else 1.0  # there is nothing to pad
         plain, drafting = self.prices.of(lines, lines), self.drafted.usual
+        beside = accounts[0].beside if len(accounts) == 1 else 0
         longest = (plain + drafting) * _LONGEST - drafting if lines > 1 else math.inf
-        columns = wished = self._columns(best, padding, drafting, longest)
+        columns = wished = self._columns(best, padding, drafting, longest, beside)
         if accounts and wished.width:
             room = sum(
-                one.room(plain / lines, _sure(tree, own))
+                one.room(plain / lines, one.loan if _sure(tree, own) else None)
                 for one, tree, own in zip(accounts, trees, chance, strict=True)
                 if one.asked
             )
-            columns = self._columns(best, padding, drafting, min(longest, plain + room - drafting))
+            columns = self._columns(best, padding, drafting, min(longest, plain + room - drafting), beside)
         self._tokens += columns.tokens
         keep = [_kept(*one, columns) for one in zip(trees, chance, order, strict=True)]
         if accounts and self.prices:
-            self._book(keep, padding, accounts)
+            self._book(keep, padding, accounts, beside)
             if wished.width and not columns.width:
                 would = [_kept(*one, wished) for one in zip(trees, chance, order, strict=True)]
-                more = self._more(would, padding)
+                more = self._more(would, padding, beside)
                 for account, tree, own in zip(accounts, trees, would, strict=True):
                     if any(own):
                         account.foretell(tree, own, more * sum(own))
         return keep
 
     def _columns(
-        self, best: Sequence[Sequence[float]], padding: float, drafting: float, longest: float
+        self,
+        best: Sequence[Sequence[float]],
+        padding: float,
+        drafting: float,
+        longest: float,
+        beside: int = 0,
     ) -> _Columns:
         """The columns that make the most tokens a second, in a pass of at most `longest` seconds.
 
         Args:
             best: chances of each line's nodes, best first.
+            beside: of the prompt of the one text that there is then (`Prices.each`).
         """
         lines, longest_line = len(best), max(map(len, best), default=0)
         size = tokens = expected = float(lines)
-        first, *known = self.prices.each([size + lines * width for width in range(longest_line + 1)], lines)
+        widths = [size + lines * width for width in range(longest_line + 1)]
+        first, *known = self.prices.each(widths, lines, beside)
         chosen, rate, least, alone = 0, tokens / (first + drafting), 0.0, 0.0
         for width, seconds in enumerate(known):
             column = (
@@ -168,18 +177,21 @@ class Controller:
                 least = alone * (1 - padding)
         return _Columns(chosen, expected, rate * least)
 
-    def _more(self, keep: Sequence[list[bool]], padding: float) -> float:
+    def _more(self, keep: Sequence[list[bool]], padding: float, beside: int = 0) -> float:
         """Seconds that a node adds to a pass without drafts."""
         lines, nodes = len(keep), list(map(sum, keep))
         if not any(nodes):
             return 0.0
         size = padding * lines * (1 + max(nodes)) + (1 - padding) * (lines + sum(nodes))
-        return (self.prices.of(size, lines) - self.prices.of(lines, lines)) / max(sum(nodes), 1)
+        plain, wide = self.prices.each((lines, size), lines, beside)
+        return (wide - plain) / max(sum(nodes), 1)
 
-    def _book(self, keep: Sequence[list[bool]], padding: float, accounts: Sequence[Account]) -> None:
+    def _book(
+        self, keep: Sequence[list[bool]], padding: float, accounts: Sequence[Account], beside: int = 0
+    ) -> None:
         """The texts pay for the step: each for its nodes, and all that were asked for the drafting."""
         lines, asked = len(keep), [account.asked for account in accounts].count(True)
-        plain, more = self.prices.of(lines, lines), self._more(keep, padding)
+        plain, more = self.prices.of(lines, lines), self._more(keep, padding, beside)
         for account, own in zip(accounts, keep, strict=True):
             drafting = self.drafted.usual / asked if account.asked else 0.0
             account.step(plain / lines, more * sum(own) + drafting)

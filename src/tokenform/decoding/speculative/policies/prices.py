@@ -99,8 +99,17 @@ class Prices:
         """Seconds of a pass over so many tokens in so many lines; where no pass was measured, of no unit."""
         return self.each((tokens,), lines)[0]
 
-    def each(self, sizes: Iterable[float], lines: int = 1) -> list[float]:
-        """The same of passes of several sizes."""
+    def each(self, sizes: Iterable[float], lines: int = 1, beside: int = 0) -> list[float]:
+        """The same of passes of several sizes.
+
+        Args:
+            beside: tokens of a prompt that the pass runs in any case; what they cost is left out.
+        """
+        if beside:
+            base, plain, *found = self.each(
+                [beside + lines, lines, *(beside + size for size in sizes)], lines
+            )
+            return [plain + seconds - base for seconds in found]
         fixed, points, found = float(_START * lines), self._points, []
         for tokens in sizes:
             if not points:
