@@ -6,12 +6,11 @@
 
 Rows: `documents` are replayed (valid documents of MaskBench, 131,072 tokens; nothing is run, so only drafters
 that look things up are there), `schemas` and `free text` are written by the model, greedily; `distribution`
-is a language of few texts whose distribution under the model is enumerated, and that each sampler and search
-is held against.
+is a language of few texts whose distribution under the model is enumerated.  Samplers of whole texts and
+searches are a second table: `laws.py`.
 Columns: tokens a pass of the model; drafted tokens that were kept; milliseconds of drafting a pass (wall
 time); CPU milliseconds a token; how far off: texts that are those of plain decoding, or the total variation
-from the enumerated distribution beside what as many exact draws would show ("of"), and log Z less the true
-one, with its stated error.
+from the enumerated distribution beside what as many exact draws would show ("of").
 Invariant: what is refused by design is a row that says so; any other error ends the command with code 1.
 Rejected: speed-ups as the first column (this is a busy machine's clock; passes are exact counts).
 """
@@ -32,20 +31,14 @@ from typing import Any
 
 import torch
 
+import laws
 import speculation
 import tokenform as tf
 from speculation_models import QUESTIONS, Passes, Row, chat_row, run
 from tokenform.builtin import load_draft
-from tokenform.decoding.aligned.enumeration import (
-    ExactDistribution,
-    enumerate_target,
-    sampling_noise,
-    total_variation,
-    trie_distribution,
-)
+from tokenform.decoding.aligned.enumeration import sampling_noise, total_variation, trie_distribution
 from tokenform.decoding.speculative import drafters, policies
 from tokenform.decoding.speculative.drafters import DraftModel, Merge, auto
-from tokenform.errors import SamplingError
 from tokenform_bench.data import read_maskbench, sample, shared_folder
 from tokenform_bench.evaluate.tasks import make_tasks
 from tokenform_bench.tables import save, text_table
@@ -70,9 +63,6 @@ POLICIES: dict[str, Callable[[], Any]] = {
     "Fixed(32)": policies.Fixed,
     "BestFirst(32)": policies.BestFirst,
 }
-CITIES = ("Ur", "Rome", "Oslo", "Bern", "Lyon", "Paris", "Cairo", "Vienna", "Managua", "Paris, TX")
-"""Values of different lengths, whose ends fall due at different steps; longer ones would have too many
-tokenisations to enumerate."""
 
 
 @dataclass
@@ -90,10 +80,10 @@ class Line:
     failed: bool = False
 
 
-class Told(list[Line]):
+class Told(list[Any]):
     """Rows, each told on the error stream as it comes."""
 
-    def extend(self, lines: Iterable[Line]) -> None:
+    def extend(self, lines: Iterable[Any]) -> None:
         for line in lines:
             print(f"{time.process_time():6.0f} s", *astuple(line), file=sys.stderr, flush=True)
             self.append(line)
@@ -208,74 +198,14 @@ def apart(want: dict[Any, float], found: Sequence[Sequence[int]]) -> str:
     return f"TV {distance:.3f} of {sampling_noise(want, count):.3f}, p {p:.2f}"
 
 
-def samplers() -> dict[str, Any]:
-    """Samplers of whole texts, and the searches."""
-    s = tf.samplers
-    return {
-        "Masked": s.Masked(),
-        "AWRS": tf.AWRS(always_reject=True),
-        **{f"SMC({n})": tf.SMC(n) for n in (16, 64)},
-        "SMC(16), threshold 0": tf.SMC(16, threshold=0.0),
-        "SMC(16), rejection": tf.SMC(16, weights="rejection"),
-        "ASAp": tf.ASAp(),
-        **{f"CARS({learn})": tf.CARS(learn=learn) for learn in ("masks", "rejected", "first", "none")},
-        "MCMC(10)": tf.MCMC(10),
-        "MCMC(10), one try": tf.MCMC(10, tries=1),
-        "Beam(4)": tf.Beam(4),
-        "Beam(4), 2 groups": tf.Beam(4, groups=2),
-        "Beam(4), patience 2": tf.Beam(4, patience=2.0),
-        "Beam(4), best first": tf.Beam(4, best_first=True),
-        "Beam(None), best first": tf.Beam(None, best_first=True),
-        "BestSpan": s.BestSpan(),
-    }
-
-
-def faithful(writer: tf.Generator, draws: int, most: int, only: Sequence[str]) -> Iterator[Line]:
-    """Samplers and searches on a choice of ten values."""
-    grammar, prompt = tf.choice(list(CITIES)), "What is the capital of France?"
-    exact: ExactDistribution | None = None
-    chosen = {n: s for n, s in samplers().items() if not only or any(part in n for part in only)}
-    for name, sampler in chosen.items():
-        problem = writer.problem(prompt, grammar, max_tokens=24, sampler=sampler)
-        exact = enumerate_target(problem) if exact is None else exact
-        problem = writer.problem(prompt, grammar, max_tokens=24, sampler=sampler)
-        search = isinstance(sampler, tf.Beam)
-        began = time.process_time()
-        try:
-            if isinstance(sampler, tf.CARS) and sampler.learn != "masks":  # some learn too little here
-                sampler.max_attempts = most
-            found = sampler.sample(problem, 1 if search else draws, seed=0)
-        except SamplingError as error:
-            yield Line("distribution", name, off=f"gave up after {most}: {error}"[:100])
-            continue
-        took = time.process_time() - began
-        tokens = sum(len(draw.tokens) + 1 for draw in found.draws)
-        if search:
-            best = max(exact.log_measure.values())
-            off = f"log p {found.draws[0].logprob:.2f}, best {best:.2f}"
-        else:
-            off = apart(exact.probabilities, [draw.tokens for draw in found.draws])
-            off += "; exact" if found.exact else ""
-        if found.log_z is not None and not search:
-            gap = found.log_z.value - exact.log_z
-            off += f"; log Z {gap:+.2f} ± {found.log_z.error:.2f}"
-        passes = found.counts.forwards
-        yield Line(
-            "distribution",
-            name,
-            tokens_a_pass=tokens / max(passes, 1),
-            ms_a_token=1e3 * took / tokens,
-            off=off,
-        )
-
-
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--quick", action="store_true", help="few texts, fewer policies")
     parser.add_argument("--model", help="a folder or GGUF file of a chat model; else the built-in model")
     parser.add_argument("--count", type=int, help="texts of a workload")
     parser.add_argument("--max-tokens", type=int)
-    parser.add_argument("--draws", type=int)
+    parser.add_argument("--draws", type=int, help="of drafts' laws; samplers of whole texts draw 20 a run")
+    parser.add_argument("--runs", type=int, help="of each sampler of whole texts")
     parser.add_argument("--only", nargs="*", help="parts of names")
     parser.add_argument("--parts", nargs="*", default=["documents", "written", "rules", "samplers"])
     parser.add_argument("--results", type=Path, default=RESULTS)
@@ -299,7 +229,7 @@ def main() -> int:
     todo = list(cells(draft, first.vocabulary.tokens, options.quick))
     if options.only:
         todo = [cell for cell in todo if any(part in " ".join(cell[:2]) for part in options.only)]
-    lines = Told()
+    lines, found = Told(), Told()
     if "documents" in options.parts:
         lines.extend(replayed(4 if options.quick else 60))
     if "written" in options.parts:
@@ -308,10 +238,14 @@ def main() -> int:
     if "rules" in options.parts:
         lines.extend(rules(make, draft, draws))
     if "samplers" in options.parts:
-        lines.extend(faithful(first, draws, 20 if options.quick else 100_000, options.only or ()))
+        found.extend(laws.laws(first, options.runs or (10 if options.quick else 100), 20, options.only or ()))
+        if not options.quick and not options.only:
+            found.extend(laws.races(first, 20))
     print(table(lines))
+    print(text_table(list(laws.TITLES), [laws.cells(one) for one in found]))
     seconds = time.process_time() - began
     payload = {"command": sys.argv, "cpu_seconds": seconds, "rows": [asdict(line) for line in lines]}
+    payload["laws"] = [asdict(one) for one in found]
     print(f"{seconds:.0f} CPU seconds; results: {save(options.results, 'zoo', payload)}")
     return int(any(line.failed for line in lines))
 

@@ -294,7 +294,8 @@ def _distance(
             else (math.nan, "none", math.nan)
         )
     target = exact.probabilities
-    if isinstance(sampler, ASAp | Masked) and problem.constraint.exact:
+    known = sample.trie is None or sample.trie.restricted  # the trie's tokens are those of the masks
+    if isinstance(sampler, ASAp | Masked) and problem.constraint.exact and known:
         return total_variation(target, trie_distribution(problem, sample.trie)), "exact", 0.0
     count = len(sample.draws)
     seen = Counter(draw.tokens for draw in sample.draws)

@@ -33,9 +33,10 @@ def test_every_sampler_on_the_toy(automaton, problem, exact, tmp_path):
     )
     assert rows["ASAp(until=0.05)"].distance <= 0.05
     assert rows["CARS"].distance == 0
-    assert [row.sampler for row in result.rows if math.isinf(row.log_z_error)] == ["AWRS"]  # it says so
+    unknown = {row.sampler for row in result.rows if math.isinf(row.log_z_error)}
+    assert unknown <= {"local masking", "AWRS"}  # they say so
     for row in result.rows:
-        assert abs(row.agreement) <= 5 or row.sampler == "AWRS"
+        assert abs(row.agreement) <= 5 or row.sampler in unknown
         assert row.rows > 0
         assert row.distance <= rows["local masking"].distance + row.noise
         if row.how == "empirical":

@@ -24,7 +24,7 @@ from tokenform.decoding.aligned.asap import ASAp
 from tokenform.decoding.aligned.automaton_constraint import AutomatonConstraint
 from tokenform.decoding.aligned.awrs import AWRS
 from tokenform.decoding.aligned.branches import branches
-from tokenform.decoding.aligned.enumeration import enumerate_target, total_variation
+from tokenform.decoding.aligned.enumeration import enumerate_target, sampling_noise, total_variation
 from tokenform.decoding.aligned.potential import Score
 from tokenform.decoding.aligned.predicate import Predicate
 from tokenform.decoding.aligned.product import Product
@@ -128,27 +128,52 @@ def predicate():
     return Predicate(TOKENS, [EOS], toy_prefix, toy_complete, on="bytes")
 
 
-def test_awrs_draws_are_properly_weighted(exact):
-    """Over single weighted sequences: E[w·1(x)] = f(x), checked on the likeliest texts and on the sum."""
-    sampler = AWRS()
-    shared = sampler.bind(TableModel(5, scale=1.0), predicate())
-    runs = 1500
-    sample = sampler.sample(shared, runs, seed=0)
-    assert sample.log_z.value == pytest.approx(
-        np.logaddexp.reduce([d.log_weight for d in sample.draws]) - math.log(runs)
-    )
-    assert abs(sample.log_z.value - exact.log_z) <= 4 * sample.log_z.error
+def properly_weighted(draws, exact, runs):
+    """E[w·1(x)] = f(x), on the likeliest texts; `draws` holds one of each run."""
     for tokens in sorted(exact.log_measure, key=exact.log_measure.get)[-5:]:
         values = np.array(
-            [math.exp(d.log_weight - exact.log_measure[tokens]) * (d.tokens == tokens) for d in sample.draws]
+            [math.exp(d.log_weight - exact.log_measure[tokens]) * (d.tokens == tokens) for d in draws]
         )
         assert abs(values.mean() - 1) <= 4.5 * values.std() / math.sqrt(runs)
 
 
+@pytest.mark.parametrize("estimator", ["recursive", "auto"])
+def test_awrs_draws_are_properly_weighted(exact, estimator):
+    """The first draws of fresh tries, and the twelfth, whose tries know eleven texts."""
+    sampler, runs = AWRS(estimator), 800
+    problem = sampler.bind(TableModel(5, scale=1.0), predicate())
+    samples = [sampler.sample(problem, 12, seed=seed) for seed in range(runs)]
+    for place in (0, 11):
+        properly_weighted([sample.draws[place] for sample in samples], exact, runs)
+
+
+def test_awrs_learns_what_leads_nowhere(exact):
+    """Later draws come as the target has them, and ask less."""
+    sampler = AWRS()
+    problem = sampler.bind(TableModel(5, scale=1.0), predicate())
+    sample = sampler.sample(problem, 2000, seed=0)
+    assert abs(sample.log_z.value - exact.log_z) <= 3 * sample.log_z.error <= 0.2
+    late = Counter(draw.tokens for draw in sample.draws[1000:])
+    noise = sampling_noise(exact.probabilities, 1000)
+    assert total_variation(exact.probabilities, {x: c / 1000 for x, c in late.items()}) <= noise + 0.03
+    assert sample.certificate.log_lower <= exact.log_z <= sample.certificate.log_upper
+    once = sampler.bind(TableModel(5, scale=1.0), predicate())
+    assert sampler.sample(once, 20, seed=0).draws == sample.draws[:20]
+
+
+def test_awrs_takes_potentials_and_powers_below_one(automaton):
+    for options in ({"potential": Score(ones)}, {"power": 0.5}):
+        sampler = AWRS(**options)
+        problem = sampler.bind(TableModel(5, scale=1.0), automaton)
+        target = enumerate_target(problem)
+        samples = [sampler.sample(problem, 1, seed=seed) for seed in range(800)]
+        properly_weighted([sample.draws[0] for sample in samples], target, 800)
+        assert samples[0].certificate is None
+
+
 def test_masks_are_used_where_they_are_at_hand(problem):
     masked = AWRS().sample(problem, 20, seed=0)
-    one = SMC(1, threshold=0.0, weights="mask").sample(problem, 20, seed=0)
-    assert masked.draws == one.draws
+    assert masked.draws == ASAp(explore=0).sample(problem, 20, seed=0).draws
     rejected = AWRS(always_reject=True).sample(problem, 20, seed=0)
     assert rejected.counts.evaluations > masked.counts.evaluations
 

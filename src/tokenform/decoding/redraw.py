@@ -27,7 +27,7 @@ import torch
 
 from tokenform.decoding.aligned.cars import CARS, ExactWalks
 from tokenform.decoding.aligned.checked import Checked
-from tokenform.decoding.aligned.descent import descend
+from tokenform.decoding.aligned.descent import Descent
 from tokenform.decoding.aligned.explore import EVERY, explore
 from tokenform.decoding.aligned.problem import Problem
 from tokenform.decoding.aligned.protocols import Float, LanguageModel, Tokens
@@ -117,7 +117,7 @@ class Redraw:
     def _greedy_walk(self, number: int) -> Tokens | None:
         if number % EVERY == 0:  # the first walks go where greedy decoding goes
             explore(self._walks.problem, self._walks.trie, EXPLORED * EVERY)
-        return descend(self._walks.problem, self._walks.trie, None, reject=True).tokens
+        return Descent(self._walks.problem, self._walks.trie, reject=True).walk(None).tokens
 
     def _take(self, row: Row, tokens: Tokens) -> None:
         prompt = tuple(row.prompt)

@@ -84,10 +84,11 @@ class ASAp(WalkingSampler):
         """n draws in the order in which the trie learned from them; `trie` of the sample holds what was
         learned.
         """
-        run = _AsapWalks(self, problem, fresh_seed() if seed is None else seed)
-        trie = run.trie
+        run = _WeightedWalks(self, problem, fresh_seed() if seed is None else seed)
         if self.until is not None:
             self._learn(run, self.until)
+        else:
+            run.ahead = min(run.ahead, n)
         draws: list[Draw] = []
         failures = 0
         while len(draws) < n:
@@ -102,11 +103,15 @@ class ASAp(WalkingSampler):
                     f"no accepted text was found in {failures} walks: the model gives the constraint no mass "
                     "within the budget; use a larger max_tokens or less truncation (top_p, top_k)"
                 )
-        bounds = trie.certificate()
-        log_z = sharper(LogZ.mean(np.array(run.estimates)), bounds)
-        return Sample(draws, problem.target, False, log_z, bounds, run.counts, trie)
+        # a trie with less mass left gives weights of less variance: a walk counts by 1/U, known before it
+        log_z = LogZ.mean(np.array(run.estimates), -np.array(run.uppers))
+        sample = Sample(draws, problem.target, False, log_z, None, run.counts, run.trie)
+        if problem.potential is None and problem.power >= 1:
+            sample.certificate = run.trie.certificate()
+            sample.log_z = sharper(log_z, sample.certificate)
+        return sample
 
-    def _learn(self, run: _AsapWalks, until: float) -> None:
+    def _learn(self, run: _WeightedWalks, until: float) -> None:
         """Walks until the certificate's distance is small enough, or no more may be spent."""
         while run.attempt < self.max_learning:
             distance = run.trie.certificate().distance
@@ -118,7 +123,7 @@ class ASAp(WalkingSampler):
             run.walk()
 
 
-class _AsapWalks(Walks):
+class _WeightedWalks(Walks):
     """With the estimates of Z (0 for a dead end)."""
 
     def __init__(self, sampler: ASAp, problem: Problem, seed: int) -> None:
@@ -126,7 +131,9 @@ class _AsapWalks(Walks):
         self.estimates: list[float] = []
 
     def walk(self) -> Walk:
-        """The next walk."""
+        """The next walk; its weight is with the potential."""
         walk = self.next()
+        if walk.tokens is not None and self.problem.potential is not None:
+            walk.log_weight += float(self.problem.log_potential([walk.tokens])[0])
         self.estimates.append(-math.inf if walk.tokens is None else walk.log_weight)
         return walk

@@ -98,8 +98,8 @@ class CARS(WalkingSampler):
             root = problem.root()
             node = trie.visit(problem.full_distributions([root])[0], None, 0, exact=False)
             allowed = problem.masks([root])[0]
-            for index in np.flatnonzero(~np.isin(node.ids, allowed)).tolist():
-                trie.forbid(node, index)
+            trie.forbid(node, np.flatnonzero(~np.isin(node.ids, allowed)).tolist())
+            trie.propagate(node)
         return trie
 
     def _one(self, run: ExactWalks) -> Draw:
@@ -126,7 +126,6 @@ class ExactWalks(Walks):
     def __init__(self, sampler: CARS, problem: Problem, seed: int) -> None:
         super().__init__(sampler, problem, seed)
         self.sampler = sampler
-        self.uppers: list[float] = []
         self._accepted: list[bool] = []
 
     @property
@@ -139,7 +138,6 @@ class ExactWalks(Walks):
         if self.sampler.learn in ("none", "first"):
             self.trie = self.sampler.fresh(self.problem)  # forgets the walk before
         walk = self.next()
-        self.uppers.append(self.upper)
         accepted = walk.tokens is not None and self._potential_allows(walk.tokens)
         self._accepted.append(accepted)
         return self.problem.draw(walk.tokens, walk.logf) if accepted and walk.tokens is not None else None

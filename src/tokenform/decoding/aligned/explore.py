@@ -34,15 +34,17 @@ def explore(problem: Problem, trie: Trie, count: int) -> None:
     may = exact or getattr(problem.constraint, "cheap", False)
     if count < 1 or trie.root is None or not (may and trie.restricted):
         return
-    found = [
-        (parent, index, problem.extend(before, int(parent.ids[index])))
-        for parent, index in _frontier(problem, trie, trie.root, count)
-        if (before := _prefix_of(problem, parent)) is not None
-        and (exact or allowed(problem, trie, parent, before, index))
-    ]
+    found: list[tuple[TrieNode, int, Prefix]] = []
+    for parent, index in _frontier(problem, trie, trie.root, count):
+        before = _prefix_of(problem, parent)
+        if exact or allowed(problem, trie, parent, before, [index])[0]:
+            found.append((parent, index, problem.extend(before, int(parent.ids[index]))))
+        else:
+            trie.propagate(parent)
     distributions = problem.distributions([prefix for _, _, prefix in found], masked=exact) if found else []
     for (parent, index, _), distribution in zip(found, distributions, strict=True):
         trie.visit(distribution, parent, index, exact=exact)
+        trie.propagate(parent)
 
 
 def _frontier(problem: Problem, trie: Trie, root: TrieNode, count: int) -> list[tuple[TrieNode, int]]:

@@ -19,54 +19,23 @@ merging: the draws would depend on k.
 from __future__ import annotations
 
 import math
-from collections.abc import Generator, Mapping
+from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 
-from tokenform.decoding.aligned.descent import Numbers, walk_numbers
-from tokenform.decoding.aligned.problem import Prefix, Problem, StepDistribution
+from tokenform.decoding.aligned.descent import Descent, walk_numbers
+from tokenform.decoding.aligned.problem import Prefix, Problem
 from tokenform.decoding.aligned.rejection_step import run_steps
-from tokenform.decoding.aligned.trie import Trie, TrieNode
-from tokenform.decoding.keyed_random import pick
 
 EXPECTED = 0.5  # particles at a prefix from which on its distribution is asked for beforehand
 BESIDE = 32  # prefixes that are asked for beforehand in one call
 
-Guess = Generator[Prefix, StepDistribution, None]
 
-
-def prefetch(problem: Problem, trie: Trie, seed: int, attempts: range, *, reject: bool) -> None:
-    """Fills the cache of distributions for the walks of these numbers.  Only for exact constraints; others
-    are left alone.
-    """
-    if not (problem.constraint.exact and trie.restricted):
-        return
-    guesses = [_guess(problem, trie, walk_numbers(seed, attempt), reject) for attempt in attempts]
-    run_steps(guesses, lambda _, prefixes: problem.distributions(prefixes, masked=False))
-
-
-def _guess(problem: Problem, trie: Trie, numbers: Numbers, reject: bool) -> Guess:
-    """Mirrors `descent.descend` on the present trie; yields the prefixes that are not in it."""
-    prefix = problem.root()
-    parent: TrieNode | None = None
-    node = trie.root
-    index = 0
-    while True:
-        if node is None:
-            distribution = yield prefix
-            promised = trie.bound(parent, index)
-            if reject and math.log1p(-numbers.uniform()) > distribution.log_mass - promised:
-                return
-            ids, weights, total = distribution.ids, distribution.logf, distribution.log_mass
-        else:
-            ids, weights, total = node.ids, node.log_weights(), node.log_theta
-        if total == -math.inf:
-            return
-        index = pick(weights, numbers.uniform())
-        if ids[index] == problem.eos:
-            return
-        prefix = problem.extend(prefix, int(ids[index]))
-        parent, node = node, (None if node is None else node.children.get(index))
+def prefetch(descent: Descent, seed: int, attempts: range) -> None:
+    """Fills the cache of distributions for the walks of these numbers."""
+    guesses = [replace(descent, learn=False).way(walk_numbers(seed, attempt)) for attempt in attempts]
+    run_steps(guesses, lambda _, prefixes: descent.distributions(prefixes))
 
 
 def likely(problem: Problem, crowd: Mapping[Prefix, int]) -> list[Prefix]:

@@ -195,10 +195,12 @@ class _RejectionStep:
             )
         ]
 
-        def test(which: list[int], indices: list[int]) -> list[bool]:
-            tokens = [int(rows[n].ids[index]) for n, index in zip(which, indices, strict=True)]
-            verdicts: list[bool] = self._problem.check([prefixes[order[n]] for n in which], tokens).tolist()
-            return verdicts
+        def test(which: list[int], asked: list[list[int]]) -> list[list[bool]]:
+            at = [prefixes[order[n]] for n, block in zip(which, asked, strict=True) for _ in block]
+            tokens = [rows[n].ids[block] for n, block in zip(which, asked, strict=True)]
+            told = self._problem.check(at, np.concatenate(tokens))
+            ends = np.cumsum([len(block) for block in asked])[:-1]
+            return [part.tolist() for part in np.split(told, ends)]
 
         moves: dict[int, Move] = {}
         for i, row, outcome in zip(order, rows, run_steps(steps, test), strict=True):

@@ -22,15 +22,17 @@ The order is that of exponential races, keys E_a/w(a), in logs and float64 (the 
 remaining mass is summed over what remains, never computed as 1 - rejected: a valid mass of 1e-12 beside
 rejects of mass 1 would drown in the rounding of the difference.
 
-Expected tests of the first loop: 1 + Σ_{invalid r} w_r/(w_r + Z). Each estimator is a coroutine that yields
-the index to test and is sent the verdict, so that many particles test in one batch.  Rejected: testing a
-fixed number of tokens at a time for a single particle; most steps need two tests.
+Expected tests of the first loop: 1 + Σ_{invalid r} w_r/(w_r + Z), and a quarter more where rejects in a row
+are many, for then several are tested at once (what comes behind the first valid one is not looked at).  Each
+estimator is a coroutine that yields the indices to test and is sent the verdicts, so that many particles test
+in one batch.  Rejected: several at once from the start; most steps need two tests.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Container, Generator, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Literal, TypeVar
@@ -47,6 +49,7 @@ PEAK = math.log(2 / 3)  # share of one token from which the geometric estimator 
 FIRST_BLOCK = (
     32  # tokens whose order is worked out at first; more are sorted only if all of them are rejected
 )
+BLOCK = 4  # rejects in a row for each further token that is tested at once
 LEADS = 8  # choices of a draw that are spaced; later ones are independent
 
 
@@ -62,7 +65,7 @@ class Outcome:
     tests: int = 0
 
 
-Step = Generator[int, bool, Outcome]
+Step = Generator[list[int], Sequence[bool], Outcome]
 T = TypeVar("T")
 Question = TypeVar("Question")
 Answer = TypeVar("Answer")
@@ -122,25 +125,21 @@ def race(log_weights: Float, generator: np.random.Generator) -> Iterator[int]:
 
 def two_loops(log_weights: Float, generator: np.random.Generator) -> Step:
     """See the module's header."""
-    outcome = yield from _first_valid(race(log_weights, generator))
+    outcome = Outcome(None, -math.inf)
+    yield from _first_valid(race(log_weights, generator), outcome)
     if outcome.index is None:
         return outcome
     remaining = _remaining(log_weights, outcome.rejected)
-    for index in race(remaining, generator):
-        if index == outcome.index:
-            break
-        outcome.tests += 1
-        if (yield index):
-            break
-        outcome.rejected.append(index)
+    before = itertools.takewhile(lambda index: index != outcome.index, race(remaining, generator))
+    yield from _first_valid(before, outcome)
     outcome.log_mass = log_sum(remaining) - math.log(len(outcome.rejected) + 1)
     return outcome
 
 
 def recursive(log_weights: Float, generator: np.random.Generator) -> Step:
     """See the module's header."""
-    order = race(log_weights, generator)
-    outcome = yield from _first_valid(order)
+    outcome = Outcome(None, -math.inf)
+    order = yield from _first_valid(race(log_weights, generator), outcome)
     if outcome.index is None:
         return outcome
     remaining = _remaining(log_weights, outcome.rejected)
@@ -148,7 +147,7 @@ def recursive(log_weights: Float, generator: np.random.Generator) -> Step:
     valid = True
     if following is not None:
         outcome.tests += 1
-        valid = yield following
+        [valid] = yield [following]
         if not valid:
             outcome.rejected.append(following)
     outcome.log_mass = log_sum(remaining) if valid else float(log_weights[outcome.index])
@@ -162,31 +161,21 @@ def geometric(log_weights: Float, generator: np.random.Generator, accepts: int =
     """
     outcome = Outcome(None, -math.inf)
     valid: set[int] = set()
-    remaining, total = log_weights.copy(), log_sum(log_weights)
-    weights = np.exp(log_weights - log_weights.max()) if total > -math.inf else np.zeros(0)
-    whole, hits, rejects = float(weights.sum()), 0, 0.0
+    total, hits, phantoms = log_sum(log_weights), 0, 0.0
     while hits < accepts:
-        hit = None
-        for index in race(remaining, generator):
-            if outcome.rejected:
-                left = float(weights.sum())
-                share = math.log(left / whole) if left > 0 else log_sum(remaining) - total
-                rejects += _phantoms(share, generator)
-            if index not in valid:
-                outcome.tests += 1
-                if not (yield index):
-                    rejects += 1
-                    outcome.rejected.append(index)
-                    remaining[index], weights[index] = -np.inf, 0.0
-                    continue
-                valid.add(index)
-            hit = index
+        before = len(outcome.rejected)
+        order = race(_remaining(log_weights, outcome.rejected), generator)
+        found = Outcome(None, -math.inf, outcome.rejected)
+        yield from _first_valid(order, found, valid)
+        outcome.tests += found.tests
+        phantoms += _phantoms(log_weights, outcome.rejected, before, found.index, generator)
+        if found.index is None:
             break
-        if hit is None:
-            break
+        valid.add(found.index)
         hits += 1
-        outcome.index = hit if outcome.index is None else outcome.index
+        outcome.index = found.index if outcome.index is None else outcome.index
     if hits:
+        rejects = len(outcome.rejected) + phantoms
         outcome.log_mass = total + math.log(min(accepts - 1, hits)) - math.log(hits + rejects - 1)
     return outcome
 
@@ -252,15 +241,29 @@ def run_steps(
     return [outcomes[i] for i in range(len(steps))]
 
 
-def _first_valid(order: Iterator[int]) -> Step:
-    outcome = Outcome(None, -math.inf)
-    for index in order:
-        outcome.tests += 1
-        if (yield index):
-            outcome.index = index
-            break
-        outcome.rejected.append(index)
-    return outcome
+def _first_valid(
+    order: Iterator[int], outcome: Outcome, valid: Container[int] = ()
+) -> Generator[list[int], Sequence[bool], Iterator[int]]:
+    """Tests in this order until a token is valid, and puts it and those before it into the outcome; what
+    comes after it is returned.
+
+    Args:
+        valid: tokens that are known to be.
+
+    One by one at first; after many rejects so many at once that a quarter more are tested at most.
+    """
+    tests = 0
+    while block := list(itertools.islice(order, max(tests // BLOCK, 1))):
+        asked = [index for index in block if index not in valid]
+        verdicts = dict(zip(asked, (yield asked), strict=True)) if asked else {}
+        tests, outcome.tests = tests + len(asked), outcome.tests + len(asked)
+        for place, index in enumerate(block):
+            if verdicts.get(index, True):
+                if outcome.index is None:
+                    outcome.index = index
+                return itertools.chain(block[place + 1 :], order)
+            outcome.rejected.append(index)
+    return order
 
 
 def _remaining(log_weights: Float, rejected: list[int]) -> Float:
@@ -271,12 +274,22 @@ def _remaining(log_weights: Float, rejected: list[int]) -> Float:
     return rest
 
 
-def _phantoms(log_remaining: float, generator: np.random.Generator) -> float:
-    """Hits on known rejects before the next draw: Geom(q) - 1 with q = exp(log_remaining); by inversion, as
-    a float.
+def _phantoms(
+    log_weights: Float, rejected: list[int], before: int, hit: int | None, generator: np.random.Generator
+) -> float:
+    """Hits on known rejects before each draw of a race: Geom(q) - 1, q the share that is left then; by
+    inversion, as a float.
+
+    Args:
+        rejected: all rejects, of which those from `before` on are the race's; then comes `hit`.
     """
-    uniform = generator.random()
-    if log_remaining >= 0.0:
-        return 0.0
-    log_rejected = math.log(-math.expm1(log_remaining)) if log_remaining > -36.0 else -math.exp(log_remaining)
-    return float(math.floor(math.log1p(-uniform) / log_rejected)) if log_rejected < 0 else math.inf
+    race = rejected[before:]
+    rest = log_sum(_remaining(log_weights, rejected))
+    left = np.logaddexp.accumulate([rest, *log_weights[race[::-1]]])[::-1] - log_sum(log_weights)
+    # before the first draw nothing is known, and a race without a hit ends with its last reject
+    left = left[0 if before else 1 : None if hit is not None else -1]
+    uniforms = generator.random(len(left))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        log_rejected = np.where(left > -36.0, np.log(-np.expm1(np.minimum(left, 0.0))), -np.exp(left))
+        hits = np.where(log_rejected < 0, np.floor(np.log1p(-uniforms) / log_rejected), math.inf)
+    return float(hits.sum())

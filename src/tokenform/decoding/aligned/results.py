@@ -60,23 +60,34 @@ class LogZ:
     runs: int
 
     @staticmethod
-    def mean(log_estimates: Float) -> LogZ:
-        """The mean of independent unbiased estimates of Z, given as logs (-inf stands for 0)."""
+    def mean(log_estimates: Float, log_shares: Float | None = None) -> LogZ:
+        """The mean of independent unbiased estimates of Z, given as logs (-inf stands for 0).
+
+        Args:
+            log_shares: what each counts by, known before it was made; None for all alike.
+        """
         count = len(log_estimates)
-        value = log_sum(np.asarray(log_estimates)) - math.log(max(count, 1))
-        if count < 2 or value == -math.inf:
+        if count == 0:
+            return LogZ(-math.inf, math.inf, 0)
+        shares = np.full(count, 1 / count) if log_shares is None else normalised(log_shares)
+        with np.errstate(divide="ignore"):
+            value = log_sum(log_estimates + np.log(shares))
+        size = 1 / float((shares**2).sum())  # so many of equal shares tell as much
+        if count < 2 or size < 2 or value == -math.inf:
             return LogZ(value, math.inf, count)
-        relative = np.exp(np.asarray(log_estimates) - value)
-        error = max(
-            float(relative.std(ddof=1) / math.sqrt(count)), _log_normal_error(np.asarray(log_estimates))
-        )
-        # few runs: wider, as Student's t and their skewness ask; two errors of 20 runs hold in 94 to 96 of
-        # 100 (tests/aligned/test_smc.py)
-        error = max(error * (1 + 4 / (count - 1)), ROUNDED)
+        off = np.exp(log_estimates - value) - 1
+        error = math.sqrt(float((shares**2 * off**2).sum()) * size / (size - 1))
+        error = max(error, _log_normal_error(log_estimates, shares, size))
+        # the spread is an estimate too: wider by its own standard error, which is great where few estimates
+        # are far off, and for few runs (`benchmarks/zoo.py --parts samplers`: two errors hold in 95 of 100)
+        moment = float((shares * off**2).sum())
+        kurtosis = max(float((shares * off**4).sum()) / max(moment**2, ROUNDED**4), 3.0)
+        error *= 1 + math.sqrt((kurtosis - 1) / (4 * size)) + 2 / (size - 1)
+        error = max(error, ROUNDED)
         return LogZ(value, error if error <= TOLD else math.inf, count)
 
 
-def _log_normal_error(log_estimates: Float) -> float:
+def _log_normal_error(log_estimates: Float, shares: Float, size: float) -> float:
     """The standard error of the log of their mean, were they log-normal; 0 where their own spread can be
     trusted.
 
@@ -86,16 +97,19 @@ def _log_normal_error(log_estimates: Float) -> float:
     where the mean is low by chance, so is the spread, and two errors of it alone hold in 90 of 100 runs (20
     estimates, s = 1).
     """
-    finite = log_estimates[log_estimates > -math.inf]
-    if len(finite) < 2:
+    finite = log_estimates > -math.inf
+    part = float(shares[finite].sum())
+    if finite.sum() < 2 or part <= 0 or size * part <= 1:
         return 0.0
-    variance, count = float(finite.var(ddof=1)), len(log_estimates)
-    if variance > 1 and math.log(len(finite)) >= 2 * variance + 2 * math.sqrt(variance):
+    of, logs = shares[finite] / part, log_estimates[finite]
+    mean = float((of * logs).sum())
+    variance = float((of * (logs - mean) ** 2).sum()) * size * part / (size * part - 1)
+    if variance > 1 and math.log(size * part) >= 2 * variance + 2 * math.sqrt(variance):
         return 0.0
-    log_moment = variance + math.log(count / len(finite))  # of E[w^2] / E[w]^2; zeros count as what they are
+    log_moment = variance - math.log(part)  # of E[w^2] / E[w]^2; zeros count as what they are
     if log_moment <= 0:
         return 0.0
-    return float(np.logaddexp(0.0, (log_moment + math.log(-math.expm1(-log_moment)) - math.log(count)) / 2))
+    return float(np.logaddexp(0.0, (log_moment + math.log(-math.expm1(-log_moment)) - math.log(size)) / 2))
 
 
 @dataclass(frozen=True, slots=True)

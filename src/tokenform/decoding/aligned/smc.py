@@ -39,7 +39,7 @@ from tokenform.decoding.aligned import rejection_step
 from tokenform.decoding.aligned.population import Population
 from tokenform.decoding.aligned.problem import Problem
 from tokenform.decoding.aligned.proposals import Address, offers
-from tokenform.decoding.aligned.protocols import Float, Potential, Tokens
+from tokenform.decoding.aligned.protocols import Potential, Tokens
 from tokenform.decoding.aligned.rejection_step import Estimator
 from tokenform.decoding.aligned.resampling import METHODS, Method
 from tokenform.decoding.aligned.results import LogZ, Sample
@@ -81,6 +81,8 @@ class SMC(AlignedSampler):
         **common: the options that all samplers take (temperature, top_k, top_p, min_p, power, potential,
             batch_size, fast_forward, canonical); see `AlignedSampler`.
     """
+
+    weighted = True  # each draw carries the Ẑ of its run
 
     def __init__(
         self,
@@ -125,19 +127,18 @@ class SMC(AlignedSampler):
         while (
             self.until_error is not None
             and len(runs) < self.max_runs
-            and LogZ.mean(_estimates(runs)).error > self.until_error
+            and self._log_z(runs).error > self.until_error
         ):
             runs += self._runs(
-                problem, [_run_number(n + len(runs) + i, 0) for i in range(max(len(runs) // 2, 8))], seed
+                problem, [run_number(n + len(runs) + i, 0) for i in range(max(len(runs) // 2, 8))], seed
             )
         draws = []
         for population in chosen:
             texts, logf, weights = population.texts
             place = pick(weights, stream(seed, Purpose.SELECTION, population.run).random())
-            draws.append(problem.draw(texts[place], float(logf[place]), population.log_z))
-        sample = Sample(
-            draws, problem.target, log_z=LogZ.mean(_estimates(runs)), counts=problem.counts() - before
-        )
+            weight = population.log_z if self.weighted else 0.0
+            draws.append(problem.draw(texts[place], float(logf[place]), weight))
+        sample = Sample(draws, problem.target, log_z=self._log_z(runs), counts=problem.counts() - before)
         sample.counts.attempts = len(runs)
         return _tally(sample, runs)
 
@@ -145,7 +146,7 @@ class SMC(AlignedSampler):
         """All texts of one run with their weights."""
         seed = fresh_seed() if seed is None else seed
         before = problem.counts()
-        population = self._runs(problem, [_run_number(run, 0)], seed)[0]
+        population = self._runs(problem, [run_number(run, 0)], seed)[0]
         draws = [
             problem.draw(tokens, float(logf), float(weight))
             for tokens, logf, weight in zip(*population.texts, strict=True)
@@ -160,7 +161,7 @@ class SMC(AlignedSampler):
         runs: list[Population] = []
 
         def make(missing: list[tuple[int, int]]) -> list[Population | None]:
-            fresh = self._runs(problem, [_run_number(*one) for one in missing], seed)
+            fresh = self._runs(problem, [run_number(*one) for one in missing], seed)
             runs.extend(fresh)
             return [population if population.log_z > -math.inf else None for population in fresh]
 
@@ -172,6 +173,11 @@ class SMC(AlignedSampler):
                 "truncation (top_p, top_k)"
             )
         return runs, [chosen[i] for i in range(n)]
+
+    def _log_z(self, runs: list[Population]) -> LogZ:
+        """The mean, without repeats: they are only made for runs that died, and would push it up."""
+        counted = [p.log_z for p in runs if not 0 < p.run >> 32 < self.max_attempts]
+        return LogZ.mean(np.array(counted))
 
     def _runs(self, problem: Problem, numbers: list[int], seed: int) -> list[Population]:
         if self.trie is not None:
@@ -260,13 +266,9 @@ class SMC(AlignedSampler):
                 population.rescore([slot], np.array([score]))
 
 
-def _run_number(draw: int, attempt: int) -> int:
+def run_number(draw: int, attempt: int) -> int:
+    """The number of a run, by which its random numbers are addressed."""
     return (attempt << 32) + draw
-
-
-def _estimates(runs: list[Population]) -> Float:
-    """log Ẑ of first attempts: repeats are only made for runs that died, and would push the mean up."""
-    return np.array([population.log_z for population in runs if population.run < 1 << 32])
 
 
 def _tally(sample: Sample, runs: list[Population]) -> Sample:

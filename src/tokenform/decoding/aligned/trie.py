@@ -22,7 +22,7 @@ longer telescope, and rejection is not exact any more.  One trie for several pro
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Container, Iterable, Iterator
 
 import numpy as np
 
@@ -138,7 +138,8 @@ class Trie:
     def visit(
         self, distribution: StepDistribution, parent: TrieNode | None, index: int, *, exact: bool
     ) -> TrieNode:
-        """Adds the node of a prefix that is not in the trie yet and passes its θ on towards the root.
+        """Adds the node of a prefix that is not in the trie yet, and its θ to its parent's table; the sums
+        above are then to be settled (`propagate`, `settle`).
 
         `exact`: the distribution is the exact mask, so that EOS, if it is there, is allowed.
         """
@@ -155,19 +156,12 @@ class Trie:
         self.touch(node)
         if parent is not None:
             self._set(parent, index, node.log_theta)
-            self.propagate(parent)
         return node
 
-    def forbid(self, node: TrieNode, index: int) -> None:
-        """Rules out a token: θ = 0."""
-        self._set(node, index, -math.inf)
-        self.propagate(node)
-
-    def confirm_end(self, node: TrieNode, index: int) -> None:
-        """Records that EOS, at this index, is allowed."""
-        if node.log_eos == -math.inf:
-            node.log_eos = float(node.logf[index])
-            self.propagate(node)
+    def forbid(self, node: TrieNode, indices: Iterable[int]) -> None:
+        """Rules tokens out: θ = 0; the sums are then to be settled."""
+        for index in indices:
+            self._set(node, index, -math.inf)
 
     def touch(self, node: TrieNode) -> None:
         """Marks a node as just used."""
@@ -180,6 +174,17 @@ class Trie:
             if node.parent is not None:
                 self._set(node.parent, node.index, node.log_theta)
             node = node.parent
+
+    def settle(self, path: list[TrieNode], stale: Container[int]) -> None:
+        """Recomputes the sums along a path, root first, of those nodes (by `id`) whose tables have changed,
+        and of what is above them.
+        """
+        changed = False
+        for node in reversed(path):
+            if changed or id(node) in stale:
+                changed = node.refresh()
+                if changed and node.parent is not None:
+                    self._set(node.parent, node.index, node.log_theta)
 
     def _set(self, node: TrieNode, index: int, value: float) -> None:
         before = len(node.theta)

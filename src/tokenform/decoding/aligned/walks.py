@@ -1,4 +1,4 @@
-"""The walks of one call through a trie, and the options of the samplers that learn by them: ASAp and CARS.
+"""The walks of one call through a trie, and the options of the samplers that learn by them: ASAp, AWRS, CARS.
 
 Invariant: walk k draws by the numbers of (seed, k), whatever was fetched for it beforehand.
 """
@@ -6,13 +6,17 @@ Invariant: walk k draws by the numbers of (seed, k), whatever was fetched for it
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
+import numpy as np
 from typing_extensions import Unpack
 
-from tokenform.decoding.aligned.descent import Walk, descend, walk_numbers
+from tokenform.decoding.aligned.descent import Descent, Walk, walk_numbers
 from tokenform.decoding.aligned.explore import EVERY, explore
 from tokenform.decoding.aligned.lookahead import prefetch
 from tokenform.decoding.aligned.problem import Problem
+from tokenform.decoding.aligned.protocols import Float
+from tokenform.decoding.aligned.rejection_step import Step, two_loops
 from tokenform.decoding.aligned.results import Counts
 from tokenform.decoding.aligned.sampler import AlignedSampler, Common
 from tokenform.decoding.aligned.trie import Trie
@@ -20,9 +24,10 @@ from tokenform.errors import OptionError
 
 
 class WalkingSampler(AlignedSampler):
-    """Base of ASAp and CARS; their options are described there."""
+    """Base of ASAp, AWRS and CARS; their options are described there."""
 
-    restricted = True
+    restricted, bounded = True, True  # distributions are those of the candidates; θ is to be an upper bound
+    step: Callable[[Float, np.random.Generator], Step] = staticmethod(two_loops)
 
     def __init__(
         self,
@@ -34,7 +39,7 @@ class WalkingSampler(AlignedSampler):
         **common: Unpack[Common],
     ) -> None:
         super().__init__(**common)
-        if self.power < 1:
+        if self.bounded and self.power < 1:
             raise OptionError(
                 f"power is {self.power}; {type(self).__name__} needs at least 1, else steps have more mass "
                 "than 1 (use SMC)"
@@ -53,7 +58,8 @@ class Walks:
     Attributes:
         attempt: how many were made.
         visited: prefixes whose distribution they looked at.
-        upper: log U of the trie that the last one started from.
+        uppers: log U of the trie that each started from.
+        ahead: walks whose model calls are batched.
     """
 
     reject = False  # see `descent.py`
@@ -63,20 +69,21 @@ class Walks:
             sampler.trie.belongs_to(problem)
         self.problem, self.seed = problem, seed
         self.trie = sampler.trie if sampler.trie is not None else sampler.fresh(problem)
-        self._explored, self._ahead = sampler.explore * EVERY, sampler.lookahead
+        self._step = sampler.step
+        self._explored, self.ahead = sampler.explore * EVERY, sampler.lookahead
         self._before = problem.counts()
-        self.attempt, self.visited, self.upper = 0, 0, 0.0
+        self.attempt, self.visited = 0, 0
+        self.uppers: list[float] = []
 
     def next(self) -> Walk:
         """The next walk; the trie learns from it."""
+        descent = Descent(self.problem, self.trie, self.reject, self._step)
         if self.attempt % EVERY == 0:
             explore(self.problem, self.trie, self._explored)
-        if self._ahead > 1 and self.attempt % self._ahead == 0:
-            ahead = range(self.attempt, self.attempt + self._ahead)
-            prefetch(self.problem, self.trie, self.seed, ahead, reject=self.reject)
-        self.upper = self.log_upper
-        numbers = walk_numbers(self.seed, self.attempt)
-        walk = descend(self.problem, self.trie, numbers, reject=self.reject)
+        if self.ahead > 1 and self.attempt % self.ahead == 0:
+            prefetch(descent, self.seed, range(self.attempt, self.attempt + self.ahead))
+        self.uppers.append(self.log_upper)
+        walk = descent.walk(walk_numbers(self.seed, self.attempt))
         self.trie.shrink()
         self.attempt += 1
         self.visited += walk.visited
