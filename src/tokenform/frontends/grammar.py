@@ -60,9 +60,9 @@ class Grammar:
         "_read",
         "_schema",
         "_source",
+        "_tools",
         "_written",
         "parts",
-        "tools",
     )
 
     def __init__(
@@ -73,7 +73,7 @@ class Grammar:
         read: Callable[[str], Any] | None = None,
         source: str = "",
         schema: Any = None,
-        tools: Sequence[dict[str, Any]] = (),
+        tools: Sequence[dict[str, Any]] | Callable[[], tuple[dict[str, Any], ...]] = (),
         notes: Sequence[str] | Callable[[], Sequence[str]] | None = None,
         narrowed: Callable[[], Grammar | None] | None = None,
         manner: Callable[[Mapping[str, str]], Grammar | None] | None = None,
@@ -82,7 +82,7 @@ class Grammar:
         self._core = None if isinstance(core, Joined) else core
         self._form = form  # None: that of the join or the core, read when it is asked for
         self._schema = schema
-        self.tools = tools if isinstance(tools, tuple) else tuple(tools)  # `Definitions` keep their format
+        self._tools = tools  # where they are made when they are asked for, a function
         self._notes = notes  # in place of the core's report, which knows no names of tools
         self._source = source
         self._narrowed = narrowed
@@ -116,6 +116,13 @@ class Grammar:
         if automaton is None:
             automaton = self._automata.setdefault(key, self.core.compile(vocabulary, limits, True))
         return automaton
+
+    @property
+    def tools(self) -> tuple[dict[str, Any], ...]:
+        """The definitions of the tools, for prompts; of `tools` with the format in which they are called."""
+        if not isinstance(self._tools, tuple):
+            self._tools = self._tools() if callable(self._tools) else tuple(self._tools)
+        return self._tools
 
     @property
     def for_writing(self) -> Grammar:
@@ -254,7 +261,7 @@ class Grammar:
             read=self._read,
             source=self._source,
             schema=self._schema,
-            tools=self.tools,
+            tools=self._tools,
         )
         made._checked, made.parts = self._checked, parts
         return made
@@ -443,7 +450,7 @@ def _joined(symbol: str, first: Grammar | str, second: Grammar | str) -> Grammar
     one, two = as_grammar(first), as_grammar(second)
     made = Grammar(Joined(symbol, one.as_part, two.as_part))
     tools = [part.tools for part in (one, two) if part.tools]
-    made.tools = (
+    made._tools = (
         tools[0] if len(tools) == 1 else tuple({id(tool): tool for some in tools for tool in some}.values())
     )
     made._checked = max(one._checked, two._checked)

@@ -3,9 +3,11 @@
 Invariant: free text ends at the first place where something that may follow it begins (a trigger, the end of
 the tag around it).  What can't be kept exactly is refused by its name and place, a JSON Pointer into the tag.
 Differences from XGrammar, whose format this is: free text holds no control tokens but those that the tag
-names; a count of tokens (`max_tokens`) is refused; documents in any order have no key twice and all that are
-required; objects may have members that their schema does not name, unless it forbids them; whitespace that no
-`max_whitespace_cnt` bounds is what writers put there, 24 characters at most between arguments.
+names; of budgets characters are counted in free text (`max_chars`), tokens nowhere (a mask knows the bytes of
+a text, which many rows of tokens spell), and parts have no temperature: such tags are refused; documents in
+any order have no key twice and all that are required; objects may have members that their schema does not
+name, unless it forbids them; whitespace that no `max_whitespace_cnt` bounds is what writers put there, 24
+characters at most between arguments.
 Source: XGrammar 0.2.8, `structural_tag.py`; vLLM's older form, `{"structures": [...], "triggers": [...]}`.
 """
 
@@ -166,6 +168,9 @@ class _TagReader:
         reader = _FORMATS.get(kind) if isinstance(kind, str) else None
         if reader is None:
             raise wrong(f"a format of type {kind!r} is not known; there are {', '.join(_FORMATS)}", place)
+        for name, instead in _INSTEAD.items():
+            if spec.get(name) is not None and (kind, name) != ("any_text", "max_chars"):
+                raise wrong(f"{name} of {kind} {_NOT_EXACT}; {instead}", place)
         return reader(self, spec, place, after, depth)
 
     # ---- what has no parts
@@ -199,10 +204,6 @@ class _TagReader:
             raise
 
     def any_text(self, spec: Any, place: str, after: tuple[str, ...], depth: int) -> Node:
-        if spec.get("max_tokens") is not None:
-            raise wrong(
-                f"max_tokens of a part {_NOT_EXACT}; use max_chars, or the request's max_tokens", place
-            )
         excluded = _strings(spec, "excludes", place)
         if (most := spec.get("max_chars")) is None:
             return _free(excluded, after)
@@ -218,8 +219,6 @@ class _TagReader:
         return self.literal(self._named(spec.get("token"), place))
 
     def any_tokens(self, spec: Any, place: str, after: tuple[str, ...], depth: int) -> Node:
-        if spec.get("max_tokens") is not None:
-            raise wrong(f"max_tokens of a part {_NOT_EXACT}; use the request's max_tokens", place)
         return _free(self._tokens(spec, "exclude_tokens", place), after)
 
     def exclude_token(self, spec: Any, place: str, after: tuple[str, ...], depth: int) -> Node:
@@ -421,6 +420,14 @@ _FORMATS: dict[str, Callable[[_TagReader, Any, str, tuple[str, ...], int], Node]
     "dispatch": _TagReader.dispatch,
     "token_dispatch": _TagReader.dispatch,
     "tags_with_separator": _TagReader.separated,
+}
+
+
+# What is to be used in place of what is asked for.
+_INSTEAD = {
+    "max_chars": "use it in an any_text",
+    "max_tokens": "use max_chars in an any_text, or the request's max_tokens",
+    "temperature": "use the request's",
 }
 
 

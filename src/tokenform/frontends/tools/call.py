@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache
+from functools import cached_property
 from keyword import iskeyword
 from typing import Any
 
@@ -242,18 +242,12 @@ def check_name(form: Format, parts: Sequence[Part], tool: Tool) -> None:
     if not isinstance(parts[0], Name):
         return
     name = tool.name
-    stops, python = _ends_of_names(form, tuple(parts))
+    stops = [words[0] for part in stops_after(parts[1:]) if (words := form.tokens(part))]
+    python = any(isinstance(part, PythonArguments) for part in parts)
     spaced = name != name.strip() or "\n" in name or (form.channels and len(name.split()) > 1)
     foreign = python and not all(n.isidentifier() and not iskeyword(n) for n in name.split("."))
     if spaced or foreign or any(stop in name for stop in stops):
         raise ToolError(f"the tool name {name!r} can't be written in the format {form.name!r}; rename it")
-
-
-@lru_cache(maxsize=256)
-def _ends_of_names(form: Format, parts: tuple[Part, ...]) -> tuple[list[str], bool]:
-    """What ends names in a layout, and whether Python reads them."""
-    stops = [form.tokens(p)[0] for p in stops_after(parts[1:]) if form.tokens(p)]
-    return stops, any(isinstance(part, PythonArguments) for part in parts)
 
 
 @dataclass(frozen=True)

@@ -210,9 +210,8 @@ class _Compiler:
         if not kept:
             return None
         branches: list[Any] = [option.made.get(told) for option in kept]
-        fresh = [kept[at] for at, branch in enumerate(branches) if branch is None]
-        if not fresh:
-            return branches
+        places = [at for at, branch in enumerate(branches) if branch is None]
+        fresh = [kept[at] for at in places]
         alike: dict[Follows, list[Kept]] = {}
         for option in fresh:
             if option.follows.slotted:
@@ -226,8 +225,9 @@ class _Compiler:
             ):
                 option.made[told] = branch
         self.read_each([option for option in fresh if not option.follows.slotted])
-        branches = [option.made.get(told) for option in kept]
-        return None if None in branches else branches
+        for at in places:
+            branches[at] = kept[at].made.get(told)
+        return None if None in (branches[at] for at in places) else branches
 
     def rest(self, follows: Follows) -> _core.Rest | None:
         """What follows the texts of options, as the engine reads it; None: it may be nothing."""
@@ -245,9 +245,9 @@ class _Compiler:
         """Reads options that go on each in its own way: what they have in common is written and read once."""
         rules = {name: node for option in options for name, node in option.follows.rules.items()}
         table = _Compiler(Shape(Seq(()), rules), self.options, None)
-        all_of = [(option.head, table.rule(option.follows.node)) for option in options]
+        starts = [(option.head, table.rule(option.follows.node)) for option in options]
         try:
-            read = _core.branches_of(forms.written(table.rules.finished("")), all_of) if all_of else []
+            read = _core.branches_of(forms.written(table.rules.finished("")), starts) if starts else []
         except InvalidGrammar:
             return
         for option, branch in zip(options, read, strict=True):

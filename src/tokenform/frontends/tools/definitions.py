@@ -36,6 +36,7 @@ from tokenform.frontends.python_types import TypeReader, exported, reader_of
 from tokenform.frontends.structs import StructReader
 from tokenform.frontends.tools.judge import fault, has_item_lists, is_schema, report
 from tokenform.frontends.tools.kept import WEIGHT, LastAsked, numbers_of
+from tokenform.frontends.tools.members import closed_text
 
 # Most levels of a schema of arguments; what is made of it goes through them one inside the other.
 DEPTH = 256
@@ -88,6 +89,25 @@ class Tool:
     def __post_init__(self) -> None:
         if not self.text:
             object.__setattr__(self, "text", forms.written(self.parameters))
+
+    @classmethod
+    def of_text(cls, name: str, description: str, parameters: Mapping[str, Any], text: str) -> Tool:
+        """The tool whose parameters are those of the text, and at the moment these."""
+        made = cls(name, description, parameters, text=text)
+        made.__dict__["closed"] = closed_text(parameters, text)
+        del made.__dict__["parameters"]
+        return made
+
+    def __getattr__(self, name: str) -> Any:
+        """The parameters of a text are read when somebody asks for them."""
+        if name != "parameters":
+            raise AttributeError(name)
+        return self.__dict__.setdefault(name, loads(self.text))
+
+    @cached_property
+    def closed(self) -> str:
+        """The parameters as JSON text, with members forbidden that they do not speak of."""
+        return closed_text(self.parameters, self.text)
 
     def __reduce__(self) -> Any:
         given = (self.name, self.description, self.parameters, self.convert, self.function)
@@ -234,7 +254,7 @@ def _read_tool(
     """number: that of the definition, by which it is kept."""
     if isinstance(tool, Tool):
         return tool
-    if isinstance(tool, Mapping):
+    if type(tool) is dict or isinstance(tool, Mapping):  # asking for a mapping takes a microsecond
         if number is None and (alone := numbers_of(tool)) is not None:
             number = array("Q", alone[0])[0]
             if (kept := TOOLS.get(number)) is not None:
@@ -262,7 +282,7 @@ def _read_tool(
 def _from_json(tool: Mapping[str, Any], index: int, bare: bool = False) -> Tool:
     """bare: whatever its parameters are, any object will do."""
     body = tool.get("function", tool)
-    if not isinstance(body, Mapping):
+    if type(body) is not dict and not isinstance(body, Mapping):
         raise ToolError(f'"function" of tool {index} must be an object', pointer=f"/{index}/function")
     name = body.get("name")
     if not isinstance(name, str) or not name:
@@ -276,6 +296,8 @@ def _from_json(tool: Mapping[str, Any], index: int, bare: bool = False) -> Tool:
         shown = parameters if isinstance(parameters, Mapping) and _written(parameters) else None
         return Tool(name, description, _ANY_OBJECT, shown=shown)
     checked, text = _checked(parameters, name)
+    if checked is parameters:
+        return Tool.of_text(name, description, checked, text)
     return Tool(name, description, checked, text=text)
 
 
@@ -289,7 +311,7 @@ def _written(parameters: Any) -> bool:
 
 
 def _checked(parameters: Any, name: str) -> tuple[Mapping[str, Any], str]:
-    """The schema of an object, and its text; or an error that names the tool."""
+    """The schema of an object, as given where it is one, and its text; or an error that names the tool."""
     if parameters is None:
         parameters = {"type": "object", "properties": {}}
     if not isinstance(parameters, Mapping):
@@ -311,14 +333,13 @@ def _checked(parameters: Any, name: str) -> tuple[Mapping[str, Any], str]:
         raise InvalidSchema(
             f"the parameters of tool {name!r} are no JSON Schema, at {place or '/'}: {message}", pointer=place
         )
+    if parameters.get("type") == "object":
+        return parameters, text
     plain = loads(text)
-    kind = plain.get("type", "object")
-    if kind != "object" and kind != ["object"]:
+    if plain.get("type", "object") not in ("object", ["object"]):
         raise InvalidSchema(f'the parameters of tool {name!r} must have "type": "object"', pointer="/type")
-    if plain.get("type") != "object":
-        plain["type"] = "object"
-        text = forms.written(plain)
-    return plain, text
+    plain["type"] = "object"
+    return plain, forms.written(plain)
 
 
 def _deeper(value: Any, most: int) -> bool:

@@ -25,7 +25,6 @@ from tokenform.frontends.tools.call import ANY_TOOL, CallWriter, Named, check_na
 from tokenform.frontends.tools.definitions import Tool, ToolLike, read_tools
 from tokenform.frontends.tools.formats import FORMATS, named
 from tokenform.frontends.tools.layout import Format, JsonCall, Name, Wire
-from tokenform.frontends.tools.members import closed_text
 from tokenform.frontends.tools.shape import (
     BLANK,
     LAST,
@@ -335,7 +334,8 @@ class Builder:
         if kind is None:
             rest = None
             if calls.alike:
-                rest = Follows(partial(_follows, calls, self._any, ANY_TOOL), slotted=True)
+                node = calls.write(self._any, calls.parts)
+                rest = Follows(partial(_without, node, calls.head(ANY_TOOL)), slotted=True)
             kind = _KINDS.setdefault(key, _Kind(len(_KINDS), rest))
         made: list[Any] = [tool.written.get(kind) for tool in self.known]
         for at in [at for at, option in enumerate(made) if option is None]:
@@ -351,17 +351,16 @@ class Builder:
         head = calls.head(tool)
         number = kind.number if kind else len(self.rules)
         # what is kept knows nothing of this list
-        again = partial(CallWriter, self.form, tool, self.strict, self.order, {}, {}, _scope(tool, number))
+        again = partial(_again, self.form, tool, self.strict, self.order, number, calls)
         if kind and kind.follows and not tool.strings_in:
             check_name(self.form, calls.parts, tool)
-            schema = closed_text(tool.parameters, tool.text) if self.strict else tool.text
-            return Kept(head, kind.follows, schema, lambda: calls.write(again(), calls.parts))
+            return Kept(head, kind.follows, tool.closed if self.strict else tool.text, again)
         writer = self.writer(tool, number)
         node = calls.write(writer, calls.parts)
         if kind and not kind.follows:
-            follows = Follows(lambda: _follows(calls, again(), tool), writer.rules)
+            follows = Follows(lambda: _without(again(), head), writer.rules)
             follows.node = _without(node, head)
-            return Kept(head, follows, None, lambda: calls.write(again(), calls.parts), writer.notes())
+            return Kept(head, follows, None, again, writer.notes())
         self._notes += writer.notes()
         self.rules.update(writer.rules)
         return Seq(node.parts) if isinstance(node, Seq) else node
@@ -372,9 +371,9 @@ def _scope(tool: Tool, number: int) -> str:
     return f"{tool.name} {number} "
 
 
-def _follows(calls: Named, writer: CallWriter, tool: Tool) -> Node:
-    """What follows the text that a tool's calls begin with."""
-    return _without(calls.write(writer, calls.parts), calls.head(tool))
+def _again(form: Format, tool: Tool, strict: bool, order: str, number: int, calls: Named) -> Node:
+    """The calls of a tool by itself."""
+    return calls.write(CallWriter(form, tool, strict, order, {}, {}, _scope(tool, number)), calls.parts)
 
 
 def _without(node: Node, head: str) -> Node:

@@ -13,8 +13,9 @@ Rejected: the identity of the list (its owner may change it); a sum of hashes (t
 from __future__ import annotations
 
 import threading
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Hashable, Iterable, Mapping
+from itertools import compress
 from typing import Any, Generic, TypeVar
 
 from tokenform import _core
@@ -74,10 +75,8 @@ class LastAsked(Generic[_Made]):
         """The values of the keys, None for those that are not there."""
         with self._lock:
             asked = list(keys)
-            found, later = list(map(self._values.get, asked)), self._values.move_to_end
-            for key, entry in zip(asked, found, strict=True):
-                if entry is not None:
-                    later(key)
+            found = list(map(self._values.get, asked))
+            deque(map(self._values.move_to_end, compress(asked, found)), 0)
             return [entry and entry[0] for entry in found]
 
     def put(self, key: Hashable, value: _Made, weight: int) -> None:

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Union
 
 from tokenform.errors import ToolError
@@ -297,9 +297,10 @@ class Format:
         return tokens[0] if tokens else wire.opener
 
 
-def _cut(literal: str, marks: tuple[str, ...]) -> list[str]:
+@lru_cache(maxsize=1024)
+def _cut(literal: str, marks: tuple[str, ...]) -> tuple[str, ...]:
     """The literal cut before and after every mark."""
     if not marks:
-        return [literal] if literal else []
+        return (literal,) if literal else ()
     pattern = "|".join(re.escape(mark) for mark in sorted(marks, key=len, reverse=True))
-    return [part for part in re.split(f"({pattern})", literal) if part]
+    return tuple(part for part in re.split(f"({pattern})", literal) if part)

@@ -85,7 +85,6 @@ def grammar_of_tools(
                 raise
             known = Tools(kept)
             core, notes = _put_together(known, options, source)
-        definitions = Definitions([tool.definition for tool in known], form)
     before = [*aside.values()]
     grammar = Grammar(
         core,  # whose form is read when it is asked for: few grammars of tools are a part of others
@@ -94,10 +93,14 @@ def grammar_of_tools(
             read_turn, tools=known, format=form, reasoning=options.reasoning, prompt=options.prompt
         ),
         source=source,
-        tools=definitions,
+        tools=functools.partial(_definitions, known, form),
         manner=functools.partial(_in_manner, known, options, source),
     )
     return grammar, [*before, *(line for tool in known for line in tool.told), *notes]
+
+
+def _definitions(known: Sequence[Tool], form: Format) -> Definitions:
+    return Definitions([tool.definition for tool in known], form)
 
 
 def _in_manner(

@@ -24,8 +24,9 @@ from tokenform.frontends.tools.conjuncts import DEFINITIONS, TYPES, alone, types
 from tokenform.frontends.tools.judge import possible, satisfies
 
 _SPOKEN = ("additionalProperties", "unevaluatedProperties", "patternProperties")
+_SPEAKS = frozenset(_SPOKEN)
 _BRANCHES = ("anyOf", "oneOf", "allOf", "if", "then", "else", "not")
-_BESIDE_MEMBERS = (*_BRANCHES, "$ref", "dependentSchemas", "dependentRequired", "dependencies")
+_BESIDE_MEMBERS = frozenset((*_BRANCHES, "$ref", "dependentSchemas", "dependentRequired", "dependencies"))
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,7 +64,7 @@ def close(schema: Mapping[str, Any]) -> dict[str, Any]:
 
     What is required and nowhere declared may be anything.
     """
-    if any(k in schema for k in _SPOKEN):
+    if not _SPEAKS.isdisjoint(schema):
         return dict(schema)
     if _is_plain(schema):
         return {**schema, "additionalProperties": False}
@@ -78,7 +79,7 @@ def close(schema: Mapping[str, Any]) -> dict[str, Any]:
 
 def closed_text(schema: Mapping[str, Any], text: str) -> str:
     """The same as JSON text; text: that of the schema."""
-    if not any(k in schema for k in _SPOKEN) and _is_plain(schema):
+    if _SPEAKS.isdisjoint(schema) and _is_plain(schema):
         return text[:-1] + (", " if schema else "") + '"additionalProperties": false}'
     return written(close(schema))
 
@@ -86,8 +87,7 @@ def closed_text(schema: Mapping[str, Any], text: str) -> str:
 def _is_plain(schema: Mapping[str, Any]) -> bool:
     """Whether `properties` declares all members that are spoken of."""
     declared = schema.get("properties", ())
-    beside = any(key in schema for key in _BESIDE_MEMBERS)
-    return not beside and all(key in declared for key in schema.get("required", ()))
+    return _BESIDE_MEMBERS.isdisjoint(schema) and all(key in declared for key in schema.get("required", ()))
 
 
 def _undeclared(schema: Mapping[str, Any]) -> list[str]:

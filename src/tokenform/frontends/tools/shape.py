@@ -172,12 +172,7 @@ class Kept(Seq):
         whole: Callable[[], Node],
         notes: Sequence[str] = (),
     ) -> None:
-        object.__setattr__(self, "head", head)
-        object.__setattr__(self, "follows", follows)
-        object.__setattr__(self, "schema", schema)
-        object.__setattr__(self, "whole", whole)
-        object.__setattr__(self, "notes", notes)
-        object.__setattr__(self, "made", {})
+        self.__dict__.update(head=head, follows=follows, schema=schema, whole=whole, notes=notes, made={})
 
     head: str
     follows: Follows
