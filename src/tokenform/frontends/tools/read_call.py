@@ -1,7 +1,7 @@
 """One call, read by the layout of its format.
 
 Purpose: walks the parts of a `Wire` over a `Source` and reports the call as it comes: its beginning with name
-and id, its arguments as fragments of JSON, its end.
+and id, its arguments as fragments of JSON, its end.  LiteralReader are read by `read_literals.py`.
 Invariant: what is reported of a call joins to one JSON object; whitespace around markers is the reader's to
 skip.
 Complexity: linear in the text.
@@ -34,6 +34,7 @@ from tokenform.frontends.tools.layout import (
     Wire,
 )
 from tokenform.frontends.tools.read_arguments import Arguments
+from tokenform.frontends.tools.read_literals import LiteralReader
 from tokenform.frontends.tools.read_nested import NestedPlace, NestedReader, marked_object
 from tokenform.frontends.tools.read_tagged import TaggedReader
 from tokenform.frontends.tools.read_told import CallReport
@@ -55,28 +56,19 @@ _ARGUMENTS = ("arguments", "parameters")
 _IDS = ("id", "tool_call_id")
 
 
-class CallReader:
-    """Reads calls of one format.
-
-    Each method takes from the source; ToolError says where the text is no call of these tools.
-    """
+class CallReader(LiteralReader):
+    """Reads calls of one format."""
 
     def __init__(self, form: Format, tools: dict[str, Tool], source: Source, report: CallReport) -> None:
-        self.form, self.tools, self.source, self.report = form, tools, source, report
+        super().__init__(form, tools, source)
+        self.report = report
         self._tool: Tool | None = None
         self._id = ""
         self._wrong: ToolError | None = None
-        self._guess = False
-        self._begun = False
-        # Whether a part of what opens the call was there; whether its name comes although another is not.
-        self._opened = self._named = False
-        # Whether the arguments were read, and their end; whether what comes next shows that the call is over.
-        self._read = self._whole = self._over = False
-        self._more = ""  # what a further argument begins with
+        self._guess = self._begun = False
         self._places: dict[str, NestedPlace] = {}
         self._known: dict[str, Arguments] = {}
         self._tagged: dict[tuple[Tagged, str], TaggedReader] = {}
-        self._tokens: dict[str, tuple[str, ...]] = {}
 
     def call(self, wire: Wire) -> Reading[None]:
         """One call, without what stands between calls.
@@ -86,7 +78,7 @@ class CallReader:
         """
         self._tool, self._id, self._begun = None, "", False
         self._wrong, self._guess = None, wire.guess
-        self._read = self._whole = self._over = self._opened = self._named = False
+        self.afresh()
         try:
             yield from self._parts(wire.call, wire)
         except ToolError as error:
@@ -129,12 +121,6 @@ class CallReader:
             raise self._wrong
         self.report.finish()
 
-    def tokens(self, literal: str) -> tuple[str, ...]:
-        """The literal cut at special tokens and whitespace, see `Format.tokens`."""
-        if literal not in self._tokens:
-            self._tokens[literal] = self.form.tokens(literal)
-        return self._tokens[literal]
-
     def _parts(self, parts: Sequence[Part], wire: Wire) -> Reading[None]:
         for index, part in enumerate(parts):
             rest = parts[index + 1 :]
@@ -142,7 +128,7 @@ class CallReader:
                 return
             before = not self._begun and self._tool is None and self._wrong is None
             if before and isinstance(part, str):
-                yield from self._opening(part, rest, wire)
+                yield from self.opening(part, rest, wire)
             elif before and self._named and isinstance(part, Id):
                 pass  # it went with what is missing
             elif isinstance(part, str):
@@ -152,7 +138,7 @@ class CallReader:
                     if (yield from self.try_literal(text)):
                         break
                 else:
-                    take = self._opening(part.texts[0], rest, wire) if before else None
+                    take = self.opening(part.texts[0], rest, wire) if before else None
                     yield from take or self.literal(part.texts[0], wire)
             elif isinstance(part, Name):
                 yield from self._name(rest, wire)
@@ -204,144 +190,6 @@ class CallReader:
             ends = tuple(tokens[0] for tokens in map(self.tokens, stops_after(rest)) if tokens)
             self._tagged[key] = TaggedReader(self, part, self._told(), ends, call_heads(self.form))
         return self._tagged[key]
-
-    def literal(self, text: str, wire: Wire | None = None) -> Reading[None]:
-        """Take a literal, with any whitespace before and inside it.
-
-        wire: the layout whose literal it is: after the arguments it may be missing where what comes next
-        shows that the call is over.
-        """
-        start = self.source.mark()
-        try:
-            for token in self.tokens(text):
-                yield from self.source.blank()
-                if (yield from self.source.accept(token)):
-                    self._whole = self._whole or self._read
-                    continue
-                here = yield from self.source.peek(len(token))
-                if wire is not None and not wire.guess and (self._read or self._whole):
-                    place = self.source.mark()
-                    self.source.back(start)
-                    self._over = yield from self._behind(wire)
-                    if not self._over:
-                        self.source.back(place)
-                    self.source.release(place)
-                if self._over:
-                    break
-                if self.source.ended and token.startswith(here):
-                    self.source.take(len(here))
-                    # it can't be the beginning of a further argument
-                    self._whole = self._whole or (self._read and not self._more.startswith(here))
-                raise fail(self.source, f"{token!r} is needed here" + (f", not {here!r}" if here else ""))
-        finally:
-            self.source.release(start)
-
-    def _opening(self, text: str, rest: Sequence[Part], wire: Wire) -> Reading[None]:
-        """Take a literal before the call's name; parts of it may be missing where the name comes all the
-        same, in a section or behind another part."""
-        for token in self._words(text):
-            yield from self.source.blank()
-            if (yield from self.source.accept(token)):
-                self._opened = True
-            elif not self._named:
-                meant = not wire.guess and (self._opened or wire.section)
-                self._named = bool(meant) and (yield from self._name_comes(text, rest))
-                if not self._named:
-                    yield from self.literal(token, wire)
-
-    def _words(self, literal: str) -> list[str]:
-        """The literal cut at every special token, those within longer markers too."""
-        return [word for piece, _ in self.form.pieces(literal) for word in piece.split()]
-
-    def _name_comes(self, text: str, rest: Sequence[Part]) -> Reading[bool]:
-        """Whether, behind what is there of the literals, a tool's name comes with what follows it, or the
-        object of a call; nothing is taken."""
-        start = self.source.mark()
-        at = next((n for n, part in enumerate(rest) if isinstance(part, (Name, JsonCall))), None)
-        before = [text, *(part.parts[0] if isinstance(part, Maybe) else part for part in rest[:at])]
-        for token in (token for part in before if isinstance(part, str) for token in self._words(part)):
-            yield from self.source.blank()
-            yield from self.source.accept(token)
-        yield from self.source.blank()
-        found = False
-        if at is not None and isinstance(rest[at], JsonCall):
-            found = yield from self.source.matches("{")
-        elif at is not None:
-            stops = [tokens[0] for tokens in map(self.tokens, stops_after(rest[at + 1 :])) if tokens]
-            name = self.source.mark()
-            for one in self.tools:
-                if not found and (yield from self.source.accept(one)):
-                    yield from self.source.blank()
-                    for stop in stops:
-                        found = found or (yield from self.source.matches(stop))
-                    self.source.back(name)
-            self.source.release(name)
-        self.source.back(start)
-        self.source.release(start)
-        return found
-
-    def _behind(self, wire: Wire) -> Reading[bool]:
-        """Whether the end of the section or the next call comes here; nothing is taken."""
-        first = wire.call[0]
-        opener = self.tokens(first) if isinstance(first, str) else ("{",) * isinstance(first, JsonCall)
-        rows = [(*self.tokens(wire.between), *opener)] if opener else []
-        if wire.section:
-            rows.append(self.tokens(wire.section[1]))
-        for row in rows:
-            mark = self.source.mark()
-            there = bool(row)
-            for token in row:
-                yield from self.source.blank()
-                there = there and (yield from self.source.accept(token))
-            self.source.back(mark)
-            self.source.release(mark)
-            if there:
-                return True
-        return False
-
-    def braces(self, rest: Sequence[Part]) -> Reading[None]:
-        """Pass over closing braces that nothing has opened, unless one comes next in the layout."""
-        if not (rest and isinstance(rest[0], str) and rest[0].strip().startswith("}")):
-            while (yield from self.try_literal("}")):
-                pass
-
-    def try_literal(self, text: str) -> Reading[bool]:
-        """Take a literal if it is there."""
-        mark = self.source.mark()
-        for token in self.tokens(text):
-            yield from self.source.blank()
-            if not (yield from self.source.accept(token)):
-                self.source.back(mark)
-                self.source.release(mark)
-                return False
-        self.source.release(mark)
-        return True
-
-    def ends(self, closer: str, cut: bool = True) -> Reading[bool]:
-        """Take what closes a section, if it comes.
-
-        cut: behind a whole call a stop may have taken its rest, or the turn ends.
-        """
-        whole = self._whole and cut
-        mark = self.source.mark()
-        found = True
-        for token in self.tokens(closer):
-            yield from self.source.blank()
-            if (yield from self.source.accept(token)):
-                continue
-            found = whole and (yield from self.source.within(token))
-            if found:
-                self.source.take(len((yield from self.source.peek(len(token)))))
-                break
-            self.source.back(mark)
-            yield from self.source.blank()
-            for end in self.form.dropped if whole else ():
-                found = found or (yield from self.source.matches(end))
-            if not found:
-                self.source.back(mark)
-            break
-        self.source.release(mark)
-        return found
 
     def find(self, name: str, counted: bool = False) -> Tool | None:
         """The tool of this name; None: there is none.  counted: a bare number stands for the only tool."""
@@ -474,7 +322,7 @@ class CallReader:
         for part in rest[:1]:
             if isinstance(part, str) and (yield from self.source.matches(self.tokens(part)[0])):
                 return True
-        return (yield from self.source.peek()) == "" or (yield from self._behind(wire))
+        return (yield from self.source.peek()) == "" or (yield from self.behind(wire))
 
     def _takes_none(self) -> bool:
         """Whether the tool can be called without arguments."""

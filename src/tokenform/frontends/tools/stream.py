@@ -19,7 +19,8 @@ from tokenform.errors import ToolError
 from tokenform.frontends.tools.calls import ToolCalls
 from tokenform.frontends.tools.definitions import ToolLike
 from tokenform.frontends.tools.finding import find_format
-from tokenform.frontends.tools.reader import Event, Reader, read_turn
+from tokenform.frontends.tools.read_turn import Event
+from tokenform.frontends.tools.reader import Reader, read_turn
 
 
 def parse_tool_calls(
