@@ -24,6 +24,8 @@ DEFAULT_MAX_TOKENS = 512
 
 Constraint = Grammar | Condition
 AnySampler = Local | AlignedSampler
+TRIES, TURNS = 50, 3
+"""Most attempts beside the first: by drawing, and by answering with what is wrong."""
 
 
 def check_counts(**counts: Any) -> None:
@@ -123,10 +125,6 @@ def _made(constraint: Any) -> Constraint | TokenformError:
         return to_constraint(constraint)
     except TokenformError as error:  # of this entry alone
         return error
-
-
-TRIES, TURNS = 50, 3
-"""Most attempts beside the first: by drawing, and by answering with what is wrong."""
 
 
 @dataclass

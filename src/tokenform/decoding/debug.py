@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from tokenform.engine import State, TokenAutomaton
 
 _SHOWN = 3  # other tokens of a line
+_FORCED, _DRAFT = "border-bottom:2px solid #0b7285", "border-top:2px dotted #e8590c"
+_CUT = "font-style:italic;text-decoration:line-through"
 
 
 class ExplainedToken(NamedTuple):
@@ -91,10 +93,6 @@ def debug(result: Result[Any]) -> Steps:
         )
         state = automaton.advance(state, token)
     return Steps(steps, result)
-
-
-_FORCED, _DRAFT = "border-bottom:2px solid #0b7285", "border-top:2px dotted #e8590c"
-_CUT = "font-style:italic;text-decoration:line-through"
 
 
 def result_html(result: Result) -> str:

@@ -55,6 +55,7 @@ _WAYS = (
     " Say the rule in the prompt or in the schema; show the model what is wrong (feedback=True); "
     'raise max_tries; or take the text as it is (on_invalid="return").'
 )
+_STATES = 1 << 14  # states of prefixes that are kept
 
 
 class Redraw:
@@ -218,9 +219,6 @@ class Redraw:
             evaluations=counts.evaluations,
             attempts=self.rows + self._walks.attempt,
         )
-
-
-_STATES = 1 << 14  # states of prefixes that are kept
 
 
 class LocalDistribution(WrappedModel):

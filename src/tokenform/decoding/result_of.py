@@ -31,6 +31,8 @@ from tokenform.frontends.tools.calls import ToolCalls
 if TYPE_CHECKING:
     from tokenform.decoding.alternatives import Origin
 
+_NUMERIC = b"0123456789.eE+-"
+
 
 def result_of(
     row: Row,
@@ -86,9 +88,6 @@ def result_of(
         thought=row.thought,
         find=finder(grammar),
     )
-
-
-_NUMERIC = b"0123456789.eE+-"
 
 
 def cut_at(cut: Cut, tokens: Sequence[int], spelled: Sequence[bytes]) -> int:

@@ -23,6 +23,8 @@ from tokenform.frontends.llguidance import Lowering
 from tokenform.frontends.llguidance_words import Definition
 from tokenform.frontends.unicode import check_text
 
+_ONE_OR_MORE: Language = {"regex": "(?s:.)+", "dialect": "python"}
+
 
 def gbnf(
     text: str, *, start: str = "root", dialect: Literal["auto", "llama.cpp", "xgrammar"] = "auto"
@@ -60,9 +62,6 @@ def read_gbnf(text: str, *, start: str = "root") -> GrammarStructure:
     check_text(text, InvalidGrammar)
     structure: GrammarStructure = json.loads(_core.read_gbnf(text, start))
     return structure
-
-
-_ONE_OR_MORE: Language = {"regex": "(?s:.)+", "dialect": "python"}
 
 
 def read_ebnf(text: str, start: str) -> tuple[Form, list[str]]:

@@ -30,6 +30,8 @@ _TOKENS = re.compile(
     |(?P<mark>->|::|\.\.|[:,.()\[\]{}~|=&+*?])""",
     re.VERBOSE,
 )
+TIMES = {"?": (0, 1), "*": (0, None), "+": (1, None)}
+"""Least and most of the repetitions that have a sign."""
 
 
 @dataclass(frozen=True)
@@ -75,10 +77,6 @@ class RegexText:
     ignored: list[RegexNode] = field(default_factory=list)
     imports: dict[str, str] = field(default_factory=dict)
     options: dict[str, Any] = field(default_factory=dict)
-
-
-TIMES = {"?": (0, 1), "*": (0, None), "+": (1, None)}
-"""Least and most of the repetitions that have a sign."""
 
 
 class Words:

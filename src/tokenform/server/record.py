@@ -24,7 +24,6 @@ from tokenform.server.metrics import Metrics
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-
 try:
     from opentelemetry import trace
 except ModuleNotFoundError:
@@ -32,6 +31,7 @@ except ModuleNotFoundError:
 
 logger = logging.getLogger("tokenform.server")
 HEADER = b"x-request-id"
+PLAIN = "%(levelname)s %(name)s %(message)s"
 _GIVEN = re.compile(r"[\x21-\x7e]{1,128}")
 # asked every few seconds, or by the dozen when a page is opened: told at level debug
 _QUIET = frozenset({"health", "metrics", "playground"})
@@ -141,9 +141,6 @@ def _id_of(scope: Scope) -> str:
         if name == HEADER and _GIVEN.fullmatch(value.decode("latin-1")):
             return str(value.decode("latin-1"))
     return secrets.token_hex(12)
-
-
-PLAIN = "%(levelname)s %(name)s %(message)s"
 
 
 class Lines(logging.Formatter):

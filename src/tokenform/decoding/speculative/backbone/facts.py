@@ -9,6 +9,18 @@ from weakref import WeakKeyDictionary
 import torch
 
 _padding: WeakKeyDictionary[Any, float] = WeakKeyDictionary()
+FAILURES = (
+    TypeError,
+    ValueError,
+    RuntimeError,
+    AttributeError,
+    KeyError,
+    IndexError,
+    NotImplementedError,
+)
+"""What a model may raise that can't do what it was tried for."""
+_SAID = ("can't allocate memory", "can't start new thread")
+"""By torch on the CPU, and by Python."""
 
 
 def device_of(model: Any) -> torch.device:
@@ -63,21 +75,6 @@ def max_length(config: Any) -> int | None:
     ):
         learned = getattr(config, "max_position_embeddings", None)
     return int(learned) if learned else None
-
-
-FAILURES = (
-    TypeError,
-    ValueError,
-    RuntimeError,
-    AttributeError,
-    KeyError,
-    IndexError,
-    NotImplementedError,
-)
-"""What a model may raise that can't do what it was tried for."""
-
-_SAID = ("can't allocate memory", "can't start new thread")
-"""By torch on the CPU, and by Python."""
 
 
 def out_of_memory(error: BaseException | None) -> bool:
