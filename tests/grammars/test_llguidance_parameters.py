@@ -114,3 +114,9 @@ def test_what_derives_nothing_and_what_grows_without_end() -> None:
         tf.lark('start: p::0\np::_: "a" p::incr(_) | "" %if le(_, 3)')
     with pytest.raises(TokenformError):
         tf.lark("start: p::0\np::_: p::_ %if " + "not(" * 5_000)
+
+
+def test_a_text_with_two_colons_is_no_rule() -> None:
+    grammar = tf.lark('start: s::0\ns::_ : "a::b" s::1 %if eq(_, 0) | "." %if eq(_, 1)')
+    automaton = grammar.compile(BYTES)
+    assert automaton.matches(b"a::b.") and not automaton.matches(b".")
