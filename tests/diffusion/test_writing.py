@@ -160,3 +160,12 @@ def test_policies_choose_by_their_laws() -> None:
     assert credit.choose(step) == [1, 5] and credit.choose(step) == [1, 5]
     credit = Credit(0.6)
     assert credit.choose(step) == [1, 5] and credit.choose(step) == [1, 5, 9]
+
+
+@pytest.mark.parametrize(
+    "make", [Confidence, LeftToRight, Blocks, lambda count: SelfDraft(Confidence(), count)]
+)
+@pytest.mark.parametrize("count", [0, 1.5, True])
+def test_counts_of_policies_are_whole_numbers(make: Any, count: Any) -> None:
+    with pytest.raises(tf.errors.OptionError, match="whole number of at least 1"):
+        make(count)

@@ -14,6 +14,7 @@ import weakref
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from tokenform.decoding.calls import check_counts
 from tokenform.decoding.configuration import context_length
 from tokenform.decoding.diffusion.denoisers import Denoiser, MaskedDenoiser
 from tokenform.decoding.diffusion.policies import FillPolicy, Threshold
@@ -168,8 +169,7 @@ class DiffusionGenerator:
             LimitExceeded: the automaton's own; or, with `weigh`, the canvas's (`tf.Canvas`).  Without, a text
                 of a constraint that no canvas holds is written from left to right (`prefix.py`).
         """
-        if n < 1:
-            raise OptionError(f"n={n} is not possible; give a whole number of at least 1.")
+        check_counts(n=n)
         grammar, heat = _grammar_of(schema), self.temperature if temperature is None else temperature
         chosen = self.policy if policy is None else policy
         self._check(chosen, heat, weigh)

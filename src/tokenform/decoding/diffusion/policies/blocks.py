@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tokenform.decoding.calls import check_counts
 from tokenform.decoding.diffusion.policies.base import FillPolicy, FillStep
 from tokenform.decoding.diffusion.policies.threshold import Threshold
-from tokenform.errors import OptionError
 
 
 class Blocks:
@@ -20,8 +20,7 @@ class Blocks:
     """
 
     def __init__(self, size: int = 32, within: FillPolicy | None = None) -> None:
-        if size < 1:
-            raise OptionError(f"size={size} is not possible; give a whole number of at least 1.")
+        check_counts(size=size)
         self.size, self.within = size, Threshold() if within is None else within
 
     @property

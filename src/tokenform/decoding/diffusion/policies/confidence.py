@@ -11,8 +11,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from tokenform.decoding.calls import check_counts
 from tokenform.decoding.diffusion.policies.base import FillStep
-from tokenform.errors import OptionError
 
 
 class Confidence:
@@ -21,8 +21,7 @@ class Confidence:
     """
 
     def __init__(self, count: int = 1) -> None:
-        if count < 1:
-            raise OptionError(f"count={count} is not possible; give a whole number of at least 1.")
+        check_counts(count=count)
         self.count = count
 
     def choose(self, step: FillStep) -> Sequence[int]:

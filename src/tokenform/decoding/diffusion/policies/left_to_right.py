@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tokenform.decoding.calls import check_counts
 from tokenform.decoding.diffusion.policies.base import FillStep
-from tokenform.errors import OptionError
 
 
 class LeftToRight:
@@ -20,8 +20,7 @@ class LeftToRight:
     blind = True
 
     def __init__(self, count: int = 1) -> None:
-        if count < 1:
-            raise OptionError(f"count={count} is not possible; give a whole number of at least 1.")
+        check_counts(count=count)
         self.count = count
 
     def choose(self, step: FillStep) -> Sequence[int]:

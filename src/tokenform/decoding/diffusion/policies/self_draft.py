@@ -11,9 +11,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tokenform.decoding.calls import check_counts
 from tokenform.decoding.diffusion.policies.base import FillPolicy, FillStep
 from tokenform.decoding.diffusion.policies.confidence import Confidence
-from tokenform.errors import OptionError
 
 
 class SelfDraft:
@@ -24,8 +24,7 @@ class SelfDraft:
     """
 
     def __init__(self, within: FillPolicy | None = None, drafts: int = 4) -> None:
-        if drafts < 1:
-            raise OptionError(f"drafts={drafts} is not possible; give a whole number of at least 1.")
+        check_counts(drafts=drafts)
         self.within, self.drafts = Confidence() if within is None else within, drafts
 
     @property
