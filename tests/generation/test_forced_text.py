@@ -5,6 +5,7 @@ Judge: the tokenizer itself.  A random model cuts text in any way, so what agree
 
 from __future__ import annotations
 
+import itertools
 import json
 from typing import Any
 
@@ -14,7 +15,7 @@ from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
 import tokenform as tf
-from tokenform.decoding.speculative.canonical import forced_tokens
+from tokenform.decoding.speculative.canonical import forced_tokens, is_joined
 from tokenform.decoding.speculative.drafters.spelling import Spelling
 from tokenform.integrations.demonstration import PROMPT, demonstrate
 from tokenform.integrations.demonstration import SCHEMA as ORDER
@@ -26,10 +27,24 @@ SCHEMA = {
     "additionalProperties": False,
 }
 COMPACT = tf.json_schema(SCHEMA, whitespace="compact")
+STRINGS = tf.json_schema(
+    {
+        "properties": {
+            "a": {"type": "string", "maxLength": 3},
+            "b": {"enum": ["a", "b"]},
+            "c": {"type": "integer"},
+        },
+        "required": ["a", "b", "c"],
+        "additionalProperties": False,
+    }
+)
 
 
-def made(seed: int, **options: Any) -> tf.Generator:
-    """A random model over a tokenizer that knows words of the names and many pieces of them."""
+SPACED = '"a": "b"'
+
+
+def made(seed: int, more: str = "", **options: Any) -> tf.Generator:
+    """A random model over a tokenizer that knows words of the names, many pieces of them, and `more`."""
     raw = Tokenizer(models.BPE())
     raw.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     raw.decoder = decoders.ByteLevel()
@@ -39,7 +54,7 @@ def made(seed: int, **options: Any) -> tf.Generator:
         initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
         show_progress=False,
     )
-    raw.train_from_iterator([*NAMES, "custom sent time guest number", '{"a":1,"b":2}'] * 4, trainer)
+    raw.train_from_iterator([*NAMES, "custom sent time guest number", '{"a":1,"b":2}', more] * 4, trainer)
     tokenizer = PreTrainedTokenizerFast(tokenizer_object=raw, eos_token="</s>")
     torch.manual_seed(seed)
     config = LlamaConfig(
@@ -80,40 +95,78 @@ def test_names_have_the_tokenizers_tokens(temperature: float) -> None:
 @pytest.mark.parametrize("temperature", [0.0, 1.0])
 def test_drafts_batches_and_devices_change_nothing(temperature: float) -> None:
     words = 'start: ("alphabetical " | "customer " | "sentiment") NUMBER\nNUMBER: /[0-9]{2}/'
-    grammars = [COMPACT, tf.json_schema(SCHEMA), tf.lark(words)]
+    grammars = [COMPACT, tf.json_schema(SCHEMA), tf.lark(words), STRINGS]
     local = tf.Local(temperature)
-    plain = made(5, drafter=None, sampler=local)
+    plain = made(5, SPACED, drafter=None, sampler=local)
     alone = [plain.sample("go", grammar, seed=7)[0].tokens for grammar in grammars]
-    drafted = made(5, sampler=local)
+    drafted = made(5, SPACED, sampler=local)
     assert [drafted.sample("go", grammar, seed=7)[0].tokens for grammar in grammars] == alone
-    together = drafted.sample(["go"] * 3, grammars, seed=7)
+    together = drafted.sample(["go"] * 4, grammars, seed=7)
     assert [one[0].tokens for one in together] == alone
 
 
-def test_the_device_draws_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("grammar", [COMPACT, STRINGS])
+def test_the_device_draws_the_same(monkeypatch: pytest.MonkeyPatch, grammar: tf.Grammar) -> None:
     """Whole rows, as on a GPU."""
     from tokenform.decoding.speculative.matching import DeviceDraws
 
-    host = [made(6).sample("go", COMPACT, seed=seed, sampler=tf.Local(1.0))[0].tokens for seed in range(3)]
+    host = [
+        made(6, SPACED).sample("go", grammar, seed=seed, sampler=tf.Local(1.0))[0].tokens for seed in range(3)
+    ]
     real = DeviceDraws.__init__
 
     def whole(self: Any, device: Any, table: Any = None, places: Any = None, whole: Any = None) -> None:
         real(self, device, table, places, True)
 
     monkeypatch.setattr(DeviceDraws, "__init__", whole)
-    device = [made(6).sample("go", COMPACT, seed=seed, sampler=tf.Local(1.0))[0].tokens for seed in range(3)]
+    device = [
+        made(6, SPACED).sample("go", grammar, seed=seed, sampler=tf.Local(1.0))[0].tokens for seed in range(3)
+    ]
     assert device == host
 
 
-def test_a_budget_is_kept() -> None:
-    generator = made(8, sampler=tf.Local(0.0))
-    shortest = generator.sample("go", COMPACT)[0]
+@pytest.mark.parametrize("grammar", [COMPACT, STRINGS])
+def test_a_budget_is_kept(grammar: tf.Grammar) -> None:
+    generator = made(8, SPACED, sampler=tf.Local(0.0))
+    shortest, kept = generator.sample("go", grammar)[0], 0
     for budget in range(len(shortest.tokens) - 4, len(shortest.tokens) + 1):
         try:
-            result = generator.sample("go", COMPACT, max_tokens=budget)[0]
+            result = generator.sample("go", grammar, max_tokens=budget)[0]
         except tf.errors.BudgetTooSmall:
             continue
-        assert len(result.tokens) <= budget and COMPACT.parse(result.text)
+        kept += 1
+        assert len(result.tokens) <= budget and grammar.parse(result.text)
+    assert kept
+
+
+@pytest.mark.parametrize("temperature", [0.0, 1.0])
+def test_whitespace_is_not_cut_off_what_the_tokenizer_joins_it_with(temperature: float) -> None:
+    """` "` is one token: after a space alone a model that wanted a number is asked for a string in pieces
+    which it has never seen."""
+    cut = {}
+    for forced in ("canonical", "any"):
+        generator = made(3, SPACED, drafter=None, sampler=tf.Local(temperature, forced=forced))  # type: ignore[arg-type]
+        spelled, encode = generator.vocabulary.tokens, generator.tokenizer.encode
+        cut[forced] = 0
+        for seed in range(12):
+            tokens = generator.sample(f"go {seed}", STRINGS, seed=seed)[0].tokens
+            for one, after in itertools.pairwise(tokens):
+                if spelled[one].isspace() and spelled[after][:1] == b'"':
+                    whole = encode((spelled[one] + b'"').decode(), add_special_tokens=False)
+                    cut[forced] += whole[0] != one
+    assert cut["canonical"] == 0 < cut["any"]
+
+
+def test_whitespace_that_may_stand_alone_is_drawn() -> None:
+    generator = made(3, SPACED)
+    spelling = Spelling(list(generator.vocabulary.tokens), generator.spell)
+    space = spelling.ids[b" "]
+    for kind, joined in (("string", True), ("integer", False), (["string", "integer"], False)):
+        automaton = tf.json_schema({"properties": {"a": {"type": kind}}, "required": ["a"]}).compile(
+            generator.vocabulary
+        )
+        state = automaton.step_bytes(automaton.start, b'{"a":')
+        assert automaton.allows(state, space) and is_joined(automaton, state, space, spelling) == joined
 
 
 def test_an_unknown_way_is_refused() -> None:

@@ -151,12 +151,14 @@ class DenseDrawer:
             masked = self._applied(free, tight)
             if not edge:
                 _keep_forced(masked, here)
+            _leave_out(masked, here)
             return masked, _least(masked, local)
         wide = self._applied(free, ample)
         least = _least(wide, local)
         assert least is not None
         alone = own if sampler.mixture is None else own[torch.tensor(places)]
         masked = self._tightened(sampler, alone, free, tight)
+        _leave_out(masked, here)
         over = masked.amax(-1, keepdim=True).double() / local.temperature >= least
         fallback = _least(masked, local)
         assert fallback is not None
@@ -195,6 +197,13 @@ def _keep_forced(masked: torch.Tensor, nodes: Sequence[Node]) -> None:
     score = masked[places[0], places[1]][:, None]
     alone = torch.full_like(masked[places[0]], _NEVER).scatter_(1, places[1][:, None], score)
     masked[places[0]] = torch.where(score > _NEVER, alone, masked[places[0]])
+
+
+def _leave_out(masked: torch.Tensor, nodes: Sequence[Node]) -> None:
+    """Takes from each row [V] the tokens that are not drawn at its node."""
+    for row, node in enumerate(nodes):
+        if node.without:
+            masked[row, list(node.without)] = _NEVER
 
 
 def _least(masked: torch.Tensor, local: Local) -> torch.Tensor | None:

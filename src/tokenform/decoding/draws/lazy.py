@@ -82,6 +82,8 @@ class LazyDrawer:
                 allowed = np.array([node.forced])
             else:
                 allowed = self._allowed(auto, node.state, sampler.size)
+            if node.without and allowed is not None:
+                allowed = _less(allowed, node.without)
             token = draw_row(free, allowed, local, key)
             if auto is not None and not sampler.fits(node, token):
                 refused, token = token, self._within(sampler, own, free, allowed, node, key)
@@ -99,6 +101,8 @@ class LazyDrawer:
     ) -> int:
         """The draw among the tokens after which an accepted end is left within the budget."""
         within = _listed(np.asarray(node.automaton.mask_within(node.state, node.remaining)), sampler.size)
+        if node.without:
+            within = _less(within, node.without)
         if sampler.mixture is not None and not np.isfinite(_some(free, within)).any():
             return draw_row(own, within, sampler.local, key)
         return draw_row(free, within, sampler.local, key, _threshold(free, allowed, sampler.local))
@@ -236,6 +240,16 @@ def _listed(words: np.ndarray, size: int) -> np.ndarray:
     """A mask of few tokens as their ids, any other as bool [V]."""
     bits = mask_bits(words, size)
     return np.flatnonzero(bits) if int(np.count_nonzero(bits)) <= _FEW else bits
+
+
+def _less(allowed: np.ndarray, without: Sequence[int]) -> np.ndarray:
+    """What is allowed but some tokens."""
+    if allowed.dtype != np.bool_:
+        kept: np.ndarray = allowed[~np.isin(allowed, without)]
+    else:
+        kept = allowed.copy()
+        kept[list(without)] = False
+    return kept
 
 
 def _best_of(row: np.ndarray, count: int) -> list[int]:

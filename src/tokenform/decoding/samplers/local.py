@@ -40,8 +40,8 @@ class Local:
             "token", token by token, where a likely beginning may lead to an unlikely value.  Greedy sampling
             with "whole" also writes a short string of a language too large to be listed (a date, a code) in
             its likeliest way.
-        forced: how text that the constraint forces is cut into tokens: "canonical" as the model's tokenizer
-            writes it; or "any", as they are drawn.
+        forced: how text that the constraint forces, and whitespace before it, is cut into tokens:
+            "canonical" as the model's tokenizer writes it; or "any", as they are drawn.
     """
 
     temperature: float = 1.0

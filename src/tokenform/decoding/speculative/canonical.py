@@ -6,7 +6,9 @@ the same text.  A model that is asked token by token may take one that it was ne
 tokenizer's own.
 Distribution: the tokens of a forced text are those that the tokenizer writes, up to the first place where
 some allowed token holds all that is left of it and more (`", "` where `",` is left).  The token there is
-drawn: the tokenizer would write the longer one if such a text followed.  No text becomes unreachable.
+drawn: the tokenizer would write the longer one if such a text followed.  A token of whitespace is not drawn
+where the tokenizer joins that whitespace with whatever may follow (a space before a string: ` "` is one
+token).  No text becomes unreachable.
 Invariant: what is forced at a place is a function of the tokens before it, so drafts and batches change
 nothing.
 Complexity: a forced text is spelled once; what is left of it is carried along.  The masks of its last places
@@ -25,6 +27,9 @@ from tokenform.errors import TokenformError
 
 from .drafters.spelling import Spelling
 from .tree import ROOT, DraftTree
+
+_FEW = 4096
+"""Allowed tokens up to which their beginnings are looked at."""
 
 REACH = 16
 """Bytes of a forced text that a token which goes on beyond it is thought to hold at most."""
@@ -63,6 +68,28 @@ def _before_longer(automaton: Any, state: Any, spelling: Spelling, tokens: Plan,
     return tokens
 
 
+def is_joined(automaton: Any, state: Any, token: int, spelling: Spelling) -> bool:
+    """Whether the tokenizer would not write this token of whitespace at a state, whatever follows: it joins
+    the whitespace with what does, and writes a token that is allowed, too."""
+    blank, heads = spelling.tokens[token], set[bytes]()
+    try:
+        allowed = automaton.allowed_tokens(automaton.advance(state, token))
+        if len(allowed) > _FEW:
+            return False
+        for text in map(spelling.tokens.__getitem__, allowed.tolist()):
+            head = text if text[:1].isspace() else text[:1]  # how the rest goes on does not matter
+            if not head or not head.isascii():
+                return False
+            if head not in heads:
+                first = spelling.encode(blank + head)[0]
+                if first == token or not automaton.allows(state, first):
+                    return False
+                heads.add(head)
+    except TokenformError:  # a limit: the draw behind the token says so
+        return False
+    return bool(heads)
+
+
 class ForcedText:
     """What is forced where a text stands, and in its draft.
 
@@ -76,6 +103,7 @@ class ForcedText:
         self._plan = forced_tokens(automaton, automaton.start, spelling)
         self._tree: DraftTree | None = None
         self._nodes: dict[int, Plan] = {}  # of that tree
+        self._joined: dict[tuple[Any, int], bool] = {}
 
     def take(
         self, tokens: Sequence[int], states: Sequence[Any], tree: DraftTree, nodes: Sequence[int]
@@ -95,6 +123,15 @@ class ForcedText:
                 )
             self._plan = plan
         self._tree, self._nodes = None, {}
+
+    def joins(self, state: Any, token: int) -> bool:
+        """Whether a token is whitespace that the tokenizer joins with what may follow at a state."""
+        if not self._spelling.tokens[token].isspace():
+            return False
+        key = state, token
+        if key not in self._joined:
+            self._joined[key] = is_joined(self._automaton, state, token, self._spelling)
+        return self._joined[key]
 
     def token(self, tree: DraftTree, states: Mapping[int, Any], node: int) -> int | None:
         """The one token that may come at a node of the draft; None where it is drawn."""

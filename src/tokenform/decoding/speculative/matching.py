@@ -126,6 +126,7 @@ class DeviceDraws(NodeDraws):
         request, tree, whole, rows = live.request, live.tree, self.whole, list[Any](logits)
         sampler, automaton, states = request.sampler, request.automaton, live.session.states
         wish, known = NO_WISH if request.logprobs else _DRAW_ALONE, self.deciding.known
+        forced, spelt = live.forced, () if live.spelling is None else live.spelling.tokens
         encode = live.spelling.encode if live.wholes and live.spelling is not None else None
         if (
             not whole
@@ -152,6 +153,8 @@ class DeviceDraws(NodeDraws):
                 break
             if one.error is not None:
                 return one.error
+            if forced is not None and spelt[one.token].isspace() and forced.joins(state, one.token):
+                one = every[node] = self._joined(live, rows, node, tokens, one)
             if encode is not None and known.get((state, encode), live) is not None:
                 told = self.deciding.tell(live, logits, node, one)
             if told is None:
@@ -174,6 +177,18 @@ class DeviceDraws(NodeDraws):
             kids = tree.kids.get(node)
             node = None if kids is None else kids.get(tokens[-1])
         return Verdict(tokens, logprobs, refused, list(every.values()) if whole else None)
+
+    def _joined(self, live: Live, rows: Sequence[Any], node: int, path: Sequence[int], drawn: Drawn) -> Drawn:
+        """The draw at a node without tokens of whitespace that the tokenizer joins with what follows."""
+        assert live.forced is not None
+        found, place, wish = drawn, live.node(node, path), Wish(logprob=live.request.logprobs)
+        while live.forced.joins(place.state, found.token):
+            place.without += (found.token,)
+            again = self.draw(live.request.sampler, [[part[node + 1]] for part in rows], [place], wish)[0]
+            if again.error is not None:  # transforms leave nothing else
+                return drawn
+            found = drawn._replace(token=again.token, logprob=again.logprob, refused=again.refused)
+        return found
 
     def _draw(self, wanted: Sequence[tuple[Live, Logits, int]], drawn: dict[tuple[int, int], Drawn]) -> None:
         groups: dict[MaskedSampler, list[tuple[Live, Logits, int]]] = {}

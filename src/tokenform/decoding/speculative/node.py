@@ -26,6 +26,7 @@ class Node:
         seed, sequence: the key of the randomness, with `position`.
         depth: drafted tokens between the committed text and this node.
         forced: the one token that is to come, of a text that the constraint forces; None where it is drawn.
+        without: tokens that are not drawn, although the constraint allows them.
     """
 
     __slots__ = (
@@ -39,6 +40,7 @@ class Node:
         "seed",
         "sequence",
         "state",
+        "without",
     )
 
     def __init__(
@@ -54,6 +56,7 @@ class Node:
         forced: int | None = None,
     ) -> None:
         self.forced = forced
+        self.without: tuple[int, ...] = ()
         self._base, self._path = base, path
         self.prompt_length, self.automaton, self.state = prompt_length, automaton, state
         self.remaining, self.seed, self.sequence, self.depth = remaining, seed, sequence, len(path)
