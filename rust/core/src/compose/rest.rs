@@ -19,7 +19,7 @@ use super::{Bound, CompositeAutomaton, Part, Spelled};
 use crate::cfg::grammar::{self, Parts};
 use crate::cfg::spec::GrammarSpec;
 use crate::error::{Error, Kind, Result};
-use crate::hash::KeyedMap;
+use crate::hash::{KeyedMap, KeyedSet};
 use crate::limits::Limits;
 use crate::schema::Options;
 use crate::work;
@@ -44,14 +44,19 @@ enum Body {
     Slice(Slice),
 }
 
-/// The rules of a table that a start leads to, and their parts.
+/// The rules of a table that a start leads to, and their parts, compact: of many kept few are ever looked at.
 #[derive(PartialEq, Eq)]
 struct Slice {
-    start: Box<str>,
-    rules: Box<[Arc<Value>]>,
+    start: Arc<str>,
+    rules: Box<[Arc<Rule>]>,
     orders: Box<[Arc<Value>]>,
-    parts: Box<[Arc<(String, Value)>]>,
+    parts: Box<[Arc<Named>]>,
 }
+
+/// An expansion, behind the name of its rule.
+type Rule = (Arc<str>, Box<[Arc<str>]>);
+/// A part's form as JSON text, behind its name.
+type Named = (Arc<str>, Box<str>);
 
 impl PartialEq for Rest {
     fn eq(&self, other: &Self) -> bool {
@@ -115,14 +120,19 @@ impl Rest {
 
 impl Slice {
     fn form(&self) -> Value {
-        let values = |all: &[Arc<Value>]| all.iter().map(|one| Value::clone(one)).collect::<Vec<_>>();
-        let parts: Map<String, Value> = self.parts.iter().map(|part| Clone::clone(&**part)).collect();
-        let declare: Vec<&String> = self.parts.iter().map(|part| &part.0).collect();
+        let rule = |rule: &Arc<Rule>| json!({ "origin": *rule.0, "expansion": words(&rule.1) });
+        let part = |part: &Arc<Named>| (part.0.to_string(), value_of(&part.1).unwrap_or_default());
         json!({ "grammar": {
-            "terminals": [], "rules": values(&self.rules), "orders": values(&self.orders), "ignore": [], "declare": declare,
-            "start": self.start, "lexer": "dynamic", "indenter": null, "parts": parts,
+            "terminals": [], "rules": self.rules.iter().map(rule).collect::<Vec<_>>(),
+            "orders": self.orders.iter().map(|order| Value::clone(order)).collect::<Vec<_>>(), "ignore": [],
+            "declare": self.parts.iter().map(|part| &*part.0).collect::<Vec<_>>(), "start": *self.start,
+            "lexer": "dynamic", "indenter": null, "parts": self.parts.iter().map(part).collect::<Map<_, _>>(),
         }})
     }
+}
+
+fn words(names: &[Arc<str>]) -> Vec<String> {
+    names.iter().map(|name| name.to_string()).collect()
 }
 
 /// What a symbol of a table is.
@@ -141,59 +151,74 @@ struct Known {
 }
 
 struct Table {
-    rules: Vec<Arc<Value>>,
+    rules: Vec<Arc<Rule>>,
     orders: Vec<Arc<Value>>,
-    parts: Vec<Arc<(String, Value)>>,
-    symbols: KeyedMap<String, Meaning>,
+    parts: Vec<Arc<Named>>,
+    forms: Vec<Value>,
+    symbols: KeyedMap<Arc<str>, Meaning>,
     /// In it the parts are read.
     joint: CompositeAutomaton,
     /// By part.
     known: Vec<Option<Known>>,
 }
 
+fn wrong() -> Error {
+    Error::new(Kind::InvalidGrammar, "not the table of what follows branches")
+}
+
 impl Table {
     fn new(mut form: Value) -> Result<Table> {
-        let wrong = || Error::new(Kind::InvalidGrammar, "not the table of what follows branches");
         let structure = form.get_mut("grammar").and_then(Value::as_object_mut).ok_or_else(wrong)?;
         let mut taken = |key: &str| structure.get_mut(key).map(Value::take).unwrap_or_default();
-        let list = |value: Value| match value {
-            Value::Array(items) => items.into_iter().map(Arc::new).collect(),
-            _ => Vec::new(),
+        let mut table = Table {
+            rules: Vec::new(),
+            orders: Vec::new(),
+            parts: Vec::new(),
+            forms: Vec::new(),
+            symbols: KeyedMap::default(),
+            joint: CompositeAutomaton::empty(Box::default()),
+            known: Vec::new(),
         };
-        let (rules, orders): (Vec<Arc<Value>>, Vec<Arc<Value>>) =
-            (list(taken("rules")), list(taken("orders")));
-        let parts: Vec<Arc<(String, Value)>> = match taken("parts") {
-            Value::Object(parts) => parts.into_iter().map(Arc::new).collect(),
-            _ => Vec::new(),
-        };
-        let mut symbols: KeyedMap<String, Meaning> = KeyedMap::default();
-        for (at, part) in (0..).zip(&parts) {
-            symbols.insert(part.0.clone(), Meaning::Part(at));
-        }
-        for (at, order) in (0..).zip(&orders) {
-            symbols.insert(order["origin"].as_str().ok_or_else(wrong)?.into(), Meaning::Order(at));
-        }
-        for (at, rule) in (0..).zip(&rules) {
-            let origin = rule["origin"].as_str().ok_or_else(wrong)?;
-            match symbols.get_mut(origin) {
-                Some(Meaning::Rule(all)) => all.push(at),
-                Some(_) => return Err(wrong()),
-                None => {
-                    symbols.insert(origin.into(), Meaning::Rule(vec![at]));
-                }
+        if let Value::Object(parts) = taken("parts") {
+            for (at, (name, form)) in (0..).zip(parts) {
+                let name: Arc<str> = name.into();
+                table.symbols.insert(name.clone(), Meaning::Part(at));
+                table.parts.push(Arc::new((name, form.to_string().into())));
+                table.forms.push(form);
+                table.known.push(None);
             }
         }
-        let known = parts.iter().map(|_| None).collect();
-        Ok(Table { rules, orders, parts, symbols, joint: CompositeAutomaton::empty(Box::default()), known })
+        let mut names: KeyedMap<String, Arc<str>> = KeyedMap::default();
+        let mut name =
+            |name: String| names.entry(name).or_insert_with_key(|name| name.as_str().into()).clone();
+        if let Value::Array(orders) = taken("orders") {
+            for (at, order) in (0..).zip(orders) {
+                let origin = order["origin"].as_str().ok_or_else(wrong)?;
+                table.symbols.insert(name(origin.into()), Meaning::Order(at));
+                table.orders.push(Arc::new(order));
+            }
+        }
+        if let Value::Array(rules) = taken("rules") {
+            for (at, rule) in (0..).zip(rules) {
+                let (origin, body) = GrammarSpec::rule(&rule);
+                let (origin, body) = (name(origin), body.into_iter().map(&mut name).collect());
+                match table.symbols.entry(origin.clone()).or_insert(Meaning::Rule(Vec::new())) {
+                    Meaning::Rule(all) => all.push(at),
+                    _ => return Err(wrong()),
+                }
+                table.rules.push(Arc::new((origin, body)));
+            }
+        }
+        Ok(table)
     }
 
     /// What a start leads to.
     fn slice(&self, start: &str) -> Result<(Slice, Vec<u32>)> {
         let (mut rules, mut orders, mut parts) = (Vec::new(), Vec::new(), Vec::new());
-        let mut seen: KeyedMap<&str, ()> = KeyedMap::default();
+        let mut seen: KeyedSet<&str> = KeyedSet::default();
         let mut waiting: Vec<&str> = vec![start];
         while let Some(name) = waiting.pop() {
-            if seen.insert(name, ()).is_some() {
+            if !seen.insert(name) {
                 continue;
             }
             match self.symbols.get(name) {
@@ -207,10 +232,9 @@ impl Table {
                 }
                 Some(Meaning::Rule(all)) => {
                     rules.extend(all);
-                    for at in all {
-                        let body = self.rules[*at as usize]["expansion"].as_array();
-                        waiting.extend(body.into_iter().flatten().filter_map(Value::as_str));
-                    }
+                    waiting.extend(
+                        all.iter().flat_map(|&at| self.rules[at as usize].1.iter().map(|name| &**name)),
+                    );
                 }
                 None => {
                     let message = format!("The symbol '{name}' is not defined");
@@ -257,8 +281,7 @@ impl Table {
             return Ok(());
         }
         let (before, first) = (work::spent(), self.joint.parts.len());
-        let (name, form) = &*self.parts[at as usize];
-        let bound = self.joint.bound_part(form, name)?;
+        let bound = self.joint.bound_part(&self.forms[at as usize], &self.parts[at as usize].0)?;
         let specials = specials_of(&self.joint.parts[first..])?;
         let (report, work) = (std::mem::take(&mut self.joint.report), work::spent().saturating_sub(before));
         self.known[at as usize] = Some(Known { bound, specials, report, work });
@@ -270,15 +293,15 @@ impl Table {
         let (mut known, mut empty) = (Parts::default(), Vec::new());
         for (&at, part) in parts.iter().zip(&slice.parts) {
             let bound = &self.known[at as usize].as_ref().expect("its parts were read").bound;
-            known.known.insert(part.0.clone(), (bound.part, bound.cost));
+            known.known.insert(part.0.to_string(), (bound.part, bound.cost));
             if bound.empty {
                 empty.push(&*part.0);
             }
         }
-        let mut spec = GrammarSpec::from_value(&json!({ "lexer": "dynamic", "start": slice.start }));
-        spec.rules = slice.rules.iter().map(|rule| GrammarSpec::rule(rule)).collect();
+        let mut spec = GrammarSpec::from_value(&json!({ "lexer": "dynamic", "start": *slice.start }));
+        spec.rules = slice.rules.iter().map(|rule| (rule.0.to_string(), words(&rule.1))).collect();
         spec.orders = slice.orders.iter().map(|order| GrammarSpec::order(order)).collect();
-        spec.declare = slice.parts.iter().map(|part| part.0.clone()).collect();
+        spec.declare = slice.parts.iter().map(|part| part.0.to_string()).collect();
         spec.optional(&empty, &[]);
         let grammar = grammar::read_with(spec, &mut self.joint.lexicon, &known)?;
         Ok(grammar.nullable[grammar.start as usize])

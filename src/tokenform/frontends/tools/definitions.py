@@ -41,7 +41,7 @@ from tokenform.frontends.tools.members import closed_text
 # Most levels of a schema of arguments; what is made of it goes through them one inside the other.
 DEPTH = 256
 ToolLike = Union["Tool", Mapping[str, Any], type, Callable[..., Any]]
-TOOLS: LastAsked[Tool] = LastAsked(64 << 20)
+TOOLS: LastAsked[Tool] = LastAsked(128 << 20)
 
 
 class Definitions(tuple[dict[str, Any], ...]):
