@@ -240,7 +240,7 @@ def main() -> int:
     if "samplers" in options.parts:
         found.extend(laws.laws(first, options.runs or (10 if options.quick else 100), 20, options.only or ()))
         if not options.quick and not options.only:
-            found.extend(laws.races(first, 20))
+            found.extend(laws.races(first, 5))
     print(table(lines))
     print(text_table(list(laws.TITLES), [laws.cells(one) for one in found]))
     seconds = time.process_time() - began

@@ -10,7 +10,6 @@ from toy import EOS, TOKENS, TableModel
 
 tf = pytest.importorskip("tokenform", reason="the compiled engine is not built", exc_type=ImportError)
 
-from tokenform.decoding.aligned import proposals  # noqa: E402
 from tokenform.decoding.aligned.automaton_constraint import AutomatonConstraint  # noqa: E402
 from tokenform.decoding.aligned.cars import CARS  # noqa: E402
 from tokenform.decoding.aligned.enumeration import enumerate_target  # noqa: E402
@@ -76,23 +75,3 @@ def test_fingerprints_of_grammars():
     assert prints[0] == prints[1] != prints[2]
     zero = tf.regex("0").compile(vocabulary)
     assert np.array_equal(AutomatonConstraint(zero).candidates([zero.start])[0], [0])
-
-
-def test_a_call_that_one_particle_needs_carries_what_the_others_will_need(monkeypatch):
-    texts = [*(bytes([b]) for b in range(32, 127)), b'{"', b"year", b'": ', b'":', b"19"]
-    automaton = tf.regex(r'\{"year": 19[4-8][05]\}').compile(
-        tf.Vocabulary([*texts, b"</s>"], eos=[len(texts)])
-    )
-
-    def run(seed):
-        sampler = SMC(16, resampling="systematic")
-        model = TableModel(3, vocab_size=len(texts) + 1, eos=(len(texts),))
-        sample = sampler.particles(sampler.bind(model, automaton, max_tokens=16), seed=seed)
-        texts_drawn = [(draw.tokens, draw.log_weight) for draw in sample.draws]
-        return texts_drawn, sample.weights.tolist(), model.forwards
-
-    ahead = [run(seed) for seed in range(12)]
-    monkeypatch.setattr(proposals, "likely", lambda problem, crowd: [])
-    alone = [run(seed) for seed in range(12)]
-    assert [found[:2] for found in ahead] == [found[:2] for found in alone]
-    assert sum(found[2] for found in ahead) < 0.8 * sum(found[2] for found in alone)

@@ -28,4 +28,4 @@ class Masked(SMC):
     """
 
     def __init__(self, **common: Unpack[Common]) -> None:
-        super().__init__(1, threshold=0.0, weights="mask", **common)
+        super().__init__(1, weights="mask", **common)

@@ -11,10 +11,20 @@ import numpy as np
 from tokenform.decoding.aligned.branches import branches
 from tokenform.decoding.aligned.problem import Prefix, Problem
 from tokenform.decoding.aligned.proposals import Move, Table
-from tokenform.decoding.aligned.protocols import Float, Tokens
-from tokenform.decoding.aligned.resampling import Method, resample
+from tokenform.decoding.aligned.protocols import Float, Ids, Tokens
 from tokenform.decoding.aligned.results import effective_size, log_sum, normalised
-from tokenform.decoding.keyed_random import Purpose, stream
+from tokenform.decoding.keyed_random import Purpose, invert, stream
+
+
+def systematic(weights: Float, generator: np.random.Generator, count: int) -> Ids:
+    """Ancestors of `count` equally weighted particles: int64 `[count]`, sorted; each comes as often as is
+    expected, rounded up or down (Carpenter, Clifford, Fearnhead 1999).
+
+    Args:
+        weights: normalised, float64 `[n]`.
+    """
+    places: Ids = invert(np.cumsum(weights), (np.arange(count) + generator.random()) / count)
+    return places
 
 
 class Finished(NamedTuple):
@@ -94,7 +104,7 @@ class Population:
             self.finish(slot, 0.0, 0.0)
             self.log_weights[slot], self.done[slot] = -np.inf, False
 
-    def balance(self, step: int, threshold: float, method: Method) -> None:
+    def balance(self, step: int, threshold: float) -> None:
         """Resamples those that still have to go on if their effective size is below threshold times the
         number that their share of the weight is due; if that is not one, one goes on with that chance.
         """
@@ -108,7 +118,7 @@ class Population:
         if due < 1 and generator.random() >= due:
             self.log_weights = np.full(size, -np.inf)
             return
-        ancestors = resample(normalised(weights), method, generator, count)
+        ancestors = systematic(normalised(weights), generator, count)
         self.log_weights = np.full(size, -np.inf)
         self.log_weights[:count] = total - math.log(min(due, 1.0) * count)
         free = [self.prefixes[0]] * (size - count)

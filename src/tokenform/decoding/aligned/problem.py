@@ -130,19 +130,10 @@ class Problem:
 
     # ---- the model's side ------------------------------------------------------------------------
 
-    def known_measure(self, prefix: Prefix) -> Float | None:
-        """log f(·|u) where it is kept."""
-        return self._distributions.get(prefix.tokens)
-
-    def log_measure(self, prefixes: Sequence[Prefix], beside: Sequence[Prefix] = ()) -> list[Float]:
-        """log f(·|u) for each prefix: float64 `[V]` each; EOS ids other than `self.eos` are -inf.
-
-        Where the model must be asked, it is asked about the prefixes `beside` too.
-        """
+    def log_measure(self, prefixes: Sequence[Prefix]) -> list[Float]:
+        """log f(·|u) for each prefix: float64 `[V]` each; EOS ids other than `self.eos` are -inf."""
         wanted: dict[Tokens, None] = {}
-        if all(prefix.tokens in self._distributions for prefix in prefixes):
-            beside = ()
-        for prefix in (*prefixes, *beside):
+        for prefix in prefixes:
             if prefix.tokens in self._distributions or prefix.tokens in wanted:
                 continue
             wanted[prefix.tokens] = None
@@ -235,14 +226,10 @@ class Problem:
             )
         return out
 
-    def distributions(
-        self, prefixes: Sequence[Prefix], *, masked: bool = True, beside: Sequence[Prefix] = ()
-    ) -> list[StepDistribution]:
-        """f restricted to the masks (`masked`) or to the candidates; tokens of measure 0 are left out.
-        `beside`: see `log_measure`.
-        """
+    def distributions(self, prefixes: Sequence[Prefix], *, masked: bool = True) -> list[StepDistribution]:
+        """f restricted to the masks (`masked`) or to the candidates; tokens of measure 0 are left out."""
         sets = self.masks(prefixes) if masked else self.candidates(prefixes)
-        measures = self.log_measure(prefixes, beside)
+        measures = self.log_measure(prefixes)
         return [self.distribution_of(ids, logf) for ids, logf in zip(sets, measures, strict=True)]
 
     def full_distributions(self, prefixes: Sequence[Prefix]) -> list[StepDistribution]:

@@ -139,7 +139,7 @@ def sharper(estimate: LogZ, bounds: Certificate) -> LogZ:
     """
     half = (bounds.log_upper - bounds.log_lower) / 2
     if half < estimate.error:
-        return LogZ(bounds.log_lower + half, half, estimate.runs)
+        return LogZ(bounds.log_lower + half, max(half, ROUNDED), estimate.runs)
     return LogZ(min(max(estimate.value, bounds.log_lower), bounds.log_upper), estimate.error, estimate.runs)
 
 

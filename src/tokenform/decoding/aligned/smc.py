@@ -12,8 +12,9 @@ about e^-12 (`test_smc.Shy`), the mean error of log Z of 20 runs of 16 fell from
 With mask weights the masses of all next prefixes are known, and the particles are the best N of them with
 proper weights (`branches`): the error of log Z of 20 runs of 16 falls from 0.066 to 0.034 on a random toy, on
 `Shy` from 0.044 to 0.0003, and ten cities under SmolLM2 are exact with 64; distinct prefixes are distinct
-rows of a pass, about twice as many as with resampling.  With `resampling` or `threshold` a step weighs,
-resamples and only then draws.
+rows of a pass, about twice as many as with resampling, which is gone.  Where tokens are tested, a step
+draws, weighs and then resamples (systematically; below 0.9 N, for a weight is an estimate: that takes the
+worst toy from 0.14 to 0.09).
 The mean weight Ẑ of a run is unbiased for Z, and one particle picked ∝ weight, with log weight log Ẑ, is
 properly weighted (Del Moral 2004; for language models Lew et al. 2023, Loula et al. 2025).
 
@@ -22,33 +23,30 @@ matter; resampling keeps the weight of those that go on, whose number is what th
 due; a run in which nothing has ended counts as Ẑ = 0.
 Distribution of a draw: the target as N → ∞; with N particles it is biased by O(1/N).  N = 1 is local masking,
 with weights.
-τ: by rejection the token is drawn before its weight is known, and a weight is an estimate; resampling often
-then takes the worst toy from 0.14 to 0.09.  With mask weights it gains nothing: 0.09 and 0.13.
 Rejected: resampling every step (τ = 1 gives it): it throws away particles for no gain while weights are even.
 """
 
 from __future__ import annotations
 
 import math
-from typing import Literal
 
 import numpy as np
 from typing_extensions import Unpack
 
+from tokenform.decoding import removed
 from tokenform.decoding.aligned import rejection_step
 from tokenform.decoding.aligned.population import Population
 from tokenform.decoding.aligned.problem import Problem
-from tokenform.decoding.aligned.proposals import Address, offers
+from tokenform.decoding.aligned.proposals import Address, counted_ends, tables_of, tested_moves
 from tokenform.decoding.aligned.protocols import Potential, Tokens
 from tokenform.decoding.aligned.rejection_step import Estimator
-from tokenform.decoding.aligned.resampling import METHODS, Method
 from tokenform.decoding.aligned.results import LogZ, Sample
 from tokenform.decoding.aligned.sampler import AlignedSampler, Common, first_of_each
 from tokenform.decoding.aligned.trie import Trie
 from tokenform.decoding.keyed_random import Purpose, fresh_seed, pick, stream
 from tokenform.errors import OptionError, SamplingError
 
-BEFORE_DRAWING, AFTER_DRAWING = 0.5, 0.9  # τ, see the header
+AFTER_DRAWING = 0.9  # τ, see the header
 AT_ONCE = 256  # particles that step together when several runs are asked for
 LONGEST = 1 << 16  # steps after which a run without a budget is given up
 
@@ -65,11 +63,9 @@ class SMC(AlignedSampler):
 
     Args:
         particles: N.
-        threshold: τ in [0, 1]: resample when the effective size is below τN; 0 never (importance sampling).
-            None is 0.5 where masks give the weights and `resampling` is given, 0.9 where rejection does.
-        resampling: "branches" (of all next prefixes the best N, with proper weights; by rejection,
-            "systematic"), "multinomial", "stratified", "systematic" or "residual".  None is "branches", or
-            "systematic" where a threshold is given.
+        threshold: τ in [0, 1], where tokens are tested: resample when the effective size is below τN; 0 never
+            (importance sampling).  None is 0.9.
+        resampling: is gone, and refused.
         weights: "mask" (a predicate is then asked about the whole vocabulary), "rejection", or "auto": masks
             where the constraint has them, else rejection.
         estimator, accepts: of the rejection step; "auto", "two_loops", "recursive", or "geometric" with m
@@ -89,7 +85,7 @@ class SMC(AlignedSampler):
         particles: int = 16,
         *,
         threshold: float | None = None,
-        resampling: Method | Literal["branches"] | None = None,
+        resampling: None = None,
         weights: str = "auto",
         estimator: Estimator = "auto",
         accepts: int = 2,
@@ -104,16 +100,10 @@ class SMC(AlignedSampler):
             raise OptionError(f"particles is {particles}; it must be at least 1")
         if threshold is not None and not 0 <= threshold <= 1:
             raise OptionError(f"threshold is {threshold}; it must be in [0, 1]")
-        known = ("branches", *METHODS)
-        if resampling is not None and resampling not in known:
-            raise OptionError(f"resampling is {resampling!r}; it must be one of {', '.join(known)}")
+        removed.check(resampling=resampling)
         if weights not in ("auto", "mask", "rejection"):
             raise OptionError(f"weights is {weights!r}; it must be 'auto', 'mask' or 'rejection'")
-        self.particles_per_run, self.threshold = particles, threshold
-        self.branches = resampling == "branches" or (resampling is None and threshold is None)
-        self.resampling: Method = (
-            "systematic" if resampling is None or resampling == "branches" else resampling
-        )
+        self.particles_per_run, self.threshold = particles, AFTER_DRAWING if threshold is None else threshold
         self.weights, self._rejection = weights, rejection_step.estimator(estimator, accepts)
         self.trie = twist if isinstance(twist, Trie) else None
         self.twist = None if isinstance(twist, Trie) else twist
@@ -195,47 +185,35 @@ class SMC(AlignedSampler):
 
     def _advance(self, problem: Problem, group: list[Population], seed: int) -> None:
         self._rescore(problem, [(p, s) for p in group for s in range(self.particles_per_run)])
+        masked = self.weights == "mask" or (self.weights == "auto" and problem.constraint.exact)
+        # a potential is asked about drawn ends alone; without resampling nothing stops those that go on
+        counted = problem.potential is None and self.particles_per_run > 1 and (masked or self.threshold > 0)
         for step in range(LONGEST):
             places = [(population, slot) for population in group for slot in population.open]
             if not places:
                 return
             prefixes = [p.prefixes[s] for p, s in places]
-            # a potential is asked about drawn ends alone; without resampling nothing stops those that go on
-            split = problem.potential is None and self.threshold != 0 and self.particles_per_run > 1
-            ahead = not self.branches  # rare prefixes stay and ask the model anyway
-            offered = offers(
-                problem, prefixes, self.trie, self.weights, self._rejection, split=split, ahead=ahead
+            tables = tables_of(
+                problem, prefixes, self.trie, masked=masked, everything=self.weights == "rejection"
             )
+            ends = counted_ends(problem, prefixes, tables, masked=masked) if counted else {}
             for population, slot in places:
-                log_end, logf = offered.end(population.prefixes[slot])
-                population.finish(slot, log_end - float(population.factor[slot]), logf)
-            if self.branches and offered.tables is not None:
+                if end := ends.get(population.prefixes[slot].tokens):
+                    population.finish(slot, end.log_weight - float(population.factor[slot]), end.logf)
+            if masked:
                 for population in group:
-                    population.branch(problem, step, offered.tables)
+                    population.branch(problem, step, tables)
                     self._rescore(problem, [(population, slot) for slot in population.taken])
                     population.leave()
                 continue
-            early = offered.log_weights(prefixes)
-            threshold = self.threshold
-            if threshold is None:
-                threshold = AFTER_DRAWING if early is None else BEFORE_DRAWING
-            if early is not None:
-                for (population, slot), weight in zip(places, early, strict=True):
-                    population.log_weights[slot] += weight
-                for population in group:
-                    if any(offered.is_open(population.prefixes[slot]) for slot in population.open):
-                        population.balance(step, threshold, self.resampling)
-                places = [(population, slot) for population in group for slot in population.open]
             addresses = [Address(population.run, step, slot) for population, slot in places]
-            moves = offered.moves([p.prefixes[s] for p, s in places], addresses, seed)
+            moves = tested_moves(problem, tables, prefixes, addresses, seed, self._rejection)
             for (population, slot), move in zip(places, moves, strict=True):
-                population.apply(problem, slot, move, weigh=early is None)
+                population.apply(problem, slot, move, weigh=True)
             self._rescore(problem, places)
             for population in group:
                 population.leave()
-            if early is None:
-                for population in group:
-                    population.balance(step, threshold, self.resampling)
+                population.balance(step, self.threshold)
         raise SamplingError(f"a text is longer than {LONGEST} tokens and has not ended; set max_tokens")
 
     def _rescore(self, problem: Problem, places: list[tuple[Population, int]]) -> None:

@@ -1,22 +1,29 @@
 """The walks of one call through a trie, and the options of the samplers that learn by them: ASAp, AWRS, CARS.
 
+Each walk changes the trie that the next one sees.  But a walk's random numbers are known beforehand (they
+depend on its number alone), and the trie changes little from one walk to the next, so where the next k walks
+will go is guessed on the present trie.  The guesses run side by side, one model call a level, and fill the
+problem's cache of distributions; then the real walks run, one by one, and mostly find theirs.
+
 Invariant: walk k draws by the numbers of (seed, k), whatever was fetched for it beforehand.
+Cost: wrong guesses are rows that may not be used.  Rejected: walking k times on a frozen trie and merging:
+the draws would depend on k.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 from typing_extensions import Unpack
 
 from tokenform.decoding.aligned.descent import Descent, Walk, walk_numbers
 from tokenform.decoding.aligned.explore import EVERY, explore
-from tokenform.decoding.aligned.lookahead import prefetch
 from tokenform.decoding.aligned.problem import Problem
 from tokenform.decoding.aligned.protocols import Float
-from tokenform.decoding.aligned.rejection_step import Step, two_loops
+from tokenform.decoding.aligned.rejection_step import Step, run_steps, two_loops
 from tokenform.decoding.aligned.results import Counts
 from tokenform.decoding.aligned.sampler import AlignedSampler, Common
 from tokenform.decoding.aligned.trie import Trie
@@ -81,13 +88,19 @@ class Walks:
         if self.attempt % EVERY == 0:
             explore(self.problem, self.trie, self._explored)
         if self.ahead > 1 and self.attempt % self.ahead == 0:
-            prefetch(descent, self.seed, range(self.attempt, self.attempt + self.ahead))
+            self._prefetch(descent)
         self.uppers.append(self.log_upper)
         walk = descent.walk(walk_numbers(self.seed, self.attempt))
         self.trie.shrink()
         self.attempt += 1
         self.visited += walk.visited
         return walk
+
+    def _prefetch(self, descent: Descent) -> None:
+        """Fills the cache of distributions for the walks to come."""
+        coming = range(self.attempt, self.attempt + self.ahead)
+        guesses = [replace(descent, learn=False).way(walk_numbers(self.seed, k)) for k in coming]
+        run_steps(guesses, lambda _, prefixes: descent.distributions(prefixes))
 
     @property
     def log_upper(self) -> float:
