@@ -124,14 +124,17 @@ class ForcedText:
             self._plan = plan
         self._tree, self._nodes = None, {}
 
-    def joins(self, state: Any, token: int) -> bool:
-        """Whether a token is whitespace that the tokenizer joins with what may follow at a state."""
-        if not self._spelling.tokens[token].isspace():
-            return False
-        key = state, token
-        if key not in self._joined:
-            self._joined[key] = is_joined(self._automaton, state, token, self._spelling)
-        return self._joined[key]
+    def joined(self, state: Any, *tokens: int | None) -> int | None:
+        """The first of some tokens that is whitespace which the tokenizer joins with what may follow."""
+        for token in tokens:
+            if token is None or token < 0 or not self._spelling.tokens[token].isspace():
+                continue
+            key = state, token
+            if key not in self._joined:
+                self._joined[key] = is_joined(self._automaton, state, token, self._spelling)
+            if self._joined[key]:
+                return token
+        return None
 
     def token(self, tree: DraftTree, states: Mapping[int, Any], node: int) -> int | None:
         """The one token that may come at a node of the draft; None where it is drawn."""

@@ -153,8 +153,8 @@ class DeviceDraws(NodeDraws):
                 break
             if one.error is not None:
                 return one.error
-            if forced is not None and spelt[one.token].isspace() and forced.joins(state, one.token):
-                one = every[node] = self._joined(live, rows, node, tokens, one)
+            if forced is not None and (one.refused is not None or spelt[one.token].isspace()):
+                one = every[node] = self._unjoined(live, rows, node, tokens, one)
             if encode is not None and known.get((state, encode), live) is not None:
                 told = self.deciding.tell(live, logits, node, one)
             if told is None:
@@ -178,12 +178,15 @@ class DeviceDraws(NodeDraws):
             node = None if kids is None else kids.get(tokens[-1])
         return Verdict(tokens, logprobs, refused, list(every.values()) if whole else None)
 
-    def _joined(self, live: Live, rows: Sequence[Any], node: int, path: Sequence[int], drawn: Drawn) -> Drawn:
-        """The draw at a node without tokens of whitespace that the tokenizer joins with what follows."""
+    def _unjoined(
+        self, live: Live, rows: Sequence[Any], node: int, path: Sequence[int], drawn: Drawn
+    ) -> Drawn:
+        """The draw at a node without tokens of whitespace that the tokenizer joins with what follows, whether
+        they were drawn or would have been without the budget."""
         assert live.forced is not None
         found, place, wish = drawn, live.node(node, path), Wish(logprob=live.request.logprobs)
-        while live.forced.joins(place.state, found.token):
-            place.without += (found.token,)
+        while (token := live.forced.joined(place.state, found.token, found.refused)) is not None:
+            place.without += (token,)
             again = self.draw(live.request.sampler, [[part[node + 1]] for part in rows], [place], wish)[0]
             if again.error is not None:  # transforms leave nothing else
                 return drawn

@@ -192,9 +192,12 @@ class Speculator:
         span = self._clock.begin()
         asking, accounts = list[Drafting[DraftTree]](), list[Account]()
         for live in batch:
-            live.account.begins(self.backbone.pending(live.seqs[0][1]) - 1 if len(batch) == 1 else 0)
-            asking.append(live.drafting(self.policy.budget(len(batch), live.account)))
-            accounts.append(live.account)
+            account = live.account
+            account.beside = 0
+            if len(batch) == 1 and not live.output.tokens:
+                account.begins(self.backbone.pending(live.seqs[0][1]) - 1)
+            asking.append(live.drafting(self.policy.budget(len(batch), account)))
+            accounts.append(account)
         drafts = together(asking, self._draws)
         trees = [draft.tree for draft in drafts]
         keep = self.policy.shape(trees, self._passes.padding, accounts)
