@@ -9,6 +9,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 import tokenform as tf
 from tokenform.decoding.speculative.policies import Controller, Prices
 
@@ -68,9 +70,10 @@ def letters(writer: tf.Generator, count: int) -> tuple[int, Counter[str]]:
     return len(result.tokens), found
 
 
-def test_one_more_token_takes_few_calls() -> None:
+@pytest.mark.parametrize("count", ["count_plain", "count_drafted"])
+def test_a_token_takes_few_calls(count: str) -> None:
     """In a process of its own, whose caches nobody has filled before."""
-    code = f"from {__name__} import count_plain; count_plain()"
+    code = f"from {__name__} import {count}; {count}()"
     root = str(Path(__file__).parents[2])
     told = subprocess.run([sys.executable, "-c", code], cwd=root, capture_output=True, text=True, check=False)
     assert not told.returncode, told.stderr
@@ -87,7 +90,7 @@ def count_plain() -> None:
     assert len({name.split(":")[0] for name in more}) <= FILES, more
 
 
-def test_a_drafted_text_takes_few_calls_a_token() -> None:
+def count_drafted() -> None:
     """What a call does once is counted too, over 20 tokens."""
     writer, grammar = tf.Generator(policy=policy), tf.json_schema(SCHEMA)
     prompt = "The order 4821 of Ada Lovelace, born 1815 in London, has been paid."

@@ -153,7 +153,11 @@ class DeviceDraws(NodeDraws):
                 break
             if one.error is not None:
                 return one.error
-            if forced is not None and (one.refused is not None or spelt[one.token].isspace()):
+            if (
+                forced is not None
+                and (one.refused is not None or spelt[one.token].isspace())
+                and forced.joined(state, one.token, one.refused) is not None
+            ):
                 one = every[node] = self._unjoined(live, rows, node, tokens, one)
             if encode is not None and known.get((state, encode), live) is not None:
                 told = self.deciding.tell(live, logits, node, one)
