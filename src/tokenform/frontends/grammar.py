@@ -43,7 +43,6 @@ class Grammar:
     The value of a combined grammar is its text.
 
     Attributes:
-        tools: the definitions where it was made of tools, else none; prompts show them to the model.
         parts: where it has captures, how it is put together; else None.
     """
 
