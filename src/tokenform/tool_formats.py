@@ -3,6 +3,7 @@
 Purpose: one public place for `Format` and its parts; `tools`, `parse_tool_calls` and `ToolCallStream` take a
 `Format` wherever they take a format's name.
 Invariant: what a format says is read, written as a grammar and streamed alike; nothing else has to be coded.
+Rejected: registering formats under names (a value can't clash with another).
 
 Example:
     >>> import tokenform as tf

@@ -4,6 +4,8 @@ Purpose: in the place of a model in `Generate`.
 Invariant: a text is given back only if this engine accepts it: a server that does not know the constraint, or
 loosens it, is asked again, and then the row is refused.  What the server's state explains (not there, no
 right, too many requests for too long) ends the job, which goes on later; what the row explains is the row's.
+Rejected: asking again for what came out wrong with words about the mistake (another prompt is another
+distribution).
 """
 
 from __future__ import annotations

@@ -5,6 +5,8 @@ Invariant: a row's text depends on its id, prompt and constraint and on the opti
 that it came in (up to the model's own rounding, which may differ with the shape of a batch); a row that can't
 be written costs itself alone.  It pickles: a model travels as its name or as a function that makes it, a
 constraint as what it is made of.
+Complexity: a model and the constraints are made once a process; a row costs what its text costs.
+Rejected: holding a model object (it would travel with every task).
 """
 
 from __future__ import annotations

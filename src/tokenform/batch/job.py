@@ -7,6 +7,7 @@ made of the input's order alone, so that neither workers nor kills change what i
 whose worker died is tried once more, then row by row; a row that ends its worker twice is put aside.
 Rejected: batches of whatever is ready (a model rounds otherwise in another batch, so a run that was killed
 would differ from one that was not).
+Complexity: the input is read twice, once to write the rows and once to lay the output out in its order.
 """
 
 from __future__ import annotations

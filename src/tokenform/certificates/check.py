@@ -1,4 +1,7 @@
-"""The claims of a certificate, one by one; docs/certificates.md says what they are."""
+"""The claims of a certificate, one by one; docs/certificates.md says what they are.
+
+Complexity: each state is a walk along the bytes of all tokens; what a byte leads to is remembered.
+"""
 
 from __future__ import annotations
 

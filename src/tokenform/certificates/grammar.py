@@ -5,6 +5,7 @@ A state is a number for a set of items; an item is a production, a place in it, 
 there, and the state in which the production began.
 Invariant: rules that derive no text are taken out and empty terminals dropped, so a state with any item has
 an accepted continuation, and a prefix without one has no state (None).
+Complexity: a state for each set of items that is met; remembered for as long as the grammar.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """A report as a file: JSON, a page, or a picture of acceptance by depth and by source and of the times.
 
 Invariant: JSON and the page's table need nothing else; pictures need matplotlib, which is optional.
+Rejected: a page that draws with scripts (it could not be read offline or mailed).
 """
 
 from __future__ import annotations

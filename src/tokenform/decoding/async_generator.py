@@ -5,6 +5,7 @@ which each text joins when there is room and leaves when it has ended.
 Invariant: a call with a seed has the texts that `Generator.sample` writes.  A call that is cancelled, or a
 stream that is given up, leaves the batch at its next step.
 Complexity: that of the scheduler; prompts are read and grammars compiled in threads, so the loop goes on.
+Rejected: a thread for each call (each would run passes of its own).
 """
 
 from __future__ import annotations

@@ -1,7 +1,9 @@
 """How a text came about, token by token: what was allowed, what was forced, what was drawn.
 
 Purpose: `tf.debug`, and `Result._repr_html_`: how sure the model was of each token, and who wrote it.
-Invariant: only what the run recorded and what the constraint says is shown; nothing is run again.
+Invariant: only what the run recorded and what the constraint says is shown; nothing is run again.  In HTML
+texts are escaped.
+Complexity: one mask a token, looked up where the run has left it.
 """
 
 from __future__ import annotations

@@ -5,6 +5,7 @@ Plain decoding is the same loop without drafts.
 What is written before a text (`Row.lead`) and the text are one sequence for callers, and two for the model.
 Invariant: drafts change no text, up to the model's own rounding.  A row joins as soon as another has
 ended (in plain decoding, when all of its batch have).  A row that fails has its error; the others go on.
+Rejected: one backbone for all calls of a generator (calls in several threads would share its cache).
 """
 
 from __future__ import annotations

@@ -3,6 +3,8 @@
 Purpose: turns prompts and grammars into rows, runs them in batches, and turns rows into results.
 Invariant: every result's text is complete and accepted by its grammar; what one call does never changes
 another.  With a seed, results do not depend on how prompts are batched (up to the model's own rounding).
+Rejected: async twins of the methods here (`AsyncGenerator` runs the texts of all its calls as one batch,
+which a call's own loop can't).
 """
 
 from __future__ import annotations

@@ -3,6 +3,7 @@
 Purpose: a model that is not told of tools can't call them rightly, and an assistant's turn that was a call
 alone would be empty.
 Invariant: messages whose template shows tools and calls are not changed.
+Complexity: one more rendering where there are tools, and one where there are calls.
 """
 
 from __future__ import annotations

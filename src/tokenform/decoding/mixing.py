@@ -4,6 +4,7 @@ Purpose: `Mixing` holds the options of a generator and opens the companion's bac
 Invariant: the companion reads the same draft trees as the model, so that every drafter works
 unchanged; both must have one vocabulary.
 Complexity: a companion costs a second forward pass a step, over trees of the same size.
+Rejected: mixing in a `transforms` function that runs the second model itself (no cache, no drafts).
 """
 
 from __future__ import annotations

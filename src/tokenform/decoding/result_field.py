@@ -2,6 +2,7 @@
 
 Invariant: the tokens of a field are all that hold a character of its value, and no others; what the
 constraint left no choice about counts with the model's own probability, as in `Result.logprob`.
+Complexity: one pass over the text for each call, however many fields are asked for.
 """
 
 from __future__ import annotations

@@ -3,6 +3,7 @@
 Invariant: equal seeds give equal draws; the sample's own estimates go with every result of it.
 Rejected: running them on the drafting loop (they ask for distributions of many prefixes at once, not for the
 next token of one text; `aligned/backbone_lm.py` puts those on the backbone).
+Complexity: the sampler's; the model's keys and values are kept for as long as the call runs.
 """
 
 from __future__ import annotations

@@ -6,6 +6,7 @@ Invariant: each document of the result is one of the schema's.  So an object is 
 nothing else: never below `not`, `oneOf`, `if` or `contains`, where fewer documents of a part are more of the
 whole, nor below `allOf`, whose parts name each other's keys; and only where it names all that it demands.
 Rejected: `unevaluatedProperties: false` everywhere, which closes unions, too (older drafts don't have it).
+Complexity: linear in the schema and its local references.
 """
 
 from __future__ import annotations

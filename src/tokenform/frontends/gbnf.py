@@ -5,6 +5,8 @@ derives it character by character.  In XGrammar's dialect lookaheads, which it d
 nothing here either; a budget of characters ends a rule at the first place where it can end, as there.  What
 can't be kept is refused: `max_tokens=`, and `lazy` or `max_chars=` of a rule that is not regular.
 Source: docs/defining_structures/ebnf_grammar.md of mlc-ai/xgrammar, and version 0.2.8.
+Complexity: linear in the grammar's text, which the engine reads (`rust/core/src/gbnf/`); its tables are built
+while they are used.
 """
 
 from __future__ import annotations

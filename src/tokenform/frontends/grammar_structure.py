@@ -6,6 +6,7 @@ Invariant: a `GrammarStructure` that a reader returns has only defined symbols, 
 one string of terminals, and no terminal is plainly empty or matches the empty text (scanned lexers only).
 Rejected: passing Lark's own `Rule` and `TerminalDef` objects on, which would tie the engine to Lark's
 version.
+Complexity: `pattern_problem` is linear in the pattern.
 """
 
 from __future__ import annotations

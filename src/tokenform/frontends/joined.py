@@ -5,6 +5,7 @@ Invariant: a join holds its two operands as they were; how often and in which or
 difference to the texts, nor, within a run of one symbol, to the form.
 Rejected: putting the forms together and reading them at each step (4,096 steps of a loop read eight million
 parts, 20 s); a check at each step (what joins grammars of some texts has some text).
+Complexity: a join is O(1); its form and its source are linear in its parts.
 """
 
 from __future__ import annotations

@@ -3,6 +3,7 @@
 Purpose: JSON's names are strings, and pydantic reads keys from them: `1` for an int, `2024-01-01` for a date,
 nothing for a tuple.  Its export says so for some kinds alone.
 Invariant: a name that the schema made here accepts is read as a key, but for what `type_rules.judged` names.
+Rejected: grammars of the values as the names' texts (a name is one regular language to the engine).
 """
 
 from __future__ import annotations

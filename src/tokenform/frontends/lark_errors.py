@@ -4,6 +4,8 @@ Purpose: Lark's own errors, of five kinds and mostly without a place, become `In
 line and column, the line itself, a caret, and what was expected.
 Invariant: only reads the text; the place is that of the mistake for syntax, and of the definition (or, for
 a name that has none, the first use) of the named symbol for meaning.
+Rejected: showing Lark's messages as they are; they name tokens of its own grammar (`_NL_OR`), and lack
+places.
 """
 
 from __future__ import annotations

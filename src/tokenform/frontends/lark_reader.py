@@ -14,6 +14,7 @@ Additions, written so that Lark's own reader ignores them:
 `%json {...}` inside an expansion stands for the JSON texts that the schema accepts.
 Rejected: an own parser of the language (it would drift from Lark's); Lark's `Lark` object (it builds parse
 tables, which refuses grammars that are not LALR).
+Complexity: Lark's loading time (LALR over the grammar text), plus linear checks.
 """
 
 from __future__ import annotations

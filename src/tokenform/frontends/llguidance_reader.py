@@ -5,6 +5,7 @@ Purpose: the text of a grammar as llguidance reads it: `&` and `~` between termi
 parameter, names with `-`.
 Invariant: a mistake is an `InvalidGrammar` with line and column; what is read keeps its place.
 Source: docs/syntax.md of guidance-ai/llguidance.  Wider in one point: a line may break inside parentheses.
+Rejected: rewriting it as Lark's own language (its reader knows neither tokens nor `&`).
 """
 
 from __future__ import annotations

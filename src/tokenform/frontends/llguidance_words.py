@@ -6,6 +6,7 @@ Invariant: a word keeps its place; what begins none is an `InvalidGrammar` with 
 from __future__ import annotations
 
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -79,7 +80,7 @@ class RegexText:
     options: dict[str, Any] = field(default_factory=dict)
 
 
-class Words:
+class Words(ABC):
     """One text, how far it was read, and its next word; what dialects differ in is told by their readers.
 
     Attributes:
@@ -187,10 +188,10 @@ class Words:
             parts.append(self.repeated())
         return parts[0] if len(parts) == 1 else RegexNode("seq", tuple(parts), at)
 
+    @abstractmethod
     def ends(self) -> bool:
         """Whether what is next ends a sequence."""
-        raise NotImplementedError
 
+    @abstractmethod
     def repeated(self) -> RegexNode:
         """A part, with its repetitions."""
-        raise NotImplementedError

@@ -2,6 +2,8 @@
 
 Purpose: `contentSchema` enforced, which JSON Schema itself only notes.
 Invariant: the inner documents are those of the subschema under the options of the outer ones.
+Complexity: a grammar for each such place.
+Rejected: any JSON there, and a reader asked afterwards.
 """
 
 from __future__ import annotations

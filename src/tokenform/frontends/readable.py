@@ -6,6 +6,7 @@ zone).
 Invariant: what the meaning of a place accepts (`meanings.meant`) is read without an error, but for the
 kinds that `type_rules.judged` names, which are asked as validators are; whatever pydantic writes and reads,
 it accepts.
+Rejected: patching the reader (its answers are pydantic's, and stay so).
 """
 
 from __future__ import annotations

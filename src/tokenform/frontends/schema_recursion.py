@@ -1,6 +1,7 @@
 """Which places of a JSON Schema lead to a `$ref` that comes back to them.
 
 Invariant: what is no plain pointer into the schema itself leads nowhere here.
+Complexity: linear in the schema for each place that is referred to.
 """
 
 from __future__ import annotations

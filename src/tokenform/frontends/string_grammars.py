@@ -5,6 +5,8 @@ nothing else of the same string: a sibling's `pattern`, `not`, `oneOf`, the name
 Invariant: a place that is let through stands in properties, items, unions (`anyOf`, or `oneOf` with a
 discriminator) and definitions alone, beside schemas in place that say nothing of strings.  A regular grammar
 is a language of the schema's own, and may stand anywhere.
+Complexity: linear in the schema for each place.
+Rejected: to ask the formulas (languages of strings hold no texts that stand for others).
 """
 
 from __future__ import annotations

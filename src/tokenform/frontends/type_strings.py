@@ -8,6 +8,7 @@ statement says, which is a program already; and the text of a `TypeAliasType` wh
 alias's own module (`"list[Tree] | None"`), without calls and private names.
 Rejected: resolving the strings here (the module that they belong to is known for an alias alone, and there
 pydantic knows it too).
+Complexity: linear in the type's parts, at most `MOST` of them.
 """
 
 from __future__ import annotations

@@ -4,6 +4,7 @@ Purpose: `Job(filters=[GrammarFilter(...)])`; the text is complete within the jo
 from where the filter begins (its trigger token, if it has one).
 Invariant: what fails completes the filter, so that its job ends and the generator goes on; the log says why.
 Source: exllamav3 1.6.5, `generator/filter/filter.py` and the calls of `generator/job.py`.
+Complexity: a mask is one row of packed words; taking tokens back (banned strings) is native.
 
     from exllamav3 import Job
     from tokenform.integrations.exllamav3 import GrammarFilter

@@ -2,6 +2,7 @@
 `stream`, functions for one call.
 
 Purpose: the decoding layer runs model objects; this one adds the built-in model and names.
+Complexity: the generators of the last few models are kept, so a second call opens nothing.
 """
 
 from __future__ import annotations

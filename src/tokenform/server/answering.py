@@ -15,6 +15,7 @@ import json
 import logging
 import re
 import time
+from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -61,7 +62,7 @@ class Work:
     began: int = field(default_factory=lambda: int(time.time()))
 
 
-class ApiPath:
+class ApiPath(ABC):
     """One address of an API: how its bodies are read, and how answers are written."""
 
     name: str
@@ -69,17 +70,17 @@ class ApiPath:
     prefix = ""
     reads: type[BaseModel]
 
+    @abstractmethod
     def wanted(self, body: Any, engine: Engine, key: Key) -> Wanted:
         """What a body asks for; called in a thread."""
-        raise NotImplementedError
 
+    @abstractmethod
     def whole(self, work: Work, results: list[Result]) -> dict[str, Any]:
         """The answer's body."""
-        raise NotImplementedError
 
+    @abstractmethod
     def events(self, work: Work, pieces: AsyncIterator[Piece]) -> AsyncIterator[Event]:
         """The answer as it comes."""
-        raise NotImplementedError
 
     def failure(self, error: Refused) -> dict[str, Any]:
         return error.body()

@@ -5,6 +5,7 @@ Invariant: every text is valid, at every temperature and under every policy.
 Law: that of the passes (`run.py`).  Texts are draws from one distribution where the policy is blind to the
 tokens drawn, and then `weigh=True` gives their importance weights.
 Rejected: masks for each position by itself (each of two tokens may be possible and both not).
+Complexity: a pass of the model and a draw over the canvas for each step.
 """
 
 from __future__ import annotations

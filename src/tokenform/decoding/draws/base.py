@@ -159,8 +159,8 @@ class MaskedSampler:
 
     @torch.inference_mode()
     def distribution(self, rows: Sequence[torch.Tensor], node: Node) -> tuple[torch.Tensor, float]:
-        """What is drawn from at a node (of a forced text: were it not forced), and the mass that the budget
-        refuses: the definition of what drawers draw.
+        """What is drawn from at a node (were nothing forced there, and nothing left out), and the mass that
+        the budget refuses: the definition of what drawers draw.
 
         Args:
             rows: logits [V'] of the model, then of each companion.

@@ -7,6 +7,7 @@ allowed tokens.  This bends the model's distribution over whole texts (a token i
 likely a good ending is after it).
 Draws: greedy takes the best token, of equals the smallest id; else the race of `decoding/keyed_random.py`
 decides. How rows are drawn from, on a device or on the host, is `decoding/draws`.
+Rejected: truncating before the mask (top-p could leave no allowed token).
 """
 
 from __future__ import annotations

@@ -23,6 +23,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from tokenform.decoding.recent import Recent
 from tokenform.errors import TokenformError
 
 from .drafters.spelling import Spelling
@@ -30,6 +31,8 @@ from .tree import ROOT, DraftTree
 
 _FEW = 4096
 """Allowed tokens up to which their beginnings are looked at."""
+_KEPT = 256
+"""Places of a text of which it is known whether whitespace is joined there."""
 
 REACH = 16
 """Bytes of a forced text that a token which goes on beyond it is thought to hold at most."""
@@ -103,7 +106,7 @@ class ForcedText:
         self._plan = forced_tokens(automaton, automaton.start, spelling)
         self._tree: DraftTree | None = None
         self._nodes: dict[int, Plan] = {}  # of that tree
-        self._joined: dict[tuple[Any, int], bool] = {}
+        self._joined: Recent[tuple[Any, int], bool] = Recent(_KEPT)
 
     def take(
         self, tokens: Sequence[int], states: Sequence[Any], tree: DraftTree, nodes: Sequence[int]

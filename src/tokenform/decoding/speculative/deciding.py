@@ -6,6 +6,7 @@ the draw at such a place is replaced by the decision: the tokens of one whole va
 Invariant: where something else may stand at the place too (a space, the end of an array), the draw of a token
 says whether a value begins, and the decision which.  A text stops before a value that is not decided yet; the
 next pass scores more of it.  So drafts and batches change no value.
+Complexity: values behind a draft are scored with it where that is likely to save more than it costs.
 """
 
 from __future__ import annotations

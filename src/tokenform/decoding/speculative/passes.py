@@ -2,6 +2,7 @@
 
 Invariant: a pass that fails costs the sequences that were in it, and leaves nothing in the cache.  Where
 memory runs out the pass is made again without drafts, then in halves, then once more for one sequence alone.
+Rejected: dropping a batch that ran out of memory.
 """
 
 from __future__ import annotations

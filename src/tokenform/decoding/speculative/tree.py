@@ -7,6 +7,7 @@ a path of tokens names at most one node.
 Source: Miao et al. 2024 (SpecInfer), section 3, token trees.
 Rejected: arrays with padding per level (a fixed template wastes what the grammar
 prunes); duplicates as separate nodes (they would be scored twice).
+Complexity: `add`, `child` O(1); `graft` O(size of the other tree).
 """
 
 from __future__ import annotations

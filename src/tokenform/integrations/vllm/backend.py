@@ -4,6 +4,7 @@ Purpose: `VllmBackend` compiles what requests ask for; `VllmGrammar` follows one
 Invariant: nothing raises into the scheduler's loop (`text.py`): what fails there ends one request.
 Threads: grammars compile in vLLM's pool and are filled from several threads, each by one at a time.
 Source: vllm/v1/structured_output/backend_types.py, the same in 0.32 and 0.33.
+Complexity: a row of a state that was met is a copy; see `docs/engine.md`.
 """
 
 from __future__ import annotations

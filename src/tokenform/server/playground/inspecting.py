@@ -1,6 +1,8 @@
 """A document under a constraint: how far it is accepted, why no further, and what may come next.
 
 Invariant: what is said of the next token is said of the state after the accepted part of the document.
+Complexity: the document's bytes, one mask, `STATES` states of a drawing; `following` runs the model once over
+the prompt and the document.
 """
 
 from __future__ import annotations

@@ -5,6 +5,7 @@ Layout of a line of T columns, `late` of which have their logits wanted (in some
     pending tokens but each sequence's last, right-aligned | last pending tokens and trees, right-aligned
 Invariant: a column without a token is written to slot 0 and sees slot 0 alone.
 Rejected: `late` columns for each line (models take one number for all).
+Complexity: O(lines x tokens x slots), the size of `allowed`.
 """
 
 from __future__ import annotations

@@ -14,6 +14,7 @@ Rejected: a loop of its own for plain decoding, and one for the samplers of whol
 cache); scoring a draft on a copy of a recurrent state (a rejected one would cost a second pass, and several
 models begin anew on more than one token); padding on the right (each row would be written to at another
 place).
+Complexity: one pass a step for rows with similar numbers of tokens to run; see `batch.py`.
 """
 
 from __future__ import annotations

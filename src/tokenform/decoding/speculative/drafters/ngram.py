@@ -3,6 +3,7 @@
 Invariant: the index holds every n-gram of the committed text, latest places first.
 Complexity: O(longest) dictionary entries a token; a proposal O(longest + draft).
 Source: Saxena 2023 (prompt lookup decoding); Yang et al. 2023 (LLMA).
+Rejected: searching the text at each step (linear in the prompt).
 """
 
 from __future__ import annotations
