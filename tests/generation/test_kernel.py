@@ -102,13 +102,13 @@ def test_kernel_compiles_for_a_gpu():
     code = (
         "from triton.backends.compiler import GPUTarget\n"
         "from triton.compiler import ASTSource, compile\n"
-        "from tokenform.masking.kernel import BLOCK, _apply\n"
+        "from tokenform.masking.kernel import BLOCK, SECTOR, _apply\n"
         "names = _apply.arg_names\n"
         "types = dict.fromkeys(names, 'i32') | {'logits': '*bf16', 'out': '*bf16'}\n"
         "types |= dict.fromkeys(['table', 'rows'], '*i32')\n"
-        "types |= dict.fromkeys(['has_rows', 'in_place', 'block'], 'constexpr')\n"
-        "for chosen in ((True, True, BLOCK), (False, False, BLOCK)):\n"
-        "    values = {(len(names) - 3 + i,): value for i, value in enumerate(chosen)}\n"
+        "types |= dict.fromkeys(['has_rows', 'in_place', 'block', 'group'], 'constexpr')\n"
+        "for chosen in ((True, True, BLOCK, SECTOR // 2), (False, False, BLOCK, SECTOR // 2)):\n"
+        "    values = {(len(names) - 4 + i,): value for i, value in enumerate(chosen)}\n"
         "    done = compile(ASTSource(_apply, types, values), target=GPUTarget('cuda', 90, 32))\n"
         "    assert len(done.asm['cubin']) > 1000\n"
     )
