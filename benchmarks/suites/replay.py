@@ -18,6 +18,7 @@ import torch
 from tokenform.decoding.speculative.drafters.base import Context, Seen
 from tokenform.decoding.speculative.drafters.hints import Hints
 from tokenform.decoding.speculative.drafters.merge import Merge
+from tokenform.decoding.speculative.live import fewest_tokens
 from tokenform.decoding.speculative.policies import Account, Fixed, Policy
 from tokenform.decoding.speculative.request import Report
 from tokenform.decoding.speculative.tree import DraftTree
@@ -64,7 +65,7 @@ def replay(
     )
     session = (drafter if isinstance(drafter, Merge) else Merge(drafter)).session(context)
     report, at, no_logits = Report(), 0, torch.zeros(0, 0)
-    account = None if price is None else Account()
+    account = None if price is None else Account(fewest_tokens(automaton, len(tokens)))
     while at < len(tokens):
         began = time.thread_time()
         context.state, context.remaining = state, len(tokens) - at + 1

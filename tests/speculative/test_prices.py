@@ -215,10 +215,14 @@ def test_what_a_prompt_costs_is_left_out(world, sizes, beside):
 
 
 def test_beside_a_prompt_a_first_draft_costs_little():
-    """A text of its own account: nothing but the nodes' own price is booked."""
+    """A text of its own account: nothing but the nodes' own price is booked, and a text that may end at once
+    pays for none."""
     law = WORLDS["step"]
+    short = Account()
+    short.begins(99)
+    assert knowing("step").budget(1, short).nodes == 0
     for beside, dearest in ((0, 0.6), (99, 0.2)):
-        controller, account = knowing("step"), Account()
+        controller, account = knowing("step"), Account(least=16)
         account.begins(beside)
         assert controller.budget(1, account).nodes > 0
         kept = controller.shape([DraftTree.chain([1, 2, 3], FORCED, 0.9)], 1.0, [account])[0]

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from tokenform.decoding.speculative.node import Node
 from tokenform.engine import State
 from tokenform.engine.packed import mask_of
+from tokenform.errors import TokenformError
 
 from .backbone import Backbone
 from .canonical import ForcedText
@@ -25,6 +27,17 @@ from .policies import Account
 from .request import Output, Request
 from .searching import Search
 from .tree import DraftTree
+
+
+def fewest_tokens(automaton: Any, most: int) -> int:
+    """Tokens of the shortest text that is known, at most `most`; 0 without a constraint."""
+    if automaton is None:
+        return 0
+    try:
+        found = automaton.distance(automaton.start, most)
+    except TokenformError:  # a limit: the first draw says so
+        return 0
+    return most if found is None else min(int(found), most)
 
 
 class Live:
@@ -70,7 +83,8 @@ class Live:
         self.session = drafter.session(self.context)
         self.drafts = not all(isinstance(one, Nothing) for one in drafter.drafters)
         self.spelling = spelling_of(self.context)
-        self.tree, self.account = DraftTree(), Account()
+        least = fewest_tokens(auto, request.max_tokens) if self.drafts else 0
+        self.tree, self.account = DraftTree(), Account(least)
         self.choosing: Choosing | Search | None = None
         self.forced = self._forced_text()
         self.wholes = auto is not None and request.sampler.local.values == "whole"

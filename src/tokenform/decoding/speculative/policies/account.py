@@ -6,13 +6,16 @@ and the drafters' own time), at measured prices.  A draft that the account can't
 the text goes on with still tells what it would have saved, for nothing.
 Invariant: nothing is spent that could leave the text behind plain decoding by more than the allowance, even
 if no guess comes true.  The allowance is `RATE` of what plain decoding takes; and a loan where the constraint
-all but forces the next token, else what guesses that were not scored would have saved, up to `LATER` of plain
-decoding.  The loan is `BESIDE` passes where the prompt's pass has the first draft with it, whose tokens cost
-little there, else (the prompt is known, or the text is one of a batch) `FIRST` passes.  So a text alone takes
-at most (1 + `RATE`) times what plain decoding takes, and the loan, whatever is drafted; the texts of a batch
-together keep to the sum.
+all but forces the next token, else what guesses that were not scored would have saved, up to `LATER` of what
+plain decoding takes.  It takes the text's tokens so far, and at least those that its constraint asks for: a
+text that can't end for thirty tokens may spend a part of these thirty before its first.  The loan is `LATER`
+of them where the prompt's pass has the first draft with it, else (the prompt is known, or the text is one of
+a batch) `FIRST` passes.  So a text alone with a new prompt takes at most 1 + `RATE` + `LATER` times as long
+as plain decoding, whatever is drafted; the texts of a batch together keep to the sum.
 Rejected: a stop after so many wrong guesses (wide passes and narrow ones would count alike); `FIRST` passes
-for any guess, or any likely one (a free text of 21 tokens took 1.08 and 1.04 times as long).
+for any guess, or any likely one (a free text of 21 tokens took 1.08 and 1.04 times as long); a loan of a
+fifth of a pass beside the prompt, and an allowance of the tokens so far alone (a text of 7 tokens may lose
+more by it, and a long one whose first guess failed can't pay for another).
 """
 
 from __future__ import annotations
@@ -22,14 +25,16 @@ from collections.abc import Sequence
 from ..tree import ROOT, DraftTree
 
 FIRST = 1.25  # passes without drafts that a text may lose: a first guess of a few tokens
-BESIDE = 0.2  # the same where these tokens are run beside the prompt's: three of them, at 1/16 of a pass each
-RATE = 0.01  # of what plain decoding would have taken so far
+RATE = 0.01  # of what plain decoding takes
 LATER = 0.015  # of the same, more, where guesses that were not scored would have saved as much
 SURE = 0.84  # probability from which on what the constraint forces is all but sure
 
 
 class Account:
     """Of one text.
+
+    Args:
+        least: tokens that it has at least, as far as is known.
 
     Attributes:
         asked: whether drafts were asked for, for the step at hand.
@@ -40,10 +45,11 @@ class Account:
         foretold: passes that guesses which were not scored would have saved, at least 0 and at most `FIRST`.
     """
 
-    __slots__ = ("_guess", "_share", "asked", "beside", "foretold", "loan", "plain", "spent")
+    __slots__ = ("_guess", "_share", "asked", "beside", "foretold", "least", "loan", "plain", "spent")
 
-    def __init__(self) -> None:
+    def __init__(self, least: int = 0) -> None:
         self.asked, self.beside, self.plain, self.spent, self.foretold = False, 0, 0.0, 0.0, 0.0
+        self.least = least
         self.loan, self._share = FIRST, 0.0
         self._guess: _Guess | None = None
 
@@ -51,7 +57,7 @@ class Account:
         """Its next pass runs `beside` tokens of its prompt in any case."""
         self.beside = beside
         if beside:
-            self.loan = BESIDE
+            self.loan = LATER * self.least
 
     def room(self, share: float, loan: float | None = None) -> float:
         """Seconds that may be spent for guesses now.
@@ -60,8 +66,9 @@ class Account:
             share: the text's part of a pass without drafts.
             loan: passes that it may lose; None: as many as guesses that were not scored would have saved.
         """
-        more = min(self.foretold * share, LATER * self.plain) if loan is None else loan * share
-        return more + (1 + RATE) * self.plain - self.spent
+        sure = max(self.plain, self.least * share)
+        more = min(self.foretold * share, LATER * sure) if loan is None else loan * share
+        return more + RATE * sure + self.plain - self.spent
 
     def step(self, share: float, more: float) -> None:
         """A step of the text begins, which takes `more` seconds beside its share of a pass without drafts."""

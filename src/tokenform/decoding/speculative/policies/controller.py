@@ -77,9 +77,8 @@ class Controller:
         if drafted + one > (1 + FIRST) * plain:
             self.drafted.fade(_FORGET)  # no text may ask at such a price: a first draft may have been slow
             drafted = self.drafted.usual
-        loan = (
-            account.loan if account is not None and beside else FIRST
-        )  # later guesses may be foretold at least
+        # of guesses behind the first so much may be foretold at least
+        loan = account.loan if account is not None and beside else FIRST
         room = math.inf if account is None else account.room(share, loan) - drafted / active
         for nodes, alone, every in zip(sizes, own, own[len(sizes) :], strict=False):
             more = (every - plain) / active  # the others of the batch draft too; or none does
