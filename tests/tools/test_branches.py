@@ -20,8 +20,10 @@ from tokenform.frontends import forms
 from tokenform.frontends.tools import FORMATS, read_tools, shape_form, tool_shape
 from tokenform.frontends.tools.calling import GRAMMARS
 from tokenform.frontends.tools.compiled import branched_form
-from tokenform.frontends.tools.definitions import TOOLS, Tool
+from tokenform.frontends.tools.definitions import Tool
 from tokenform.frontends.tools.judge import is_schema
+from tokenform.frontends.tools.kept import TOOLS
+from tokenform.frontends.tools.members import close
 from tokenform.frontends.tools.shape import Kept
 
 from .tree_writer import random_tools
@@ -230,22 +232,37 @@ SCHEMAS = st.recursive(
 )
 
 
+def plain(schema: Any) -> Any:
+    """What a plain definition with these parameters says: name, description, parameters, and these closed."""
+    ((_, said),) = _core.KeptTools(1 << 20).look([{"name": "f", "parameters": schema}])[2]
+    return said
+
+
 @settings(max_examples=400, deadline=None)
 @given(SCHEMAS)
 def test_what_is_plainly_a_schema_is_one_by_the_meta_schemas(schema: dict[str, Any]) -> None:
-    text = json.dumps(schema)
-    if _core.plain_schema(text):
-        assert is_schema(text, None)
+    schema["type"] = "object"
+    if said := plain(schema):
+        assert said[:3] == ("f", "", json.dumps(schema))
+        assert said[3] is None or json.loads(said[3]) == close(schema)
+        assert is_schema(said[2], None)
         for draft in ("http://json-schema.org/draft-06/schema#", "http://json-schema.org/draft-07/schema#"):
-            assert is_schema(text, draft), draft
+            assert is_schema(said[2], draft), draft
 
 
 def test_most_schemas_of_arguments_are_plain() -> None:
-    assert _core.plain_schema(
-        json.dumps(tool("a", b={"type": "array", "items": {"type": "string"}})["function"]["parameters"])
-    )
-    for other in ("[]", "{", '{"type": "text"}', '{"required": "a"}', '{"items": [{}]}', '{"minLength": -1}'):
-        assert not _core.plain_schema(other)
+    schema = tool("a", b={"type": "array", "items": {"type": "string"}})["function"]["parameters"]
+    assert plain(schema)[3] == json.dumps({**schema, "additionalProperties": False})
+    for other in (
+        [],
+        {"type": "text"},
+        {"required": "a"},
+        {"items": [{}]},
+        {"minLength": -1},
+        {"properties": {"a": {"$ref": "#"}}},
+    ):
+        assert not plain({"type": "object", **other} if isinstance(other, dict) else other)
+    assert not plain({"properties": {}})
 
 
 @pytest.mark.parametrize("seed", range(6))

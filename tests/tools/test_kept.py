@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import copy
 import random
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
 
 import tokenform as tf
+from tokenform import _core
 from tokenform.errors import SchemaWarning, TokenformError
 from tokenform.frontends.tools import FORMATS
 from tokenform.frontends.tools.calling import GRAMMARS
-from tokenform.frontends.tools.definitions import TOOLS
-from tokenform.frontends.tools.kept import LastAsked, text_of
+from tokenform.frontends.tools.definitions import read_tools
+from tokenform.frontends.tools.kept import TOOLS, LastAsked, text_of
 
 from .tree_writer import random_tools
 
@@ -110,3 +112,37 @@ def test_values_are_bounded_in_bytes() -> None:
     assert [recent.get(key) for key in "beg"] == ["b", "f", "g"]
     recent.put("h", "h", 101)
     assert recent.get("h") is None and recent.get("g") == "g"
+
+
+def test_definitions_have_one_number_each_and_are_forgotten_past_the_bound() -> None:
+    kept = _core.KeptTools(200)
+    first, size, found = kept.look([tool("f"), tool("g"), tool("f")])
+    assert first is not None and first[:8] == first[16:] != first[8:16] and size > 200
+    number = found[1][0]
+    kept.keep(number, "what was made")
+    assert kept.look([tool("g")])[2] != ["what was made"]  # the bound was passed
+    again = kept.look([tool("f")])[0]
+    assert again not in (first[:8], first[8:16])
+    kept.keep(number, "too late")
+    small = _core.KeptTools(1 << 20)
+    small.keep(small.look([tool("g")])[2][0][0], "what was made")
+    assert small.look([tool("h"), tool("g")])[2][1] == "what was made"
+    small.clear()
+    assert small.look([tool("g")])[2] != ["what was made"]
+    assert small.look([tool("f"), print])[::2] == (None, [small.look([tool("f")])[2][0], None])
+    for one, other in (({"a": 1}, {"a": True}), ({"a": 1}, {"a": 1.0}), ({"a": 1, "b": 2}, {"b": 2, "a": 1})):
+        assert small.look([one])[0] != small.look([other])[0]
+
+
+def test_a_list_that_is_read_by_several_threads_is_what_it_is() -> None:
+    lists = [[tool(f"f{i}", **{f"of_{n}": {"type": "integer"}}) for i in range(40)] for n in range(6)]
+    wanted = [[one.definition for one in read_tools(listed)] for listed in lists]
+
+    def read(at: int) -> bool:
+        if at % 5 == 0:
+            TOOLS.clear()
+        listed = lists[at % len(lists)]
+        return [one.definition for one in read_tools(listed)] == wanted[at % len(lists)]
+
+    with ThreadPoolExecutor(4) as threads:
+        assert all(threads.map(read, range(200)))

@@ -6,8 +6,8 @@ use tokenform_core::cache::Patience;
 use tokenform_core::cfg::productive;
 use tokenform_core::grammar::Source;
 use tokenform_core::regex::DIALECTS;
+use tokenform_core::schema::official;
 use tokenform_core::schema::options::{Options, CHOICES};
-use tokenform_core::schema::{official, plain};
 use tokenform_core::{gbnf, Error, Grammar as Core, Kind, Limits};
 
 use crate::automaton::TokenAutomaton;
@@ -146,12 +146,6 @@ pub fn json_schema(
         chosen.set(name.downcast::<PyString>()?.to_str()?, value.to_str()?).map_err(raise)?;
     }
     grammar(py, Source::Schema { text, options: chosen })
-}
-
-/// Whether a JSON text is a schema of every draft by the official meta-schemas: seen at once, where it is a plain one.
-#[pyfunction]
-pub fn plain_schema(text: &str) -> bool {
-    text.len() < LONG && plain::is_schema(text)
 }
 
 /// The URIs of official meta-schemas that the text of a schema refers to, as it spells them.

@@ -23,6 +23,7 @@ const LOOK: Duration = Duration::from_millis(50);
 const FAREWELL: Duration = Duration::from_secs(2);
 
 static CLOSING: AtomicBool = AtomicBool::new(false);
+static UNLOCKED: AtomicBool = AtomicBool::new(false);
 static INSIDE: AtomicUsize = AtomicUsize::new(0);
 /// The thread that signals go to, where that is known, and the one that ends the interpreter.
 static MAIN: OnceLock<ThreadId> = OnceLock::new();
@@ -108,6 +109,11 @@ fn _forked() {
     process::forked();
 }
 
+/// Whether other threads of Python run beside the one that asks: an interpreter without a lock.
+pub fn threads_run_beside() -> bool {
+    UNLOCKED.load(Ordering::Relaxed)
+}
+
 /// Tells the engine about its host.
 pub fn install(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let py = module.py();
@@ -118,6 +124,10 @@ pub fn install(module: &Bound<'_, PyModule>) -> PyResult<()> {
     }
     // imports numpy here: later an import could stand between a thread and the interpreter's end
     PyArray1::<u32>::zeros(py, 0, false);
+    let sys = py.import("sys")?;
+    if sys.hasattr("_is_gil_enabled")? {
+        UNLOCKED.store(!sys.call_method0("_is_gil_enabled")?.is_truthy()?, Ordering::Relaxed);
+    }
     work::set_interrupt(interrupted);
     let close = wrap_pyfunction!(_close, module)?;
     let children = PyDict::new(py);

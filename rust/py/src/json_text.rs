@@ -4,12 +4,15 @@
 //! them, and other threads have their turn meanwhile, for which one call of `json` leaves no room.
 //! What is not plain (a mapping of another type, a key that is no text, half of a surrogate pair) is left to `json`.
 
+use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
+use pyo3::sync::with_critical_section;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
+use pyo3::{ffi, Borrowed};
 use tokenform_core::schema::parse::{most_values, too_many_values};
 
 use crate::errors::raise;
-use crate::host::unlocked;
+use crate::host::{threads_run_beside, unlocked};
 
 /// Levels beyond which `json` decides what happens.
 const DEEPEST: usize = 200;
@@ -48,14 +51,13 @@ impl Writer {
 /// What was written.
 struct Out {
     text: String,
-    /// Values that stand beside another.
+    /// Values that were written.
     values: u64,
 }
 
 impl Out {
-    /// What stands between two values.
-    fn comma(&mut self, py: Python<'_>) -> PyResult<()> {
-        self.text.push_str(", ");
+    /// Counts a value that is written; now and then other threads have their turn, and nothing stays that is not held.
+    fn counted(&mut self, py: Python<'_>) -> PyResult<()> {
         self.values += 1;
         if self.values.is_multiple_of(LOOK) {
             let most = most_values(self.text.len());
@@ -73,10 +75,17 @@ fn write(value: &Bound<'_, PyAny>, out: &mut Out, depth: usize) -> PyResult<bool
         return Ok(false);
     }
     if let Ok(text) = value.downcast_exact::<PyString>() {
-        return Ok(write_string(text, &mut out.text));
+        let Ok(plain) = text.to_str() else { return Ok(false) };
+        if plain.len() < LONG {
+            write_text(plain, &mut out.text);
+        } else {
+            let held = text.clone();
+            unlocked(held.py(), || write_text(plain, &mut out.text));
+        }
+        return Ok(true);
     }
     if let Ok(members) = value.downcast_exact::<PyDict>() {
-        return write_members(members, out, depth);
+        return write_members(members.clone(), out, depth);
     }
     if let Ok(items) = value.downcast_exact::<PyList>() {
         return write_items(items.py(), items.iter(), out, depth);
@@ -87,25 +96,40 @@ fn write(value: &Bound<'_, PyAny>, out: &mut Out, depth: usize) -> PyResult<bool
     write_atom(value, &mut out.text)
 }
 
-fn write_members(members: &Bound<'_, PyDict>, out: &mut Out, depth: usize) -> PyResult<bool> {
+/// Members are lent by the dict, which is held: holding each of them is a quarter of the time.
+#[allow(unsafe_code)]
+fn write_members(members: Bound<'_, PyDict>, out: &mut Out, depth: usize) -> PyResult<bool> {
+    let (py, dict, alone) = (members.py(), members.as_ptr(), !threads_run_beside());
+    let (mut place, mut count) = (0, 0);
+    let (mut key, mut value) = (std::ptr::null_mut(), std::ptr::null_mut());
     out.text.push('{');
-    // all at once: one is fetched from memory while the next is looked for, and none is lost to another thread
-    let held: Vec<(Bound<'_, PyAny>, Bound<'_, PyAny>)> = members.iter().collect();
-    for (at, (key, value)) in held.into_iter().enumerate() {
-        if at > 0 {
-            out.comma(members.py())?;
+    let plain = with_critical_section(&members, || {
+        // SAFETY: the dict lives.  Its members do until another thread may run.  Without an interpreter's lock they are held;
+        // with one that is while a value is written (`write` holds what it needs then) or counted (they are looked at no more)
+        while unsafe { ffi::PyDict_Next(dict, &mut place, &mut key, &mut value) } != 0 {
+            let (key, value) = unsafe { (Borrowed::from_ptr(py, key), Borrowed::from_ptr(py, value)) };
+            let _held = (!alone).then(|| (key.to_owned(), value.to_owned()));
+            let Ok(Ok(name)) = key.downcast_exact::<PyString>().map(|key| key.to_str()) else {
+                return Ok(false);
+            };
+            if count > 0 {
+                out.text.push_str(", ");
+            }
+            write_text(name, &mut out.text);
+            out.text.push_str(": ");
+            if !write(&value, out, depth - 1)? {
+                return Ok(false);
+            }
+            count += 1;
+            out.counted(py)?;
         }
-        let Ok(key) = key.downcast_exact::<PyString>() else { return Ok(false) };
-        if !write_string(key, &mut out.text) {
-            return Ok(false);
-        }
-        out.text.push_str(": ");
-        if !write(&value, out, depth - 1)? {
-            return Ok(false);
-        }
+        Ok(true)
+    });
+    if matches!(plain, Ok(true)) && count != members.len() {
+        return Err(PyRuntimeError::new_err("dictionary changed size during iteration"));
     }
     out.text.push('}');
-    Ok(true)
+    plain
 }
 
 fn write_items<'py>(
@@ -117,11 +141,12 @@ fn write_items<'py>(
     out.text.push('[');
     for (at, item) in items.enumerate() {
         if at > 0 {
-            out.comma(py)?;
+            out.text.push_str(", ");
         }
         if !write(&item, out, depth - 1)? {
             return Ok(false);
         }
+        out.counted(py)?;
     }
     out.text.push(']');
     Ok(true)
@@ -146,17 +171,7 @@ fn write_atom(value: &Bound<'_, PyAny>, out: &mut String) -> PyResult<bool> {
     Ok(true)
 }
 
-/// A text in quotes, as ASCII; false where it is none that UTF-8 can spell.
-fn write_string(string: &Bound<'_, PyString>, out: &mut String) -> bool {
-    let Ok(text) = string.to_str() else { return false };
-    if text.len() < LONG {
-        write_text(text, out);
-    } else {
-        unlocked(string.py(), || write_text(text, out));
-    }
-    true
-}
-
+/// A text in quotes, as ASCII.
 fn write_text(text: &str, out: &mut String) {
     out.push('"');
     let mut rest = text;
@@ -169,9 +184,6 @@ fn write_text(text: &str, out: &mut String) {
     out.push_str(rest);
     out.push('"');
 }
-
-/// Bytes that are looked at at once: the compiler makes a few instructions of them.
-const TOGETHER: usize = 32;
 
 const fn is_escaped(b: u8) -> bool {
     (b.wrapping_sub(b' ') > b'~' - b' ') | (b == b'"') | (b == b'\\')
@@ -187,12 +199,24 @@ const ESCAPED: [bool; 256] = {
     table
 };
 
+/// Whether one of eight bytes is not written as it is.
+fn any_escaped(bytes: &[u8]) -> bool {
+    const EACH: u64 = u64::MAX / 255;
+    let word = u64::from_le_bytes(bytes.try_into().expect("eight bytes"));
+    // the high bit of a byte below a number; of the first that is zero
+    let below = |word: u64, least: u64| word.wrapping_sub(EACH * least) & !word;
+    let is = |byte: u8| below(word ^ (EACH * byte as u64), 1);
+    (word | below(word, b' ' as u64) | is(b'"') | is(b'\\') | is(0x7f)) & (EACH << 7) != 0
+}
+
 /// Where the first byte stands that is not written as it is.
 fn first_escaped(text: &[u8]) -> Option<usize> {
-    let pieces = text.chunks_exact(TOGETHER);
-    let plain = pieces.take_while(|piece| !piece.iter().fold(false, |any, b| any | is_escaped(*b))).count();
-    let from = plain * TOGETHER;
-    text[from..].iter().position(|b| ESCAPED[*b as usize]).map(|at| from + at)
+    let plain = 8 * text.chunks_exact(8).take_while(|word| !any_escaped(word)).count();
+    let rest = &text[plain..];
+    if text.len() >= 8 && rest.len() < 8 && !any_escaped(&text[text.len() - 8..]) {
+        return None;
+    }
+    rest.iter().position(|b| ESCAPED[*b as usize]).map(|at| plain + at)
 }
 
 fn write_escaped(c: char, out: &mut String) {

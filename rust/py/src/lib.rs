@@ -10,10 +10,10 @@ mod errors;
 mod grammar;
 mod host;
 mod json_text;
+mod kept;
 mod limits;
 mod matcher;
 mod state;
-mod texts;
 mod vocabulary;
 
 use pyo3::prelude::*;
@@ -47,8 +47,7 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(grammar::regex, m)?)?;
     m.add_function(wrap_pyfunction!(grammar::choice, m)?)?;
     m.add_function(wrap_pyfunction!(grammar::context_free, m)?)?;
-    m.add_class::<texts::Texts>()?;
-    m.add_function(wrap_pyfunction!(grammar::plain_schema, m)?)?;
+    m.add_class::<kept::KeptTools>()?;
     m.add_class::<branches::Rest>()?;
     m.add_class::<branches::Branch>()?;
     m.add_function(wrap_pyfunction!(branches::branches, m)?)?;

@@ -83,7 +83,7 @@ impl Branch {
     /// Those of the first schema that can't be read; a text that is empty.
     pub fn read(rest: &Arc<Rest>, all: Vec<(String, Option<String>)>) -> Result<Vec<Arc<Branch>>> {
         let of_rest = keys().hash_one(rest);
-        let mut lexicon: Box<Lexicon> = Box::default();
+        let mut lexicon = None;
         let mut out = Vec::with_capacity(all.len());
         for (head, schema) in all {
             if head.is_empty() || schema.is_some() != rest.options.is_some() {
@@ -94,9 +94,8 @@ impl Branch {
             }
             let (mut report, mut work, mut least) = (rest.report.clone(), rest.work, head.len());
             if let (Some(text), Some(options)) = (&schema, &rest.options) {
-                let (lines, spent) = read_schema(text, options, &mut lexicon)?;
-                (report, work) = (lines, work + spent);
-                least += shortest(text);
+                let read = read_schema(text, options, &mut lexicon)?;
+                (report, work, least) = (read.report, work + read.work, least + read.least);
             }
             let hash = keys().hash_one((&head, of_rest, &schema));
             let (head, schema) = (head.into(), schema.map(String::into_boxed_str));
@@ -173,23 +172,27 @@ fn keys() -> &'static Keyed {
     KEYS.get_or_init(Keyed::default)
 }
 
-/// What a schema reports, and what reading it takes; `lexicon`: an arena that others were read in.
-fn read_schema(text: &str, options: &Options, lexicon: &mut Box<Lexicon>) -> Result<(Vec<String>, u64)> {
-    let mut arena = std::mem::take(lexicon);
-    let arena = if arena.bytes() < ARENA { arena } else { Box::default() };
-    let read = work::run(Limits::default().work, || {
-        machines::read(text, options.clone(), arena, &[]).map(|machine| (machine, work::spent()))
-    });
-    let (mut machine, work) = read.map_err(Error::from).and_then(|read| read)?;
-    *lexicon = std::mem::take(&mut machine.schema.lexicon);
-    Ok((machine.schema.report.clone(), work))
+/// What reading a schema told.
+struct Told {
+    report: Vec<String>,
+    work: u64,
+    /// About the bytes of its shortest object.
+    least: usize,
 }
 
-/// About the bytes of the shortest object of a schema.
-fn shortest(text: &str) -> usize {
-    let Ok(Value::Object(schema)) = serde_json::from_str(text) else { return text.len() };
-    let needed = schema.get("required").and_then(Value::as_array);
-    2 + needed.into_iter().flatten().map(|key| key.as_str().map_or(8, str::len) + 8).sum::<usize>()
+/// Reads a schema; `arena`: that others were read in.
+fn read_schema(text: &str, options: &Options, arena: &mut Option<Box<Lexicon>>) -> Result<Told> {
+    let lexicon =
+        arena.take().and_then(|mut arena| (arena.bytes() < ARENA).then_some(arena)).unwrap_or_default();
+    let read = work::run(Limits::default().work, || {
+        machines::read(text, options.clone(), lexicon, &[]).map(|machine| (machine.schema, work::spent()))
+    });
+    let (schema, work) = read.map_err(Error::from).and_then(|read| read)?;
+    let doc = &schema.doc;
+    let needed = doc.key(schema.resolver.root(), "required").map_or(&[][..], |all| doc.items(all));
+    let least = 2 + needed.iter().map(|&key| doc.str(key).map_or(8, str::len) + 8).sum::<usize>();
+    *arena = Some(schema.lexicon);
+    Ok(Told { report: schema.report, work, least })
 }
 
 /// A list of branches by their texts, and the parts of those that are made.

@@ -193,6 +193,19 @@ mod tests {
     }
 
     #[test]
+    fn texts_up_to_the_same_words_have_one_key() {
+        let upto = |words: &'static [&str]| {
+            content(move |terms| {
+                terms.literal("something before");
+                terms.find(&words.iter().map(|word| Box::from(*word)).collect::<Vec<_>>())
+            })
+        };
+        assert!(upto(&["<a>"]).is_some());
+        assert_eq!(upto(&["<a>", "b"]), upto(&["<a>", "b"]));
+        assert_ne!(upto(&["<a>"]), upto(&["<a>", "b"]));
+    }
+
+    #[test]
     fn counters_that_no_token_reaches_are_one() {
         let upto = |most: u32| {
             content(move |terms| {

@@ -9,6 +9,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use super::content::{key, Content};
 use super::table::{Automaton, State, StateRuns};
 use super::term::{TermId, Terms, MAX_CP};
 use crate::work;
@@ -24,6 +25,8 @@ pub(super) struct Finder {
     /// Characters that are missing at least; 0: a word ends here.
     missing: Vec<u32>,
     ways: Vec<Option<Ways>>,
+    /// What tells the words from others: they number the nodes.
+    content: Content,
 }
 
 impl Finder {
@@ -33,6 +36,7 @@ impl Finder {
             fail: vec![0],
             missing: vec![u32::MAX],
             ways: Vec::new(),
+            content: key(words),
         };
         for word in words {
             let (mut at, length) = (0, word.chars().count() as u32);
@@ -130,6 +134,10 @@ impl Automaton for Finder {
             from = cp + 1;
         }
         State::new(false, arrows).runs
+    }
+
+    fn content(&self) -> Option<Content> {
+        Some(self.content)
     }
 
     /// As far as its nodes tell.

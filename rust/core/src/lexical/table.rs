@@ -36,7 +36,7 @@ pub(super) trait Automaton: Send {
 
     fn runs(&mut self, state: u32) -> StateRuns;
 
-    /// What tells it from others, whatever it is called.
+    /// What tells it from others, whatever it is called; None: its states are numbered as they are met.
     fn content(&self) -> Option<Content> {
         None
     }

@@ -14,9 +14,9 @@ from typing_extensions import Unpack
 from tokenform.errors import OptionError
 from tokenform.frontends.grammar import Grammar
 from tokenform.frontends.schemas import warn_unknown
-from tokenform.frontends.tools.definitions import ON_BAD_TOOL, ToolLike
+from tokenform.frontends.tools.definitions import ON_BAD_TOOL, ToolLike, listed
 from tokenform.frontends.tools.finding import find_format
-from tokenform.frontends.tools.kept import WEIGHT, LastAsked, numbers_of, text_of
+from tokenform.frontends.tools.kept import TOOLS, WEIGHT, LastAsked, text_of
 from tokenform.frontends.tools.layout import Format
 from tokenform.frontends.tools.making import TurnOptions, grammar_of_tools
 from tokenform.frontends.tools.mcp import ToolSession, is_session, mcp_tools
@@ -117,14 +117,14 @@ def tools(
         )
     form, told = find_format(format), dict(json_options or {})
     bad = _on_bad_tool(on_bad_tool, told.pop("unsupported", "refuse"))
-    numbers, size = numbers_of(tools) or (None, 0)
-    one = isinstance(tools, Mapping)
-    asked = text_of([tool_choice, parallel, strict, reasoning, prompt, told, bad, one])
+    given = listed(tools)
+    numbers, size, found = TOOLS.look(given)
+    asked = text_of([tool_choice, parallel, strict, reasoning, prompt, told, bad])
     key = None if numbers is None or asked is None else (numbers, asked, form)
     kept = GRAMMARS.get(key) if key else None
     if kept is None:
         options = TurnOptions(form, tool_choice, parallel, strict, reasoning, prompt, told, bad)
-        kept = grammar_of_tools(tools, options, numbers)
+        kept = grammar_of_tools(given, options, found)
         if key:
             GRAMMARS.put(key, kept, WEIGHT * size)
     grammar, lines = kept

@@ -17,7 +17,6 @@ import copy
 import inspect
 import json
 import re
-from array import array
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
@@ -35,13 +34,12 @@ from tokenform.frontends.portable_types import portable
 from tokenform.frontends.python_types import TypeReader, exported, reader_of
 from tokenform.frontends.structs import StructReader
 from tokenform.frontends.tools.judge import fault, has_item_lists, is_schema, report
-from tokenform.frontends.tools.kept import WEIGHT, LastAsked, numbers_of
-from tokenform.frontends.tools.members import closed_text
+from tokenform.frontends.tools.kept import TOOLS
+from tokenform.frontends.tools.members import close
 
 # Most levels of a schema of arguments; what is made of it goes through them one inside the other.
 DEPTH = 256
 ToolLike = Union["Tool", Mapping[str, Any], type, Callable[..., Any]]
-TOOLS: LastAsked[Tool] = LastAsked(128 << 20)
 
 
 class Definitions(tuple[dict[str, Any], ...]):
@@ -91,11 +89,12 @@ class Tool:
             object.__setattr__(self, "text", forms.written(self.parameters))
 
     @classmethod
-    def of_text(cls, name: str, description: str, parameters: Mapping[str, Any], text: str) -> Tool:
-        """The tool whose parameters are those of the text, and at the moment these."""
-        made = cls(name, description, parameters, text=text)
-        made.__dict__["closed"] = closed_text(parameters, text)
-        del made.__dict__["parameters"]
+    def of_text(cls, name: str, description: str, text: str, closed: str | None) -> Tool:
+        """The tool whose parameters are those of a text; closed: see there."""
+        made = cls.__new__(cls)
+        made.__dict__.update(name=name, description=description, text=text, strings_in={}, written={})
+        if closed is not None:
+            made.__dict__["closed"] = closed
         return made
 
     def __getattr__(self, name: str) -> Any:
@@ -107,7 +106,7 @@ class Tool:
     @cached_property
     def closed(self) -> str:
         """The parameters as JSON text, with members forbidden that they do not speak of."""
-        return closed_text(self.parameters, self.text)
+        return forms.written(close(self.parameters))
 
     def __reduce__(self) -> Any:
         given = (self.name, self.description, self.parameters, self.convert, self.function)
@@ -205,15 +204,28 @@ class Tools(tuple[Tool, ...]):
         return {tool.name: tool for tool in self}
 
 
+def listed(tools: Iterable[ToolLike] | Mapping[str, Any]) -> list[Any]:
+    """The items of a list of definitions, of a mapping with the key "tools", or a definition by itself.
+
+    Raises:
+        ToolError: it is none of these.
+    """
+    if isinstance(tools, Mapping):
+        tools = tools["tools"] if "tools" in tools and "name" not in tools else [tools]
+    if isinstance(tools, (str, bytes)) or not isinstance(tools, Iterable):
+        raise ToolError("tools must be a list of definitions, models or functions")
+    return list(tools)
+
+
 def read_tools(
     tools: Iterable[ToolLike] | Mapping[str, Any],
     put_aside: Callable[[Tool, Exception], None] | None = None,
-    numbers: bytes | None = None,
+    found: list[Any] | None = None,
 ) -> Tools:
     """The tools of a list of definitions, or of a mapping with the key "tools".
 
     put_aside: is told of a definition whose parameters are no schema, which is then read with any arguments.
-    numbers: those of the list, see `numbers_of`.
+    found: what is kept of each, as `TOOLS.look` says.
 
     Raises:
         ToolError: a tool without a name, two of the same name, or something that is no tool.
@@ -222,21 +234,15 @@ def read_tools(
     """
     if isinstance(tools, Tools):
         return tools
-    if isinstance(tools, Mapping):
-        numbers = None
-        tools = tools["tools"] if "tools" in tools and "name" not in tools else [tools]
-    if isinstance(tools, (str, bytes)) or not isinstance(tools, Iterable):
-        raise ToolError("tools must be a list of definitions, models or functions")
-    given = list(tools)
-    keys = None if numbers is None else array("Q", numbers)
-    kept: list[Any] = [None] * len(given) if keys is None else TOOLS.get_all(keys)
-    for index in [index for index, tool in enumerate(kept) if tool is None]:
-        kept[index] = made = _read_tool(given[index], index, put_aside, None if keys is None else keys[index])
-        try:
-            f"{made.name}{made.description}".encode()
-        except UnicodeEncodeError:
-            raise ToolError(f"the name or description of tool {index} holds half a surrogate pair") from None
-    result = Tools(kept)
+    given = listed(tools)
+    if found is None:
+        found = TOOLS.look(given)[2]
+    result = Tools(
+        [
+            one if type(one) is Tool else _new_tool(given[index], index, put_aside, one)
+            for index, one in enumerate(found)
+        ]
+    )
     if len(result.by_name) == len(result):
         return result
     first: dict[str, int] = {}
@@ -248,28 +254,33 @@ def read_tools(
     return result
 
 
-def _read_tool(
-    tool: Any, index: int, put_aside: Callable[[Tool, Exception], None] | None, number: int | None
-) -> Tool:
-    """number: that of the definition, by which it is kept."""
+def _new_tool(tool: Any, index: int, put_aside: Callable[[Tool, Exception], None] | None, found: Any) -> Tool:
+    """found: the number of a definition, and what it says where it is plain; None: it has none."""
+    number, plain = found or (None, None)
+    if plain:
+        made = Tool.of_text(*plain)
+    else:
+        try:
+            made = _read_tool(tool, index)
+        except InvalidSchema as error:
+            if put_aside is None or not isinstance(tool, Mapping):
+                raise
+            made, number = _from_json(tool, index, bare=True), None
+            put_aside(made, error)
+        try:
+            f"{made.name}{made.description}".encode()
+        except UnicodeEncodeError:
+            raise ToolError(f"the name or description of tool {index} holds half a surrogate pair") from None
+    if number is not None:
+        TOOLS.keep(number, made)
+    return made
+
+
+def _read_tool(tool: Any, index: int) -> Tool:
     if isinstance(tool, Tool):
         return tool
-    if type(tool) is dict or isinstance(tool, Mapping):  # asking for a mapping takes a microsecond
-        if number is None and (alone := numbers_of(tool)) is not None:
-            number = array("Q", alone[0])[0]
-            if (kept := TOOLS.get(number)) is not None:
-                return kept
-        try:
-            made = _from_json(tool, index)
-            if number is not None:
-                TOOLS.put(number, made, WEIGHT * len(made.text))
-            return made
-        except InvalidSchema as error:
-            if put_aside is None:
-                raise
-            bare = _from_json(tool, index, bare=True)
-            put_aside(bare, error)
-            return bare
+    if isinstance(tool, Mapping):
+        return _from_json(tool, index)
     if isinstance(tool, type):
         return _from_model(tool)
     if callable(tool):
@@ -282,7 +293,7 @@ def _read_tool(
 def _from_json(tool: Mapping[str, Any], index: int, bare: bool = False) -> Tool:
     """bare: whatever its parameters are, any object will do."""
     body = tool.get("function", tool)
-    if type(body) is not dict and not isinstance(body, Mapping):
+    if not isinstance(body, Mapping):
         raise ToolError(f'"function" of tool {index} must be an object', pointer=f"/{index}/function")
     name = body.get("name")
     if not isinstance(name, str) or not name:
@@ -296,8 +307,6 @@ def _from_json(tool: Mapping[str, Any], index: int, bare: bool = False) -> Tool:
         shown = parameters if isinstance(parameters, Mapping) and _written(parameters) else None
         return Tool(name, description, _ANY_OBJECT, shown=shown)
     checked, text = _checked(parameters, name)
-    if checked is parameters:
-        return Tool.of_text(name, description, checked, text)
     return Tool(name, description, checked, text=text)
 
 
@@ -361,8 +370,6 @@ def _deeper(value: Any, most: int) -> bool:
 @lru_cache(maxsize=1024)
 def _fault(text: str) -> tuple[str, str] | None:
     """Where and why the text is no JSON Schema; kept, because an agent gives the same tools at every turn."""
-    if _core.plain_schema(text):
-        return None
     plain = loads(text)
     draft = plain.get("$schema")
     if is_schema(text, draft):

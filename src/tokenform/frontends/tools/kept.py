@@ -13,17 +13,16 @@ Rejected: the identity of the list (its owner may change it); a sum of hashes (t
 from __future__ import annotations
 
 import threading
-from collections import OrderedDict, deque
-from collections.abc import Hashable, Iterable, Mapping
-from itertools import compress
+from collections import OrderedDict
+from collections.abc import Hashable
 from typing import Any, Generic, TypeVar
 
 from tokenform import _core
 from tokenform.errors import TokenformError
 
 WEIGHT = 80
-# The definitions of tools, by which what was made of them is known.
-NUMBERS = _core.Texts(64 << 20)
+# Tools, by their definitions; bytes of these.
+TOOLS = _core.KeptTools((192 << 20) // WEIGHT)
 _Made = TypeVar("_Made")
 
 
@@ -33,19 +32,6 @@ def text_of(value: Any) -> str | None:
         return None
     try:
         return _core.json_text(value)
-    except TokenformError:
-        return None
-
-
-def numbers_of(items: Any) -> tuple[bytes, int] | None:
-    """A number for each definition, eight bytes each, and the bytes of all; None: some are no plain JSON.
-
-    Equal definitions have equal numbers, in this process.
-    """
-    if isinstance(items, Mapping):
-        items = [items]
-    try:
-        return NUMBERS.numbers(list(items)) if isinstance(items, list | tuple) else None
     except TokenformError:
         return None
 
@@ -70,14 +56,6 @@ class LastAsked(Generic[_Made]):
                 return None
             self._values.move_to_end(key)
             return found[0]
-
-    def get_all(self, keys: Iterable[Hashable]) -> list[_Made | None]:
-        """The values of the keys, None for those that are not there."""
-        with self._lock:
-            asked = list(keys)
-            found = list(map(self._values.get, asked))
-            deque(map(self._values.move_to_end, compress(asked, found)), 0)
-            return [entry and entry[0] for entry in found]
 
     def put(self, key: Hashable, value: _Made, weight: int) -> None:
         """Keeps a value of so many bytes, unless it is heavier than all may be together."""

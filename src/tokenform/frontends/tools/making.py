@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -61,9 +61,12 @@ class TurnOptions:
 
 
 def grammar_of_tools(
-    tools: Iterable[ToolLike], options: TurnOptions, numbers: bytes | None = None
+    tools: list[ToolLike], options: TurnOptions, found: list[Any]
 ) -> tuple[Grammar, list[str]]:
-    """The grammar of a turn, and what reading the tools told; raises what `tools` does."""
+    """The grammar of a turn, and what reading the tools told; raises what `tools` does.
+
+    found: what was kept of each, see `read_tools`.
+    """
     aside: dict[str, str] = {}
     omit, form = options.bad == "omit", options.format
 
@@ -73,7 +76,7 @@ def grammar_of_tools(
         aside.setdefault(tool.name, f"tool {tool.name!r} {what}: {reason}")
 
     with collected_later():  # what is made on the way is gone before collections go on
-        known = read_tools(tools, None if options.bad == "raise" else put_aside, numbers)
+        known = read_tools(tools, None if options.bad == "raise" else put_aside, found)
         if omit and aside:
             known = Tools(tool for tool in known if tool.name not in aside)
         source = f"tools({', '.join([tool.name for tool in known])}; {form.name})"

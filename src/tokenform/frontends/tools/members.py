@@ -17,7 +17,6 @@ from itertools import product
 from typing import Any
 
 from tokenform.errors import InvalidSchema
-from tokenform.frontends.forms import written
 from tokenform.frontends.pattern_dialects import DIALECT
 from tokenform.frontends.tools.cases import BESIDE, MOST, WORK, Parts, Splitter, count_bounds, counted
 from tokenform.frontends.tools.conjuncts import DEFINITIONS, TYPES, alone, types_of
@@ -26,7 +25,6 @@ from tokenform.frontends.tools.judge import possible, satisfies
 _SPOKEN = ("additionalProperties", "unevaluatedProperties", "patternProperties")
 _SPEAKS = frozenset(_SPOKEN)
 _BRANCHES = ("anyOf", "oneOf", "allOf", "if", "then", "else", "not")
-_BESIDE_MEMBERS = frozenset((*_BRANCHES, "$ref", "dependentSchemas", "dependentRequired", "dependencies"))
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,8 +64,6 @@ def close(schema: Mapping[str, Any]) -> dict[str, Any]:
     """
     if not _SPEAKS.isdisjoint(schema):
         return dict(schema)
-    if _is_plain(schema):
-        return {**schema, "additionalProperties": False}
     named = [schema.get("properties", {})] if "properties" in schema else []
     undeclared = _undeclared(schema)
     if undeclared:
@@ -75,19 +71,6 @@ def close(schema: Mapping[str, Any]) -> dict[str, Any]:
     if "$ref" in schema or any(k in schema for k in ("anyOf", "oneOf", "allOf", "if", "dependentSchemas")):
         return {**schema, "unevaluatedProperties": False}
     return {**schema, "additionalProperties": False}
-
-
-def closed_text(schema: Mapping[str, Any], text: str) -> str:
-    """The same as JSON text; text: that of the schema."""
-    if _SPEAKS.isdisjoint(schema) and _is_plain(schema):
-        return text[:-1] + (", " if schema else "") + '"additionalProperties": false}'
-    return written(close(schema))
-
-
-def _is_plain(schema: Mapping[str, Any]) -> bool:
-    """Whether `properties` declares all members that are spoken of."""
-    declared = schema.get("properties", ())
-    return _BESIDE_MEMBERS.isdisjoint(schema) and all(key in declared for key in schema.get("required", ()))
 
 
 def _undeclared(schema: Mapping[str, Any]) -> list[str]:
