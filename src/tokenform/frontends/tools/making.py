@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -61,7 +61,7 @@ class TurnOptions:
 
 
 def grammar_of_tools(
-    tools: list[ToolLike], options: TurnOptions, found: list[Any]
+    tools: Iterable[ToolLike], options: TurnOptions, found: list[Any] | None = None
 ) -> tuple[Grammar, list[str]]:
     """The grammar of a turn, and what reading the tools told; raises what `tools` does.
 
