@@ -3,8 +3,8 @@
 //! Invariant: a definition has a number, equal texts have one, and no two texts ever the same: what is not known any more gets
 //! another when it comes again.
 //! Complexity: writing the texts of what is asked for, and one look for each.
-//! Memory: texts, and what was made of them, within the bound; past it all are forgotten when something is asked for next, so
-//! that a list is never forgotten while it is read.
+//! Memory: texts, and what was made of them: those since the bound was last passed, and those of the time before that; a list
+//! is never forgotten while it is read, or by the next one.
 //! Rejected: hashes in place of texts (an attacker who finds a collision is served another's); the order in which they were
 //! asked for (keeping it takes as long as the look).
 
@@ -18,33 +18,43 @@ use tokenform_core::schema::plain::Definition;
 use crate::host::unlocked;
 use crate::json_text::Writer;
 
+/// What came up between two times when the bound was passed.
 #[derive(Default)]
-struct Table {
-    places: KeyedMap<Box<str>, usize>,
-    made: Vec<Option<Py<PyAny>>>,
-    /// The number of the first place.
-    first: u64,
+struct Generation {
+    numbers: KeyedMap<Box<str>, u64>,
+    made: KeyedMap<u64, Py<PyAny>>,
     bytes: usize,
 }
 
+#[derive(Default)]
+struct Table {
+    young: Generation,
+    old: Generation,
+    last: u64,
+}
+
 impl Table {
-    /// The place of a text; one past twice the bound is found by nobody.
-    fn place(&mut self, text: &str, most: usize) -> usize {
-        if let Some(place) = self.places.get(text) {
-            return *place;
+    /// The number of a text, and whether it is known from now on: past twice the bound none is.
+    fn number(&mut self, text: &str, most: usize) -> (u64, bool) {
+        if let Some(number) = self.young.numbers.get(text) {
+            return (*number, true);
         }
-        if self.bytes < 2 * most {
-            self.bytes += text.len();
-            self.places.insert(text.into(), self.made.len());
+        let number = self.old.numbers.remove(text).unwrap_or_else(|| {
+            self.last += 1;
+            self.last
+        });
+        let kept = self.young.bytes < 2 * most;
+        if kept {
+            self.young.bytes += text.len();
+            self.young.numbers.insert(text.into(), number);
+            self.young.made.extend(self.old.made.remove(&number).map(|made| (number, made)));
         }
-        self.made.push(None);
-        self.made.len() - 1
+        (number, kept)
     }
 
-    /// What there was.
-    fn emptied(&mut self) -> Table {
-        let first = self.first + self.made.len() as u64;
-        std::mem::replace(self, Table { first, ..Table::default() })
+    /// Begins another generation, where the bound is passed; what goes.
+    fn turn(&mut self, most: usize) -> Option<Generation> {
+        (self.young.bytes > most).then(|| std::mem::replace(&mut self.old, std::mem::take(&mut self.young)))
     }
 }
 
@@ -75,7 +85,8 @@ impl KeptTools {
         py: Python<'py>,
         items: &Bound<'py, PyList>,
     ) -> PyResult<(Option<Bound<'py, PyBytes>>, usize, Bound<'py, PyList>)> {
-        drop(self.past_bound()); // without the lock: what goes may look
+        let gone = lock(&self.table).turn(self.most);
+        drop(gone); // without the lock: what goes may look
         let mut writer = std::mem::take(&mut *lock(&self.writer));
         let mut numbers = Vec::with_capacity(8 * items.len());
         let (found, mut fresh, mut bytes) = (PyList::empty(py), Vec::new(), 0);
@@ -87,13 +98,12 @@ impl KeptTools {
             };
             bytes += text.len();
             let mut table = lock(&self.table);
-            let place = table.place(text, self.most);
-            let number = table.first + place as u64;
-            let made = table.made[place].as_ref().map(|made| made.clone_ref(py));
+            let (number, kept) = table.number(text, self.most);
+            let made = table.young.made.get(&number).map(|made| made.clone_ref(py));
             drop(table);
             numbers.extend(number.to_le_bytes());
             if made.is_none() {
-                fresh.push((found.len(), number, text.to_string()));
+                fresh.push((found.len(), kept.then_some(number), text.to_string()));
             }
             found.append(made)?;
         }
@@ -113,24 +123,16 @@ impl KeptTools {
 
     /// What was made of a definition.
     fn keep(&self, number: u64, made: Py<PyAny>) {
-        let mut table = lock(&self.table);
-        let place = number.checked_sub(table.first);
-        let before = place.and_then(|at| table.made.get_mut(at as usize)).and_then(|slot| slot.replace(made));
-        drop(table);
+        let before = lock(&self.table).young.made.insert(number, made);
         drop(before);
     }
 
     /// Forgets all.
     fn clear(&self) {
-        let gone = lock(&self.table).emptied();
-        drop(gone);
-    }
-}
-
-impl KeptTools {
-    fn past_bound(&self) -> Option<Table> {
         let mut table = lock(&self.table);
-        (table.bytes > self.most).then(|| table.emptied())
+        let gone = (std::mem::take(&mut table.young), std::mem::take(&mut table.old));
+        drop(table);
+        drop(gone);
     }
 }
 

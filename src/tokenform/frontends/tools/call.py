@@ -13,6 +13,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from json.encoder import encode_basestring
 from keyword import iskeyword
 from typing import Any
 
@@ -267,7 +268,7 @@ class Named:
 
     def head(self, tool: Tool) -> str:
         """The text that they begin with."""
-        return dump(tool.name) if isinstance(self.parts[0], JsonCall) else tool.name
+        return encode_basestring(tool.name) if isinstance(self.parts[0], JsonCall) else tool.name
 
 
 def call_heads(form: Format) -> tuple[str, ...]:

@@ -156,11 +156,17 @@ class Builder:
         self.literal = self._any.literal
         # formats of this library are few; those of others' own are not kept by tools
         self._own = FORMATS.get(form.name) is form
+        self._slotted: list[bool] = []
 
     def writer(self, tool: Tool, number: int = 0) -> CallWriter:
         """Writes calls of a tool; number: sets the names of rules apart from those of other writers."""
         given = self.form, tool, self.strict, self.order, self._literals, self._values
         return CallWriter(*given, _scope(tool, number))
+
+    @property
+    def slotted(self) -> bool:
+        """Whether each call that was asked for has one document, its tool's own: the grammar tells of it."""
+        return any(self._slotted) and all(self._slotted) and not any(tool.strings_in for tool in self.known)
 
     def notes(self) -> tuple[str, ...]:
         """What the schemas allow and the format can't write."""
@@ -327,6 +333,7 @@ class Builder:
 
     def options(self, calls: Named) -> list[Node]:
         """The calls of each tool; in formats of this library the same for every list of tools."""
+        self._slotted.append(self._own and calls.alike)
         if not self._own:
             return [self._option(calls, tool, None) for tool in self.known]
         key = self.form.name, self.strict, self.order, calls

@@ -1,4 +1,4 @@
-"""What was made of definitions before, by their text: the last of it, bounded in bytes.
+"""What was made of definitions before, by their texts: the last of it, bounded in bytes.
 
 Purpose: an agent comes with the same tools at every turn.  A definition that comes again is not read again,
 and of the same list with the same options the grammar is the same object, with the masks that it has.
@@ -22,7 +22,7 @@ from tokenform.errors import TokenformError
 
 WEIGHT = 80
 # Tools, by their definitions; bytes of these.
-TOOLS = _core.KeptTools((192 << 20) // WEIGHT)
+TOOLS = _core.KeptTools((96 << 20) // WEIGHT)
 _Made = TypeVar("_Made")
 
 

@@ -18,7 +18,7 @@ from tokenform.errors import TokenformError
 from tokenform.frontends import forms
 from tokenform.frontends.garbage import collected_later
 from tokenform.frontends.grammar import Grammar
-from tokenform.frontends.tools.compiled import shape_form, turn_form
+from tokenform.frontends.tools.compiled import shape_form
 from tokenform.frontends.tools.definitions import (
     Definitions,
     Tool,
@@ -29,6 +29,7 @@ from tokenform.frontends.tools.definitions import (
 )
 from tokenform.frontends.tools.grammar import Builder, builder_of, tool_shape
 from tokenform.frontends.tools.layout import Format
+from tokenform.frontends.tools.linked import turn_form
 from tokenform.frontends.tools.reader import read_turn
 from tokenform.frontends.tools.turn import Reasoning
 
@@ -81,13 +82,13 @@ def grammar_of_tools(
             known = Tools(tool for tool in known if tool.name not in aside)
         source = f"tools({', '.join([tool.name for tool in known])}; {form.name})"
         try:
-            core, notes = _put_together(known, options, source)
+            core, notes, told = _put_together(known, options, source)
         except (TokenformError, RecursionError):
             kept = _kept(known, options, put_aside) if options.bad != "raise" else known
             if kept == known:
                 raise
             known = Tools(kept)
-            core, notes = _put_together(known, options, source)
+            core, notes, told = _put_together(known, options, source)
     before = [*aside.values()]
     grammar = Grammar(
         core,  # whose form is read when it is asked for: few grammars of tools are a part of others
@@ -99,7 +100,8 @@ def grammar_of_tools(
         tools=functools.partial(_definitions, known, form),
         manner=functools.partial(_in_manner, known, options, source),
     )
-    return grammar, [*before, *(line for tool in known for line in tool.told), *notes]
+    lines = [line for tool in known for line in tool.told] if told else []
+    return grammar, [*before, *lines, *notes]
 
 
 def _definitions(known: Sequence[Tool], form: Format) -> Definitions:
@@ -123,14 +125,14 @@ def _report(before: list[str], known: Sequence[Tool], after: Sequence[str]) -> l
 
 def _put_together(
     known: Sequence[Tool], options: TurnOptions, source: str
-) -> tuple[_core.Grammar, Sequence[str]]:
-    """The core's grammar, and what the schemas allow and the format can't write."""
+) -> tuple[_core.Grammar, Sequence[str], bool]:
+    """The core's grammar, what the format can't write of the schemas, and whether reading tools told more."""
     builder = options.builder(known)
     try:
         core = forms.composite(*turn_form(builder, options.spelling), name=source)
     except TokenformError as error:
         raise _blamed(error, known, options) from None
-    return core, builder.notes()
+    return core, builder.notes(), bool(core.notes) or not builder.slotted
 
 
 def _kept(
