@@ -25,6 +25,7 @@ from pydantic import BaseModel
 from tokenform.decoding.results import Result
 from tokenform.decoding.scheduler import Job, Piece
 from tokenform.errors import extras
+from tokenform.frontends.garbage import collected_later
 from tokenform.server.engine import Engine
 from tokenform.server.faults import Refused, refused
 from tokenform.server.guard import bearer
@@ -305,7 +306,8 @@ async def _json(request: Request, server: Any) -> Any:
         raise Refused(f"the body did not come within {server.patience:g} seconds.", **told) from None
     try:
         text = data.decode(json.detect_encoding(data))
-        body = json.loads(text, parse_constant=_no_number)
+        with collected_later():  # hundreds of tools are thousands of objects, none of them garbage
+            body = json.loads(text, parse_constant=_no_number)
         if _ESCAPED.search(text):  # half a character can come as an escape alone
             json.dumps(body, ensure_ascii=False).encode()
         return body
