@@ -3,8 +3,8 @@
 //! Invariant: a definition has a number, equal texts have one, and no two texts ever the same: what is not known any more gets
 //! another when it comes again.
 //! Complexity: writing the texts of what is asked for, and one look for each.
-//! Memory: texts, and what was made of them: those since the bound was last passed, and those of the time before that; a list
-//! is never forgotten while it is read, or by the next one.
+//! Memory: texts, and what was made of them: those since the bound was last passed (twice of it while one list is read), and
+//! those of the time before that, so that a list that just came is known when it comes again.
 //! Rejected: hashes in place of texts (an attacker who finds a collision is served another's); the order in which they were
 //! asked for (keeping it takes as long as the look).
 
@@ -26,35 +26,50 @@ struct Generation {
     bytes: usize,
 }
 
+/// Tools that a look lets go of beside one for each that is new.
+const LET_GO: usize = 8;
+
 #[derive(Default)]
 struct Table {
     young: Generation,
     old: Generation,
     last: u64,
+    /// What was forgotten and is not yet let go of: that of a whole generation at once would hold up one call.
+    gone: Vec<Py<PyAny>>,
 }
 
 impl Table {
-    /// The number of a text, and whether it is known from now on: past twice the bound none is.
-    fn number(&mut self, text: &str, most: usize) -> (u64, bool) {
+    /// The number of a text.
+    fn number(&mut self, text: &str, most: usize) -> u64 {
         if let Some(number) = self.young.numbers.get(text) {
-            return (*number, true);
+            return *number;
         }
         let number = self.old.numbers.remove(text).unwrap_or_else(|| {
             self.last += 1;
             self.last
         });
-        let kept = self.young.bytes < 2 * most;
-        if kept {
-            self.young.bytes += text.len();
-            self.young.numbers.insert(text.into(), number);
-            self.young.made.extend(self.old.made.remove(&number).map(|made| (number, made)));
-        }
-        (number, kept)
+        self.young.bytes += text.len();
+        self.young.numbers.insert(text.into(), number);
+        self.young.made.extend(self.old.made.remove(&number).map(|made| (number, made)));
+        self.turn(2 * most); // of a list that is larger than all may be the beginning goes
+        number
     }
 
-    /// Begins another generation, where the bound is passed; what goes.
-    fn turn(&mut self, most: usize) -> Option<Generation> {
-        (self.young.bytes > most).then(|| std::mem::replace(&mut self.old, std::mem::take(&mut self.young)))
+    fn made(&self, number: u64) -> Option<&Py<PyAny>> {
+        self.young.made.get(&number).or_else(|| self.old.made.get(&number))
+    }
+
+    /// Begins another generation, where the bound is passed.
+    fn turn(&mut self, most: usize) {
+        if self.young.bytes > most {
+            let old = std::mem::replace(&mut self.old, std::mem::take(&mut self.young));
+            self.gone.extend(old.made.into_values());
+        }
+    }
+
+    /// Some of what was forgotten.
+    fn some_gone(&mut self, most: usize) -> Vec<Py<PyAny>> {
+        self.gone.split_off(self.gone.len().saturating_sub(most))
     }
 }
 
@@ -85,8 +100,7 @@ impl KeptTools {
         py: Python<'py>,
         items: &Bound<'py, PyList>,
     ) -> PyResult<(Option<Bound<'py, PyBytes>>, usize, Bound<'py, PyList>)> {
-        let gone = lock(&self.table).turn(self.most);
-        drop(gone); // without the lock: what goes may look
+        lock(&self.table).turn(self.most);
         let mut writer = std::mem::take(&mut *lock(&self.writer));
         let mut numbers = Vec::with_capacity(8 * items.len());
         let (found, mut fresh, mut bytes) = (PyList::empty(py), Vec::new(), 0);
@@ -98,16 +112,18 @@ impl KeptTools {
             };
             bytes += text.len();
             let mut table = lock(&self.table);
-            let (number, kept) = table.number(text, self.most);
-            let made = table.young.made.get(&number).map(|made| made.clone_ref(py));
+            let number = table.number(text, self.most);
+            let made = table.made(number).map(|made| made.clone_ref(py));
             drop(table);
             numbers.extend(number.to_le_bytes());
             if made.is_none() {
-                fresh.push((found.len(), kept.then_some(number), text.to_string()));
+                fresh.push((found.len(), number, text.to_string()));
             }
             found.append(made)?;
         }
         *lock(&self.writer) = writer;
+        let gone = lock(&self.table).some_gone(LET_GO + fresh.len());
+        drop(gone); // without the lock: what goes may look
         let read = |text: &String| -> Option<Plain> {
             Definition::read(text).map(|one| (one.name, one.description, one.parameters, one.closed))
         };
@@ -131,8 +147,9 @@ impl KeptTools {
     fn clear(&self) {
         let mut table = lock(&self.table);
         let gone = (std::mem::take(&mut table.young), std::mem::take(&mut table.old));
+        let before = std::mem::take(&mut table.gone);
         drop(table);
-        drop(gone);
+        drop((gone, before));
     }
 }
 

@@ -255,7 +255,7 @@ def read_tools(
 
 
 def _new_tool(tool: Any, index: int, put_aside: Callable[[Tool, Exception], None] | None, found: Any) -> Tool:
-    """found: the number of a definition that can be kept, and what it says where it is plain."""
+    """found: the number of a definition, and what it says where it is plain; None: it has none."""
     number, plain = found or (None, None)
     if plain:
         made = Tool.of_text(*plain)
