@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import copy
+import json
 import random
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import tokenform as tf
 from tokenform import _core
@@ -89,6 +92,25 @@ def test_what_is_no_plain_json_is_read_each_time() -> None:
     assert text_of([1, True, 1.0, None]) == "[1, true, 1.0, null]"
 
 
+ATOMS = st.one_of(
+    st.none(), st.booleans(), st.integers(-9, 2**60), st.floats(allow_nan=False, allow_infinity=False)
+)
+TEXTS = st.one_of(st.text(max_size=20), st.text(st.sampled_from('abcd ~"\\\x1f\x7f\u2028'), max_size=20))
+
+
+@settings(max_examples=400, deadline=None)
+@given(
+    st.recursive(
+        ATOMS | TEXTS,
+        lambda inner: (
+            st.lists(inner, max_size=4) | st.tuples(inner) | st.dictionaries(TEXTS, inner, max_size=4)
+        ),
+    )
+)
+def test_texts_are_those_of_json(value: Any) -> None:
+    assert text_of([value]) == json.dumps([value])
+
+
 def test_errors_and_warnings_come_each_time() -> None:
     for _ in range(2):
         with pytest.raises(TokenformError, match="'f'"):
@@ -124,12 +146,14 @@ def test_definitions_have_one_number_each_and_are_forgotten_past_the_bound() -> 
         last = kept.look(
             [tool("g"), tool("h", a={"description": 100 * "-"}), tool("i", b={"description": 100 * "-"})]
         )
-        assert last[2][0] == "g" and last[0][:8] == first[8:16]
+        assert last[2][0] == "g" and last[0] and last[0][:8] == first[8:16]
     numbers, _, found = kept.look([tool("f")])
     assert found != ["f"] and numbers not in (first[:8], first[8:16])
     long = [tool(f"f{i}", a={"description": 100 * "-"}) for i in range(9)]
     once, again = kept.look(long)[0], kept.look(long)[0]
-    assert once[:8] != again[:8] and len(once) == len(again) == 72  # larger than all may be
+    assert (
+        once and again and once[:8] != again[:8] and len(once) == len(again) == 72
+    )  # larger than all may be
     full = _core.KeptTools(700)
     full.look([tool(f"before_{i}") for i in range(5)])
     listed = [tool(f"f{i}") for i in range(6)]  # the bound is passed while they are read
