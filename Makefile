@@ -11,15 +11,23 @@ export OMP_NUM_THREADS ?= 2
 # each takes up to 2 GiB
 export TEST_PROCESSES ?= 2
 
-.PHONY: demo test slow real check docs wheel operate sdist reproducible npm capi install-capi header semver wasm regression bench hosts hosts-engine fuzz corpus loom address thread miri clean
+# what runs beside others (`make -j2`, as .ci/run does) is no make itself: cargo is not to ask for make's tokens
+unexport MAKEFLAGS
+
+.PHONY: demo test test-engine test-package slow real check check-engine check-package docs wheel operate sdist reproducible npm capi install-capi header semver wasm regression bench hosts hosts-engine fuzz corpus loom address thread miri clean
 
 demo: $(VENV)/.ready
 	@echo "== a document for a schema, by the built-in model =="
 	@$(BIN)/tokenform demo
 
-test: $(VENV)/.tools
+test: test-engine test-package
+
+# in the profile without link-time optimization: a release is optimized anew for each program of the tests
+test-engine:
 	@echo "== tests of the engine (Rust; about a minute after a change) =="
-	@cd rust && cargo test --release -q -p tokenform-core
+	@cd rust && cargo test --profile quick -q -p tokenform-core
+
+test-package: $(VENV)/.tools
 	@echo "== tests of the package (Python; several minutes, no GPU needed) =="
 	@OMP_NUM_THREADS=1 $(BIN)/pytest -n $(TEST_PROCESSES)
 
@@ -33,18 +41,22 @@ real: $(VENV)/.tools
 	$(BIN)/python tests/real/install.py .real
 	$(BIN)/pytest -m real tests/real
 
-check: $(VENV)/.tools
+check: check-engine check-package
+
+check-engine:
 	cd rust && cargo fmt --check && cargo clippy --release --all-targets -q -- -D warnings
-	cd rust && RUSTDOCFLAGS="-D warnings" cargo doc -q --no-deps -p tokenform-core
+	cd rust && RUSTDOCFLAGS="-D warnings" cargo doc --release -q --no-deps -p tokenform-core
 	cd rust/core && cargo package -q --no-verify --allow-dirty
+
+check-package: $(VENV)/.tools
 	$(BIN)/ruff format --check src tests benchmarks docs
 	$(BIN)/ruff check src tests benchmarks docs
 	$(BIN)/mypy
-	$(BIN)/mypy --strict --follow-imports=silent tests/typing/program.py
 
-# a release wheel, installed without torch in a fresh environment outside the checkout, and tested there
+# a release wheel, installed without torch in a fresh environment outside the checkout, and tested there. With the
+# Python of $(VENV), where that is: all but the last crate is compiled for it already
 wheel:
-	PYTHON=$(PYTHON) .ci/wheel
+	PYTHON=$(or $(wildcard $(abspath $(BIN))/python),$(PYTHON)) .ci/wheel
 
 # what the page for operators promises, in a fresh Debian with the wheel: TLS, keys, kills, no disk, no memory
 operate:
@@ -189,7 +201,7 @@ $(VENV)/.ready: $(VENV)/bin/python pyproject.toml benchmarks/pyproject.toml $(RU
 	@command -v cargo > /dev/null || { echo "a Rust toolchain is needed: https://rustup.rs"; exit 1; }
 	@echo "== compiling the engine, installing torch and transformers (the first time: minutes) =="
 	@$(BIN)/python -c "$$ASKED_FOR" > $(VENV)/asked-for.txt
-	@$(BIN)/pip install -q --no-deps -e . & engine=$$!; \
+	@$(BIN)/python -m pip install -q --no-deps -e . & engine=$$!; \
 		$(BIN)/pip install -q --no-compile -r $(VENV)/asked-for.txt; packages=$$?; \
 		wait $$engine && exit $$packages
 	@$(BIN)/pip install -q --no-deps -e benchmarks

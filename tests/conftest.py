@@ -6,6 +6,8 @@ the differential and fuzz commands.  Which drafts are scored is decided by what 
 what a table says, for a busy machine would decide otherwise.
 """
 
+import gc
+from collections import defaultdict
 from collections.abc import Iterator
 from typing import Any
 
@@ -15,6 +17,52 @@ from hypothesis import settings
 settings.register_profile("repeatable", derandomize=True, database=None)
 settings.load_profile("repeatable")
 _MEASURED: list[Any] = []
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[Any]:
+    """Thousands of tests and the libraries under them stay until the end: the garbage collector, which would
+    walk over them again and again, is told so."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.collect()
+        gc.freeze()
+        gc.enable()
+
+
+def pytest_unconfigure() -> None:
+    gc.unfreeze()  # at the end of the process they are freed as ever: some libraries count what is left
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--cases", type=int, metavar="N", help="of each test at most N cases, from its first to its last"
+    )
+
+
+def spread(number: int, most: int) -> set[int]:
+    """`most` of the places 0 to `number - 1`, as far apart as they can be, the first and the last among them.
+
+    >>> sorted(spread(10, 4)), spread(10, 1), spread(2, 4)
+    ([0, 3, 6, 9], {0}, {0, 1})
+    """
+    if most >= number:
+        return set(range(number))
+    return {place * (number - 1) // max(1, most - 1) for place in range(most)}
+
+
+@pytest.hookimpl(trylast=True)  # after `-m` and `-k`
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if (most := config.getoption("--cases")) is None:
+        return
+    tests: dict[str, list[pytest.Item]] = defaultdict(list)
+    for item in items:
+        tests[item.nodeid.partition("[")[0]].append(item)
+    kept = {id(cases[place]) for cases in tests.values() for place in spread(len(cases), most)}
+    config.hook.pytest_deselected(items=[item for item in items if id(item) not in kept])
+    items[:] = [item for item in items if id(item) in kept]
 
 
 @pytest.fixture(scope="session", autouse=True)

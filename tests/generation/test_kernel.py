@@ -1,7 +1,8 @@
 """The Triton kernel against the reference: compiled where there is a GPU, else under Triton's interpreter.
 
 Triton decides at its import whether it interprets, so the cases run in a process of their own, unless this
-one was started for them (TRITON_INTERPRET=1) or has a GPU.
+one was started for them (TRITON_INTERPRET=1) or has a GPU. That process also counts the transfers of a step
+with the kernel (`test_transfers.py`).
 """
 
 from __future__ import annotations
@@ -28,16 +29,19 @@ here = pytest.mark.skipif(
 
 @pytest.mark.skipif(DEVICE == "cuda" or os.environ.get("TRITON_INTERPRET") == "1", reason="runs here")
 def test_cases_under_the_interpreter():
-    options = ["-p", "no:cacheprovider", "-p", "no:randomly", "--noconftest", "--import-mode=importlib"]
+    options = ["-p", "no:cacheprovider", "-p", "no:randomly", "-rA"]
+    files = [__file__, str(Path(__file__).with_name("test_transfers.py"))]
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", *options, "-k", "kernel_", __file__],
+        [sys.executable, "-m", "pytest", *options, "-k", "kernel_ or (a_step and greedy)", *files],
         cwd=ROOT,
-        env={**os.environ, "TRITON_INTERPRET": "1", "PYTHONPATH": str(ROOT / "src")},
+        env={**os.environ, "TRITON_INTERPRET": "1", "PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT}"},
         capture_output=True,
         text=True,
-        timeout=250,
+        timeout=280,
     )
-    assert done.returncode == 0 and " passed" in done.stdout, done.stdout[-4000:] + done.stderr[-2000:]
+    assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-2000:]
+    for name in ("test_kernel_does_what_the_reference_does", "test_one_transfer_a_step[None-greedy"):
+        assert f"::{name}" in done.stdout.partition("PASSED")[2], done.stdout[-4000:]
 
 
 def a_table(random: np.random.Generator, size: int) -> torch.Tensor:

@@ -8,10 +8,8 @@ the Triton kernel, in a process in which Triton interprets (TRITON_INTERPRET=1).
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
@@ -25,7 +23,6 @@ from tokenform.decoding.speculative.backbone import Backbone, static_passes
 from tokenform.decoding.speculative.drafters import DraftModel
 from tokenform.decoding.speculative.matching import DeviceDraws
 
-ROOT = Path(__file__).parents[2]
 INTERPRETED = os.environ.get("TRITON_INTERPRET") == "1"
 READS = {
     "item",
@@ -265,20 +262,6 @@ def test_one_transfer_a_pass_with_samplers_of_whole_texts(watched, tokenizer, na
     assert len(transfers) == len(passes)
     assert {how for how, _, _ in Watched.reads} == {"cpu", "numpy"}, "what is here already is read as numpy"
     assert all(size == 8 * rows * writer.vocabulary.size for rows, size in transfers)
-
-
-@pytest.mark.skipif(INTERPRETED, reason="runs here")
-def test_one_transfer_a_step_with_the_kernel():
-    pytest.importorskip("triton", reason="the kernel needs Triton: pip install triton")
-    done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-k", "a_step and greedy", __file__],
-        cwd=ROOT,
-        env={**os.environ, "TRITON_INTERPRET": "1", "PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT}"},
-        capture_output=True,
-        text=True,
-        timeout=280,
-    )
-    assert done.returncode == 0 and " passed" in done.stdout, done.stdout[-4000:] + done.stderr[-2000:]
 
 
 def test_draws_of_the_device_are_those_of_the_host(model, tokenizer, monkeypatch):
