@@ -47,6 +47,8 @@ check-engine:
 	cd rust && cargo fmt --check && cargo clippy --release --all-targets -q -- -D warnings
 	cd rust && RUSTDOCFLAGS="-D warnings" cargo doc --release -q --no-deps -p tokenform-core
 	cd rust/core && cargo package -q --no-verify --allow-dirty
+	@# the fuzz targets, a workspace of its own; libFuzzer itself is not needed to check them
+	cd rust/fuzz && CUSTOM_LIBFUZZER_PATH=none/none.a CARGO_TARGET_DIR=../target cargo check --release -q
 
 check-package: $(VENV)/.tools
 	$(BIN)/ruff format --check src tests benchmarks docs
