@@ -29,7 +29,7 @@ test-engine:
 
 test-package: $(VENV)/.tools
 	@echo "== tests of the package (Python; several minutes, no GPU needed) =="
-	@OMP_NUM_THREADS=1 $(BIN)/pytest -n $(TEST_PROCESSES)
+	@OMP_NUM_THREADS=1 $(BIN)/pytest -n $(TEST_PROCESSES) --dist worksteal
 
 # the long tests, and the property tests once more with examples drawn anew
 slow: $(VENV)/.tools
