@@ -112,7 +112,8 @@ def random_runs(generator: tf.Generator, count: int, seed: int) -> list[str]:
     return reasons
 
 
-ROUNDS = [pytest.param(seed, marks=[pytest.mark.slow] * (seed > 0)) for seed in range(11)]
+# in round 2 top-p leaves a value out where those that the budget has no room for count
+ROUNDS = [pytest.param(seed, marks=[pytest.mark.slow] * (seed not in (0, 2))) for seed in range(11)]
 
 
 @pytest.mark.parametrize("which", ["built-in", "random"])

@@ -176,7 +176,9 @@ class Choosing:
         if best < 0 or bound >= top:
             return None
         chosen = self._chosen(best, greedy)
-        return chosen._replace(refused=self._outdone(best, chosen.leaf, top, greedy))
+        return chosen._replace(
+            refused=self._outdone(best, chosen.leaf, top, greedy) or self._truncated(best, greedy)
+        )
 
     def _outdone(self, best: int, leaf: int, top: float, greedy: bool) -> bool:
         """Whether what the budget has no room for may have more than what was chosen: another value with all
@@ -192,6 +194,19 @@ class Choosing:
             if (bound if greedy else bound / self._local.temperature + self._races[option]) >= top:
                 return True
         return False
+
+    def _truncated(self, best: int, greedy: bool) -> bool:
+        """Whether truncation may leave out what was chosen, where values that the budget has no room for
+        count."""
+        truncation = self._local.truncation
+        if greedy or truncation.off or not self._refused:
+            return False
+        most = []
+        for option in self._races:
+            ways = [*self._paths.get(option, ()), *self._refused.get(option, ())]
+            most.append(_logsum(np.array([self._most(option, one) for one in ways])))
+        hot = self._local.temperature
+        return bool(self._known(best)[0] / hot < truncation.row_threshold(np.array(most) / hot))
 
     def _most(self, option: int, leaf: int) -> float:
         """The log-probability of a value written so, or what it cannot exceed."""
