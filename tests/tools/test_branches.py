@@ -19,12 +19,12 @@ from tokenform.errors import InvalidGrammar, TokenformError
 from tokenform.frontends import forms
 from tokenform.frontends.tools import FORMATS, read_tools, shape_form, tool_shape
 from tokenform.frontends.tools.calling import GRAMMARS
-from tokenform.frontends.tools.definitions import Tool
 from tokenform.frontends.tools.judge import is_schema
 from tokenform.frontends.tools.kept import TOOLS
 from tokenform.frontends.tools.linked import branched_form
 from tokenform.frontends.tools.members import close
 from tokenform.frontends.tools.shape import Kept
+from tokenform.frontends.tools.tool import Tool
 
 from .tree_writer import random_tools
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from tokenform.frontends.tools.calling import tools
 from tokenform.frontends.tools.calls import ToolCall, ToolCalls
 from tokenform.frontends.tools.compiled import shape_form
-from tokenform.frontends.tools.definitions import Tool, read_tools
+from tokenform.frontends.tools.definitions import read_tools
 from tokenform.frontends.tools.detect import detect_format
 from tokenform.frontends.tools.finding import find_format
 from tokenform.frontends.tools.formats import FORMATS
@@ -20,6 +20,7 @@ from tokenform.frontends.tools.response_template import response_format
 from tokenform.frontends.tools.shape import Shape
 from tokenform.frontends.tools.stream import ToolCallStream, parse_tool_calls
 from tokenform.frontends.tools.thoughts import Marks, find_marks, marks_of_format, thought
+from tokenform.frontends.tools.tool import Tool
 
 ToolFormat = Format
 

@@ -18,7 +18,6 @@ from keyword import iskeyword
 from typing import Any
 
 from tokenform.errors import ToolError, UnsupportedSchema
-from tokenform.frontends.tools.definitions import Tool
 from tokenform.frontends.tools.elements import Nested
 from tokenform.frontends.tools.layout import (
     Either,
@@ -54,6 +53,7 @@ from tokenform.frontends.tools.shape import (
     sequence,
 )
 from tokenform.frontends.tools.tagged import tagged_arguments
+from tokenform.frontends.tools.tool import Tool
 
 # Stands for any tool; its arguments are a `Slot`.
 ANY_TOOL = Tool("x", "", {})

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from tokenform.frontends.tools.definitions import Tool
 from tokenform.frontends.tools.mcp import is_result, result_text
+from tokenform.frontends.tools.tool import Tool
 
 
 @dataclass(frozen=True)

@@ -18,12 +18,12 @@ from typing import Any
 
 from tokenform.errors import TokenformError, ToolError
 from tokenform.frontends.byte_vocabulary import byte_vocabulary
-from tokenform.frontends.tools.definitions import Tool
 from tokenform.frontends.tools.formats import FORMATS
 from tokenform.frontends.tools.layout import Format, Part
 from tokenform.frontends.tools.making import TurnOptions, grammar_of_tools
 from tokenform.frontends.tools.reader import read_turn
 from tokenform.frontends.tools.templates import Template
+from tokenform.frontends.tools.tool import Tool
 
 _TOOL = Tool(
     "probe_tool",

@@ -22,7 +22,7 @@ from typing import Any
 from tokenform.errors import InvalidSchema, OptionError
 from tokenform.frontends.tools import fenced, harmony
 from tokenform.frontends.tools.call import ANY_TOOL, CallWriter, Named, check_name
-from tokenform.frontends.tools.definitions import Tool, ToolLike, read_tools
+from tokenform.frontends.tools.definitions import ToolLike, read_tools
 from tokenform.frontends.tools.formats import FORMATS, named
 from tokenform.frontends.tools.layout import Format, JsonCall, Name, Wire
 from tokenform.frontends.tools.shape import (
@@ -44,6 +44,7 @@ from tokenform.frontends.tools.shape import (
     optional,
     sequence,
 )
+from tokenform.frontends.tools.tool import Tool
 from tokenform.frontends.tools.turn import Reasoning, read_choice, told_reasoning
 
 

@@ -19,18 +19,12 @@ from tokenform.frontends import forms
 from tokenform.frontends.garbage import collected_later
 from tokenform.frontends.grammar import Grammar
 from tokenform.frontends.tools.compiled import shape_form
-from tokenform.frontends.tools.definitions import (
-    Definitions,
-    Tool,
-    ToolLike,
-    Tools,
-    any_arguments,
-    read_tools,
-)
+from tokenform.frontends.tools.definitions import ToolLike, read_tools
 from tokenform.frontends.tools.grammar import Builder, builder_of, tool_shape
 from tokenform.frontends.tools.layout import Format
 from tokenform.frontends.tools.linked import turn_form
 from tokenform.frontends.tools.reader import read_turn
+from tokenform.frontends.tools.tool import Definitions, Tool, Tools, any_arguments
 from tokenform.frontends.tools.turn import Reasoning
 
 

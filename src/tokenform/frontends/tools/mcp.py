@@ -17,7 +17,8 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Protocol, TypeGuard, get_args, get_type_hints
 
 from tokenform.errors import ToolError
-from tokenform.frontends.tools.definitions import Tool, read_tools
+from tokenform.frontends.tools.definitions import read_tools
+from tokenform.frontends.tools.tool import Tool
 
 # Most pages of a list of tools; a server that never ends is an error.
 PAGES = 1000

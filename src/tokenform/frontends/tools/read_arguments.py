@@ -14,8 +14,8 @@ from typing import Any
 
 from tokenform.errors import TokenformError, ToolError
 from tokenform.frontends.tools.conjuncts import TYPES, types_of
-from tokenform.frontends.tools.definitions import Tool
 from tokenform.frontends.tools.members import Case, argument, member_cases, still
+from tokenform.frontends.tools.tool import Tool
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,6 @@ from collections.abc import Callable, Sequence
 
 from tokenform.errors import ToolError
 from tokenform.frontends.tools.call import call_heads, stops_after
-from tokenform.frontends.tools.definitions import Tool
 from tokenform.frontends.tools.layout import (
     Either,
     Elements,
@@ -47,6 +46,7 @@ from tokenform.frontends.tools.read_values import (
     whole_json_string,
 )
 from tokenform.frontends.tools.source import WHITESPACE, Reading, Source
+from tokenform.frontends.tools.tool import Tool
 
 _ID = re.compile(r"[\w.-]*")
 _KEY = re.compile(r"\w*")

@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tokenform.frontends.tools.call import stops_after
-from tokenform.frontends.tools.definitions import Tool
 from tokenform.frontends.tools.layout import Format, JsonCall, Maybe, Name, Part, Wire
 from tokenform.frontends.tools.read_values import fail
 from tokenform.frontends.tools.source import Reading, Source
+from tokenform.frontends.tools.tool import Tool
 
 
 class LiteralReader:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol
 
-from tokenform.frontends.tools.definitions import Tool
 from tokenform.frontends.tools.layout import Format, Wire
 from tokenform.frontends.tools.source import Reading, Source
+from tokenform.frontends.tools.tool import Tool
 
 
 class CallReport(Protocol):

@@ -13,10 +13,10 @@ from typing import Any
 
 from tokenform.errors import ToolError
 from tokenform.frontends.tools.calls import ToolCall, ToolCalls
-from tokenform.frontends.tools.definitions import Tool
 from tokenform.frontends.tools.layout import Format
 from tokenform.frontends.tools.read_nested import NestedPlace, whole_numbers
 from tokenform.frontends.tools.source import WHITESPACE
+from tokenform.frontends.tools.tool import Tool
 
 # What happens: ("content" | "reasoning" | "arguments", text), ("call", index, name, id), ("end", call).
 Event = tuple[Any, ...]

@@ -18,8 +18,8 @@ from tokenform import _core
 from tokenform.errors import TokenformError, ToolError
 from tokenform.frontends.byte_vocabulary import byte_vocabulary
 from tokenform.frontends.tools.calling import tools as tools_of
-from tokenform.frontends.tools.definitions import Tool
 from tokenform.frontends.tools.layout import Format
+from tokenform.frontends.tools.tool import Tool
 
 _ONE_SPELLING = {"whitespace": "spaced", "numbers": "canonical", "strings": "canonical", "order": "declared"}
 _MOST = 1 << 16  # bytes of a call

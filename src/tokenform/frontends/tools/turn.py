@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from tokenform.errors import OptionError, ToolError
-from tokenform.frontends.tools.definitions import Tool
 from tokenform.frontends.tools.layout import Format
+from tokenform.frontends.tools.tool import Tool
 
 Reasoning = Literal["auto", "open", "none"]
 _MODES = {"auto": "auto", "required": "required", "any": "required", "none": "none"}
