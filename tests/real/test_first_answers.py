@@ -103,6 +103,23 @@ def test_tools_that_the_template_leaves_out_are_called(smol: tf.Generator) -> No
     assert right >= 4
 
 
+ONE_CALL = [
+    *("Weather in Kyoto?", "Is it cold in Quito today?", "What is the weather like in Nairobi?"),
+    *("What's the weather in Paris?", "How warm is it in Oslo right now?", "Tell me the weather for Berlin."),
+    *("Is it raining in Lima?", "How much is 80 CHF in USD?", "Please convert 12 EUR to GBP."),
+    *("How many dollars are 20 euros?", "Convert 100 USD to JPY.", "What is 55 GBP in EUR?"),
+    *("Add a run on Sunday to my calendar.", "Put the exam on Tuesday into my calendar."),
+    *("Put lunch with Anna on Friday into my calendar.", "Add dentist on Monday to the calendar."),
+    "Remind me of the concert on Saturday in my calendar.",
+]
+
+
+def test_no_call_is_written_twice(smol: tf.Generator) -> None:
+    grammar = tf.tools([get_weather, add_event, convert, send_mail], format="hermes", tool_choice="required")
+    for (result,) in smol.sample(ONE_CALL, grammar, max_tokens=200):
+        assert len(result.tool_calls) == 1, result.text
+
+
 @pytest.mark.parametrize("number", range(3))
 def test_first_use_from_several_threads(model_folder: str, number: int) -> None:
     from tests.integrations.test_opening import FROM_THREADS, run

@@ -8,7 +8,7 @@ import pytest
 
 import tokenform as tf
 from tokenform.decoding.draws import MaskedSampler
-from tokenform.decoding.speculative import choices, searching
+from tokenform.decoding.speculative import places, searching
 from tokenform.decoding.speculative.backbone import Backbone
 from tokenform.decoding.speculative.request import Request
 from tokenform.decoding.speculative.speculator import Speculator
@@ -21,7 +21,7 @@ PATTERNS = ["^[0-3]{2}-[ab]$", "^[a-d]{1,3}$", "^(x|yy)[0-4]{2}z?$"]
 @pytest.fixture(autouse=True)
 def _few(monkeypatch) -> None:
     """Languages that enumeration can judge are searched, not listed."""
-    monkeypatch.setattr(choices, "MOST", 8)
+    monkeypatch.setattr(places, "MOST", 8)
 
 
 GREEDY, BY_TOKEN = tf.Local(0.0), tf.Local(0.0, values="token")

@@ -23,9 +23,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from tokenform.decoding.speculative.choices import Choices, Places
 from tokenform.decoding.speculative.drafters.spelling import Spelling
+from tokenform.decoding.speculative.places import Places
 from tokenform.decoding.speculative.tree import ROOT
+from tokenform.decoding.speculative.values import ValueChoices
 from tokenform.engine import State, TokenAutomaton
 from tokenform.errors import InvalidSchema, ModelError, OptionError
 from tokenform.frontends.json_reader import JsonReader
@@ -94,7 +95,7 @@ class Origin:
             state = automaton.advance(state, token)
         for place in tokens:
             choices = Places().at(automaton, state, spelling, frozenset(vocabulary.eos))
-            if isinstance(choices, Choices):
+            if isinstance(choices, ValueChoices):
                 break
             state = automaton.advance(state, written[place])
         else:

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 from tokenform.decoding.decoder import Decoder, pays, speller
 from tokenform.decoding.samplers.local import Local
 from tokenform.decoding.speculative.backbone import Backbone, Compiled, PromptCache, device_of
-from tokenform.decoding.speculative.choices import Places
 from tokenform.decoding.speculative.drafters.merge import auto as auto_drafter
 from tokenform.decoding.speculative.matching import DeviceDraws
+from tokenform.decoding.speculative.places import Places
 from tokenform.decoding.speculative.policies import Controller
 from tokenform.engine import Vocabulary
 from tokenform.masking import CAPACITY, MaskTable

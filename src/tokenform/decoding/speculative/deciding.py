@@ -24,8 +24,9 @@ from tokenform.decoding.draws.lazy import draw_row
 from tokenform.decoding.keyed_random import race_key
 from tokenform.decoding.speculative.node import Node
 
-from .choices import Places, Short
 from .choosing import WIDTH, Choosing, Chosen
+from .ending import Ending
+from .places import Places, Short
 from .request import UNKNOWN
 from .scores import Listed, Scores
 from .searching import Search
@@ -127,8 +128,9 @@ class Deciding:
         if told is not None:
             if told.refused[0] is None and _elsewhere(drawn.refused, choosing):
                 told.refused[0] = drawn.refused
-            begun = choosing.position - len(live.request.prompt)
-            live.output.decided.append(Decision(begun, choosing.value(chosen), choosing.logprobs))
+            if not isinstance(choosing.place, Ending):
+                begun = choosing.position - len(live.request.prompt)
+                live.output.decided.append(Decision(begun, choosing.value(chosen), choosing.logprobs))
         return told
 
     def _choosing(self, live: Live, node: int) -> Whole | None:

@@ -24,10 +24,10 @@ from tokenform.decoding.speculative.node import Node
 from tokenform.errors import TokenformError, own_error
 from tokenform.masking import MaskTable
 
-from .choices import Places
 from .deciding import Deciding
 from .live import Live
 from .node_draws import NodeDraws
+from .places import Places
 from .scores import Columns, Scores
 from .tree import ROOT, VALUES
 

@@ -23,8 +23,8 @@ import numpy as np
 
 from tokenform.engine import State
 
-from .choices import Short
 from .choosing import Chosen
+from .places import Short
 from .tree import ROOT, DraftTree
 
 LIMIT = 48

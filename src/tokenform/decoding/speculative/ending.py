@@ -1,0 +1,110 @@
+"""Whether a text ends where it may, or goes on in the one way that is left.
+
+Purpose: after a call of a tool the text may end, or another call may come, behind whitespace.  A model that
+is asked token by token takes the line break that would lead it on to free text, and then has to write a call
+that it did not mean (the same one again, mostly).  So its end is weighed against whitespace and the whole
+beginning of what may follow.
+Distribution: the end has the model's probability of a token that ends the text, after each of `_GAPS`; going
+on has that of the text that is forced then, up to where something is free, after each of these, too.
+Invariant: other whitespace is drawn as before, and the next place decides; what is free is drawn.
+Complexity: a look at the allowed tokens of a place where a text may end.
+Rejected: forbidding a call that was written already (a model may mean it twice); the first token of the
+call's mark alone (`<` has ten times the probability of `<tool_call>`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tokenform.engine import State
+
+from .choices import SPACE, Choices
+from .drafters.spelling import Spelling
+from .tree import ROOT
+
+_GAPS = (b"", b"\n", b"\n\n", b" ")
+"""Whitespace after which a text is thought to end, or go on."""
+_LONGEST = 64
+"""Bytes of what may follow the end that are weighed, at most."""
+_FEW = 4096
+"""Allowed tokens up to which they are looked at."""
+END, ON = 0, 1
+
+
+class Ending(Choices):
+    """See the module's header.
+
+    Args:
+        head: the text that is forced before the end: a token at most, which may be written as one with what
+            follows.
+        tail: the text that is forced behind it, without the whitespace; b"": a special token follows.
+    """
+
+    def __init__(
+        self, automaton: Any, state: State, head: bytes, tail: bytes, spelling: Spelling, eos: frozenset[int]
+    ) -> None:
+        super().__init__(automaton, state, (b"end", b"more"), spelling, eos)
+        self._texts = frozenset(spelling.ids.values())
+        heads = [self._path(END, self._tokens(head + gap), False) for gap in _GAPS]
+        self._written(
+            END, [one for one in heads if one is not None and automaton.is_accepting(self.state(one))]
+        )
+        self._written(ON, [self._path(ON, self._tokens(head + gap + tail), bool(tail)) for gap in _GAPS])
+        self._first = {
+            *self.tree.kids.get(ROOT, ()),
+            *(t for end in self.ends(ROOT) for t in end.tokens.tolist()),
+        }
+
+    @property
+    def tells(self) -> bool:
+        """Whether more than the next token is weighed."""
+        return any(node != self.leaves[END][0] for node in self.leaves[ON])
+
+    def begins(self, token: int) -> bool:
+        return token in self._first
+
+    def _completing(self, option: int, node: int, allowed: Sequence[int]) -> Sequence[int]:
+        if option == END:
+            return [token for token in allowed if token in self._eos]
+        rest = self._rests[option, node]
+        if not rest:
+            return [token for token in allowed if token not in self._eos and token not in self._texts]
+        data = self._spelling.tokens
+        return [token for token in allowed if token not in self._eos and data[token].startswith(rest)]
+
+
+def ending(automaton: Any, state: State, spelling: Spelling, eos: frozenset[int]) -> Ending | None:
+    """What is decided where a text is about to end; None where it is not, where nothing may follow, or more
+    than one text."""
+    head = automaton.forced_bytes(state)
+    if len(head) > 1 and len(spelling.encode(head)) > 1:
+        return None
+    end = automaton.step_bytes(state, head) if head else state
+    if not automaton.is_accepting(end) or automaton.is_finished(end):
+        return None
+    tail = _tail(automaton, end, spelling, eos)
+    if tail is None:
+        return None
+    found = Ending(automaton, state, head, tail, spelling, eos)
+    return found if found.tells else None
+
+
+def _tail(automaton: Any, end: State, spelling: Spelling, eos: frozenset[int]) -> bytes | None:
+    """The one text that may follow an end behind whitespace, b"" for special tokens; None: there is none."""
+    allowed = automaton.allowed_tokens(end)
+    if len(allowed) > _FEW:
+        return None
+    heads, special = set[bytes](), False
+    for token in allowed.tolist():
+        if token in eos:
+            continue
+        if spelling.ids.get(spelling.tokens[token]) != token:
+            special = True
+        elif text := spelling.tokens[token].lstrip(SPACE):
+            heads.add(text[:1])
+    if special or len(heads) != 1:
+        return b"" if special and not heads else None
+    (first,) = heads
+    after = automaton.step_bytes(end, first)
+    return None if after is None else first + automaton.forced_bytes(after)[:_LONGEST]
