@@ -15,7 +15,7 @@ Rejected: the budget's mask at every node (as many states as the mask has bits).
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import torch
 
@@ -73,24 +73,6 @@ class Wish(NamedTuple):
 
 
 NO_WISH = Wish()
-
-
-class Drawer(Protocol):
-    """Draws at many nodes at once."""
-
-    def draw(
-        self,
-        sampler: MaskedSampler,
-        logits: Sequence[Rows],
-        nodes: Sequence[Node],
-        wish: Wish = NO_WISH,
-    ) -> list[Drawn]:
-        """The draw at each of N nodes.
-
-        Args:
-            logits: N rows [V'] of the model, then of each companion; V' at least the vocabulary's size.
-        """
-        ...
 
 
 class MaskedSampler:

@@ -16,8 +16,7 @@ from typing import cast
 import torch
 
 from tokenform.decoding.draws.base import FAILED, NO_WISH, Drawn, MaskedSampler, Rows, Wish
-from tokenform.decoding.draws.race import race
-from tokenform.decoding.keyed_random import race_key
+from tokenform.decoding.keyed_random import BLOCK, Key, block_numbers, race_key, token_numbers
 from tokenform.decoding.samplers.local import Local, hopeless
 from tokenform.decoding.speculative.node import Node
 from tokenform.errors import TokenformError, own_error
@@ -45,6 +44,11 @@ class DenseDrawer:
         nodes: Sequence[Node],
         wish: Wish = NO_WISH,
     ) -> list[Drawn]:
+        """The draw at each of N nodes.
+
+        Args:
+            logits: N rows [V'] of the model, then of each companion; V' at least the vocabulary's size.
+        """
         sampler.check([rows[0] for rows in logits])
         wish = wish._replace(best=min(wish.best, logits[0][0].shape[-1]))
         most = self._table.capacity
@@ -69,9 +73,6 @@ class DenseDrawer:
             for (_, i), token in zip(late, refused, strict=True):
                 found[i] = found[i]._replace(refused=token)
         return found
-
-    def _ample(self, nodes: Sequence[Node]) -> list[Wanted | None]:
-        return [None if n.automaton is None or n.state is None else (n.automaton, n.state) for n in nodes]
 
     def _free(
         self,
@@ -142,7 +143,9 @@ class DenseDrawer:
         """Scores under the masks [n, V], and the least score that truncation leaves in each row [n, 1]."""
         local, truncated = sampler.local, not sampler.local.truncation.off
         here = [nodes[i] for i in places]
-        ample = self._ample(here)
+        ample: list[Wanted | None] = [
+            None if n.automaton is None or n.state is None else (n.automaton, n.state) for n in here
+        ]
         tight: list[Wanted | None] = [
             (n.automaton, n.state, n.remaining) if edge and n.state is not None else one
             for n, one in zip(here, ample, strict=True)
@@ -230,3 +233,30 @@ def _told(
     pairs = (wish.best + 1) // 2
     best = [one for pair in more[:pairs] for one in divmod(int(pair), _PAIR)][: wish.best]
     return Drawn(token, logprob, error, best, more[pairs : pairs + wish.best * wish.chances])
+
+
+def race(
+    masked: torch.Tensor, least: torch.Tensor | None, temperature: float, keys: Sequence[Key]
+) -> torch.Tensor:
+    """The winner of each row's race, int64 [n]; source and reasons: `decoding/keyed_random.py`.
+
+    Args:
+        masked: scores [n, V], -inf where nothing may be drawn.
+        least: [n, 1], the least score over the temperature that may be drawn.
+    """
+    scores = masked.double() / temperature
+    if least is not None:
+        scores = scores.masked_fill_(scores < least, _NEVER)
+    return _finished(scores, keys).argmax(-1)
+
+
+def _finished(scores: torch.Tensor, keys: Sequence[Key]) -> torch.Tensor:
+    """log p - log E of each token; the scores float64 [n, V] are overwritten."""
+    first, second = torch.tensor(keys, dtype=torch.int32, device=scores.device)[:, :, None].unbind(1)
+    size = scores.shape[-1]
+    tokens = torch.arange(size, dtype=torch.int32, device=scores.device)[None]
+    blocks = torch.arange((size + BLOCK - 1) // BLOCK, dtype=torch.int32, device=scores.device)[None]
+    numbers, leaders = block_numbers(first, second, blocks)
+    numbers = numbers.repeat_interleave(BLOCK, 1)[:, :size]
+    leaders = leaders.repeat_interleave(BLOCK, 1)[:, :size]
+    return scores.sub_(token_numbers(first, second, tokens, numbers, leaders).log_())

@@ -55,6 +55,7 @@ class LazyDrawer:
         nodes: Sequence[Node],
         wish: Wish = NO_WISH,
     ) -> list[Drawn]:
+        """As `DenseDrawer.draw`."""
         sampler.check([rows[0] for rows in logits])
         return [
             self.one(sampler, [rows[place] for rows in logits], node, wish)

@@ -1,8 +1,7 @@
 """Continuous batching: calls of many threads share the forward passes of one model.
 
-`scheduler.py` takes the calls, `queue.py` counts and refuses them; `jobs.py` is what a call waits for;
-`turns.py` says whose text is next; `batch.py` runs texts token by token, `whole.py` calls of faithful
-samplers.
+`scheduler.py` takes the calls, `queue.py` counts and refuses them, and runs those of faithful samplers;
+`jobs.py` is what a call waits for; `batch.py` runs texts token by token.
 """
 
 from __future__ import annotations

@@ -1,5 +1,6 @@
 """The running batch: texts join it as soon as there is room and leave it as soon as they have ended.
 
+Purpose: the owners of waiting texts take turns, so that nobody's many hold up another's one.
 Invariant: a text that fails, is cancelled or whose listener raises costs its own job alone.
 Threads: one, which lives while there is something to write; what others read is changed under the lock.
 Rejected: a thread for as long as the scheduler lives (one that nobody closes would hold its model for ever).
@@ -10,20 +11,67 @@ from __future__ import annotations
 import atexit
 import contextlib
 import threading
-from collections.abc import Hashable, Sequence
+from collections import OrderedDict, deque
+from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import dataclass
 from weakref import WeakSet
 
 from tokenform.decoding.decoder import Decoder
 from tokenform.decoding.generator import Generator
+from tokenform.decoding.pieces import TextPieces
+from tokenform.decoding.row import Row
 from tokenform.decoding.samplers.local import Local
-from tokenform.decoding.scheduler.jobs import FAILED, Load, Piece
-from tokenform.decoding.scheduler.turns import JobText, Turns
+from tokenform.decoding.scheduler.jobs import FAILED, Job, Load, Piece
 from tokenform.decoding.speculative.speculator import Step
 from tokenform.errors import own_error
 
 _PATIENCE = 5.0  # seconds that the process waits for a step when it exits
 _LINGER = 0.5  # seconds that an idle thread waits for more to do
 _COUNTED = ("drafted", "accepted", "forwards", "seconds_model", "seconds_mask")
+
+
+@dataclass(eq=False)
+class JobText:
+    """One row on its way: waiting without a number, running with one.
+
+    Attributes:
+        pieces: turns its bytes into whole characters.
+    """
+
+    job: Job
+    row: Row
+    pieces: TextPieces
+    number: int | None = None
+
+
+class Turns:
+    """The texts that wait; the batch asks under its lock."""
+
+    def __init__(self) -> None:
+        self._queues: OrderedDict[Hashable, deque[JobText]] = OrderedDict()
+
+    def __len__(self) -> int:
+        return sum(map(len, self._queues.values()))
+
+    def __iter__(self) -> Iterator[JobText]:
+        return (text for queue in self._queues.values() for text in queue)
+
+    def add(self, owner: Hashable, texts: Sequence[JobText]) -> None:
+        """Puts texts behind their owner's others."""
+        self._queues.setdefault(owner, deque()).extend(texts)
+
+    def next(self) -> JobText | None:
+        """The text whose owner's turn it is, of jobs that still want theirs; None: no text waits."""
+        while self._queues:
+            owner, queue = next(iter(self._queues.items()))
+            text = queue.popleft()
+            if queue:
+                self._queues.move_to_end(owner)
+            else:
+                del self._queues[owner]
+            if not text.job.ended:
+                return text
+        return None
 
 
 class RunningBatch:

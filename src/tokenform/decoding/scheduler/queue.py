@@ -1,21 +1,83 @@
 """What takes calls from any thread: those that wait are counted, and what is too much is refused.
 
 Purpose: `Scheduler` and the server's `CanvasScheduler` differ in what they run; this is what they share.
-Threads: those of `Wholes`, while there is work.
+`Wholes` runs calls of faithful samplers, which ask the model for distributions of many prefixes at once.
+Threads: at most `jobs`, each with caches of its own, while calls wait.
 """
 
 from __future__ import annotations
 
 import threading
 from abc import ABC, abstractmethod
-from typing import TypeVar
+from collections import deque
+from collections.abc import Callable
+
+from typing_extensions import Self
 
 from tokenform.decoding.calls import check_counts
-from tokenform.decoding.scheduler.jobs import Job, Load
-from tokenform.decoding.scheduler.whole import Wholes
-from tokenform.errors import Busy
+from tokenform.decoding.scheduler.jobs import FAILED, Job, Load
+from tokenform.errors import Busy, Interrupted, own_error
 
-Self = TypeVar("Self", bound="JobQueue")
+
+class Wholes:
+    """Args:
+    jobs: calls that run at once.
+    changed: the scheduler's lock, told whenever there is less to do.
+    """
+
+    def __init__(self, jobs: int, changed: threading.Condition) -> None:
+        self._most, self._changed = jobs, changed
+        self._waiting: deque[tuple[Job, Callable[[], None]]] = deque()
+        self._threads, self._now = 0, set[Job]()
+
+    @property
+    def waiting(self) -> int:
+        """How many calls wait; asked under the lock, as the two below."""
+        return len(self._waiting)
+
+    @property
+    def running(self) -> int:
+        """How many threads run calls."""
+        return self._threads
+
+    @property
+    def jobs(self) -> list[Job]:
+        """All calls that run or wait."""
+        return [*self._now, *(job for job, _ in self._waiting)]
+
+    def enter(self, job: Job, work: Callable[[], None]) -> None:
+        """Starts a call, or lets it wait; under the lock.
+
+        Args:
+            work: tells the job its results; what it raises fails the job, but for `Interrupted`.
+        """
+        if self._threads < self._most:
+            # before anything is kept: without memory it raises
+            threading.Thread(target=self._run, name="tokenform-sampler", daemon=True).start()
+            self._threads += 1
+        self._waiting.append((job, work))
+
+    def _run(self) -> None:
+        """Runs calls, one after the other, until none waits."""
+        done = set[Job]()
+        while True:
+            with self._changed:
+                self._now -= done
+                if not self._waiting:
+                    self._threads -= 1
+                    self._changed.notify_all()
+                    return
+                job, work = self._waiting.popleft()
+                self._now.add(job)
+                done = {job}
+            if job.ended:
+                continue
+            try:
+                work()
+            except Interrupted:  # nobody waits for it any more
+                pass
+            except Exception as error:
+                job.fail(own_error(error, FAILED))
 
 
 class JobQueue(ABC):
@@ -62,7 +124,7 @@ class JobQueue(ABC):
                 self._changed.wait_for(self._idle, 60.0)
         return idle
 
-    def __enter__(self: Self) -> Self:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:

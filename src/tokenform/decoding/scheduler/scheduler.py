@@ -18,11 +18,11 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Hashable, Mapping, Sequence
 from concurrent.futures import Future
-from functools import partial
 from typing import Any
 
-from tokenform.decoding.aligned.protocols import LanguageModel
+from tokenform.decoding.aligned.protocols import Float, LanguageModel, Tokens
 from tokenform.decoding.aligned.sampler import AlignedSampler
+from tokenform.decoding.aligned.wrapped import WrappedModel
 from tokenform.decoding.calls import (
     DEFAULT_MAX_TOKENS,
     AnySampler,
@@ -37,17 +37,15 @@ from tokenform.decoding.draws import Transform
 from tokenform.decoding.generator import Generator
 from tokenform.decoding.pieces import TextPieces
 from tokenform.decoding.results import Result
-from tokenform.decoding.scheduler.batch import RunningBatch
-from tokenform.decoding.scheduler.jobs import Job, Listener, Load
+from tokenform.decoding.scheduler.batch import JobText, RunningBatch
+from tokenform.decoding.scheduler.jobs import Job, Listener, Load, Piece
 from tokenform.decoding.scheduler.queue import JobQueue
-from tokenform.decoding.scheduler.turns import JobText
-from tokenform.decoding.scheduler.whole import drawn
 from tokenform.decoding.speculative.targets import Penalties
 from tokenform.decoding.thinking import Thinking
 from tokenform.decoding.tracing import traced_job
 from tokenform.decoding.weighted import weighted
 from tokenform.engine import Limits
-from tokenform.errors import OptionError, TokenformError
+from tokenform.errors import Interrupted, OptionError, TokenformError
 
 
 class Scheduler(JobQueue):
@@ -168,15 +166,20 @@ class Scheduler(JobQueue):
         # refused here and not later: what the prompt or the grammar can't have
         generator.problem(prompt, constraint, max_tokens=max_tokens, sampler=chosen)
 
-        def work(model: LanguageModel) -> list[Result]:
-            return weighted(
+        def work() -> None:
+            results = weighted(
                 generator, chosen, prompt, constraint, job.expected, seed,
-                model=model, max_tokens=max_tokens, **asked,
+                model=_Asked(generator.language_model(), job.future), max_tokens=max_tokens, **asked,
             )  # fmt: skip
+            job.expected = len(results)
+            for number, one in enumerate(results):
+                if one.thought is not None:
+                    job.tell(Piece(number, one.thought.text, one.thought.tokens, [], [], thought=True))
+                job.tell(Piece(number, one.text, list(one.tokens), [], [], one, cut=one.cut_at))
 
         with self._changed:
             self._refuse(1)
-            self._wholes.enter(job, partial(drawn, generator, job, work))
+            self._wholes.enter(job, work)
         return job
 
     # -- under the lock
@@ -197,3 +200,16 @@ class Scheduler(JobQueue):
         """A job has ended, perhaps before its texts: the thread looks which are to be dropped."""
         with self._changed:
             self._changed.notify_all()
+
+
+class _Asked(WrappedModel):
+    """A language model that is not asked any more once nobody wants the answer."""
+
+    def __init__(self, model: LanguageModel, future: Future[list[Result]]) -> None:
+        super().__init__(model)
+        self._future = future
+
+    def logprobs(self, prefixes: Sequence[Tokens]) -> Float:
+        if self._future.done():
+            raise Interrupted("the job was cancelled.")
+        return super().logprobs(prefixes)

@@ -12,15 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 import torch
 
-from tokenform.decoding.draws import (
-    NO_WISH,
-    DenseDrawer,
-    Drawer,
-    Drawn,
-    LazyDrawer,
-    MaskedSampler,
-    Wish,
-)
+from tokenform.decoding.draws import NO_WISH, DenseDrawer, Drawn, LazyDrawer, MaskedSampler, Wish
 from tokenform.decoding.draws.base import Rows
 from tokenform.decoding.speculative.node import Node
 from tokenform.masking import CAPACITY, MaskTable
@@ -60,7 +52,7 @@ class NodeDraws:
         Args:
             logits: N rows [V'] of the model, then of each companion.
         """
-        drawer: Drawer = self._device_drawer(sampler) if self.whole else self._lazy
+        drawer = self._device_drawer(sampler) if self.whole else self._lazy
         return drawer.draw(sampler, logits, nodes, wish)
 
     def listed(self, sampler: MaskedSampler, node: Node) -> np.ndarray | None:

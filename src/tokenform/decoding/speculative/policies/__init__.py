@@ -5,10 +5,8 @@ from typing import NoReturn
 from tokenform.decoding.removed import refuse
 
 from .account import Account
-from .base import Policy, chances
-from .best_first import BestFirst
+from .base import BestFirst, Fixed, Policy, chances
 from .controller import Controller
-from .fixed import Fixed
 from .prices import Prices
 
 __all__ = [
