@@ -23,10 +23,9 @@ from toy import (
 from tokenform.decoding.aligned.asap import ASAp
 from tokenform.decoding.aligned.automaton_constraint import AutomatonConstraint
 from tokenform.decoding.aligned.awrs import AWRS
-from tokenform.decoding.aligned.branches import branches
 from tokenform.decoding.aligned.enumeration import enumerate_target, sampling_noise, total_variation
 from tokenform.decoding.aligned.masked import Masked
-from tokenform.decoding.aligned.population import systematic
+from tokenform.decoding.aligned.population import branches, systematic
 from tokenform.decoding.aligned.potential import Score
 from tokenform.decoding.aligned.predicate import Predicate
 from tokenform.decoding.aligned.product import Product

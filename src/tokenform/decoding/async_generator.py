@@ -134,7 +134,7 @@ class AsyncGenerator:
         options |= {"logprobs": call.logprobs, "companion_prompt": other}
         law, drafter = chosen, None
         if isinstance(chosen, Local):
-            law, drafter = law_of(chosen, grammar, call.again), drafter_of(call)
+            law, drafter = law_of(chosen, grammar, call), drafter_of(call)
         try:
             job = await self._submitted(
                 prompt, grammar, **options, sampler=law, stop=call.stop, drafter=drafter

@@ -60,7 +60,7 @@ from tokenform.decoding.speculative.policies import Policy
 from tokenform.decoding.speculative.targets import Mixture, Penalties
 from tokenform.decoding.thinking import Start, Thinking, Thoughts, thinking_of
 from tokenform.decoding.tracing import span_of
-from tokenform.decoding.validated import check_answerable, law_of, settled
+from tokenform.decoding.validated import Validation, check_answerable, law_of
 from tokenform.decoding.weighted import all_weighted
 from tokenform.decoding.writing import Writing
 from tokenform.engine import Limits, Vocabulary
@@ -223,7 +223,7 @@ class Generator(Writing):
         self, chosen: Local, prompts: list[Any], grammars: list[Any], seeds: Sequence[int | None], call: Call
     ) -> list[list[Any]]:
         """The results or errors of each prompt, token by token."""
-        n, again = call.n, call.again
+        n = call.n
         others = self.mixing.prompts(call.companion_prompt, len(prompts))
         rows: list[Row | TokenformError] = []
         for one, constraint, key, other in zip(prompts, grammars, seeds, others, strict=True):
@@ -242,13 +242,13 @@ class Generator(Writing):
         together = call.batch_size or self.batch_size
         decoder = self.decoder(chosen, min(max(len(running), 1), together), drafter=call.drafter)
         for row, constraint in zip(rows, (one for one in grammars for _ in range(n)), strict=True):
-            if isinstance(row, Row) and (law := law_of(chosen, constraint, again)) is not chosen:
+            if isinstance(row, Row) and (law := law_of(chosen, constraint, call)) is not chosen:
                 row.sampler = decoder.distribution(law)
         with Progress(len(running), call.progress) as bar:
             for _, moved in decoder.moves(running, together):
                 bar.advance(0 if moved is None else len(moved.tokens), moved is None or moved.output.done)
             groups = [rows[start : start + n] for start in range(0, len(rows), n)]
-            return settled(self, groups, prompts, grammars, chosen, again, bar)
+            return Validation(self, chosen, call, bar).results(groups, prompts, grammars)
 
     def pieces(self, prompt: Any, call: Call) -> Any:
         """The text of a call in pieces; see `Writing.stream`."""

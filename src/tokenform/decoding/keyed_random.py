@@ -132,18 +132,6 @@ def fresh_seed() -> int:
     return secrets.randbits(63)
 
 
-class KeyedChoice:
-    """Decisions of one place of a text: the n-th has its own number."""
-
-    def __init__(self, seed: int, sequence: int, position: int) -> None:
-        self._key = seed, sequence, position
-        self._count = 0
-
-    def accept(self, probability: float) -> bool:
-        self._count += 1
-        return uniform(*self._key, stream=self._count) < probability
-
-
 Key = tuple[int, int]
 """Two signed 32-bit numbers: of one draw."""
 

@@ -21,7 +21,6 @@ from tokenform.decoding.aligned.sampler import AlignedSampler
 from tokenform.decoding.aloud import Reason
 from tokenform.decoding.calls import (
     DEFAULT_MAX_TOKENS,
-    Again,
     AnySampler,
     check_counts,
     check_reactions,
@@ -192,6 +191,10 @@ class Call:
             check_drafter(call.drafter)
         if streamed:
             call.check_streamed()
+        if call.max_seconds is not None and not call.max_seconds > 0:
+            raise OptionError(f"max_seconds={call.max_seconds!r} is not possible; give a number above 0.")
+        if call.feedback and call.on_invalid != "resample":
+            raise OptionError(f'feedback=True writes texts again; on_invalid="{call.on_invalid}" does not.')
         return call
 
     def check_streamed(self) -> None:
@@ -212,9 +215,9 @@ class Call:
         return ending_at(self.stop, self.schema)
 
     @property
-    def again(self) -> Again:
-        """How texts that validators refuse are written again."""
-        return Again(stop=self.stop, **{name: getattr(self, name) for name in AGAIN})
+    def tries(self) -> int:
+        """Most attempts at a text that validators refuse, beside the first."""
+        return self.max_tries or (TURNS if self.feedback else TRIES)
 
     @property
     def chat(self) -> dict[str, Any]:
@@ -253,6 +256,8 @@ def _whole(result: Any) -> Any:
     return too_long(result) if isinstance(result, Result) and result.reason == "length" else result
 
 
+TRIES, TURNS = 50, 3
+"""Most attempts beside the first: by drawing, and by answering with what is wrong."""
 LOCAL = ("temperature", "top_k", "top_p", "min_p")
 AGAIN = ("on_invalid", "feedback", "max_tries", "max_seconds")
 CONSTRAINTS = ("choices", "regex", "grammar", "type")

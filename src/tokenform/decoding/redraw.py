@@ -21,6 +21,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
 import torch
@@ -34,7 +35,7 @@ from tokenform.decoding.aligned.protocols import Float, LanguageModel, Tokens
 from tokenform.decoding.aligned.results import LogZ, sharper
 from tokenform.decoding.aligned.wrapped import WrappedModel
 from tokenform.decoding.draws import MaskedSampler
-from tokenform.decoding.keyed_random import KeyedChoice, stream_seed
+from tokenform.decoding.keyed_random import stream_seed, uniform
 from tokenform.decoding.progress import Progress
 from tokenform.decoding.recent import Recent
 from tokenform.decoding.results import Estimates, Result
@@ -46,7 +47,6 @@ from tokenform.engine import Grammar, State, Vocabulary
 from tokenform.errors import InvalidType
 
 if TYPE_CHECKING:
-    from tokenform.decoding.calls import Again
     from tokenform.decoding.generator import Generator
 
 
@@ -58,6 +58,30 @@ _WAYS = (
 _STATES = 1 << 14  # states of prefixes that are kept
 
 
+@dataclass(frozen=True)
+class Tries:
+    """How often refused texts are written again.
+
+    Attributes:
+        most: attempts beside the first.
+        until: `time.monotonic()` at which nothing more is tried.
+        bar: told of each.
+    """
+
+    most: int
+    until: float
+    bar: Progress
+
+    @property
+    def late(self) -> bool:
+        """Whether the time is over."""
+        return time.monotonic() >= self.until
+
+    def begin(self, number: int) -> None:
+        """An attempt begins."""
+        self.bar.trying(number, self.most)
+
+
 class Redraw:
     """Valid texts for the rows of one prompt and one grammar, in their order.
 
@@ -65,7 +89,6 @@ class Redraw:
         chosen: how rows are drawn.
         first: the first of the rows.
         written: the texts that were drawn before, valid and refused ones.
-        bar: told of tries.
     """
 
     def __init__(
@@ -75,11 +98,10 @@ class Redraw:
         grammar: Grammar,
         chosen: Local,
         first: Row,
-        again: Again,
+        tries: Tries,
         written: Sequence[Result],
-        bar: Progress,
     ) -> None:
-        self._grammar, self._model, self._again, self._bar = grammar, model, again, bar
+        self._grammar, self._model, self._tries = grammar, model, tries
         self.rows, self.valid = len(written), sum(one.error is None for one in written)
         self._greedy = chosen.temperature == 0
         sampler = MaskedSampler(
@@ -99,8 +121,8 @@ class Redraw:
         """Puts a valid text in the place of the row's; an error where none was found."""
         walks, number, tokens = self._walks, 0, None
         forwards, began = walks.problem.counts().forwards, time.monotonic()
-        while number < self._again.tries and not self._again.late:
-            self._bar.trying(number := number + 1, self._again.tries)
+        while number < self._tries.most and not self._tries.late:
+            self._tries.begin(number := number + 1)
             tokens = self._greedy_walk(number) if self._greedy else self._walk()
             if tokens is not None or walks.hopeless:
                 break
@@ -145,8 +167,8 @@ class Redraw:
         prompt, key = tuple(row.prompt), stream_seed(row.seed, row.prompt)
         for place in range(len(tokens) + 1):
             mass = self._local.refused.get(prompt + tokens[:place], 0.0)
-            coin = KeyedChoice(key, row.number, len(prompt) + place)
-            if mass >= 0.5 if self._greedy else coin.accept(mass):
+            coin = uniform(key, row.number, len(prompt) + place, stream=1)
+            if mass >= 0.5 if self._greedy else coin < mass:
                 return Cut(place, UNKNOWN)
         return None
 
@@ -154,7 +176,7 @@ class Redraw:
         text, cause = self._checked.refused or ("", None)
         if self._walks.hopeless:
             why = "no text that the masks allow is left"
-        elif self._again.late and tries < self._again.tries:
+        elif self._tries.late and tries < self._tries.most:
             why = f"none of {tries} tries passed within max_seconds"
         else:
             why = f"none of {tries} tries passed"

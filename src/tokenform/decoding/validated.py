@@ -10,17 +10,18 @@ that prompts don't grow.
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from tokenform.decoding.aligned.checked import has_validators
 from tokenform.decoding.aligned.protocols import LanguageModel
-from tokenform.decoding.calls import Again
 from tokenform.decoding.keyed_random import stream_seed
 from tokenform.decoding.progress import Progress
 from tokenform.decoding.prompts import Framed, PromptOptions
-from tokenform.decoding.redraw import Redraw
+from tokenform.decoding.redraw import Redraw, Tries
 from tokenform.decoding.results import Result
 from tokenform.decoding.row import Row
 from tokenform.decoding.samplers.local import Local
@@ -29,96 +30,130 @@ from tokenform.errors import InvalidType, OptionError, TokenformError
 from tokenform.frontends import Condition
 
 if TYPE_CHECKING:
-    from tokenform.decoding.calls import Again
     from tokenform.decoding.generator import Generator
+    from tokenform.decoding.options import Call
 
 
-def law_of(chosen: Local, grammar: Any, again: Again) -> Local:
+def law_of(chosen: Local, grammar: Any, call: Call) -> Local:
     """How the first text of a row is drawn.
 
     Where a refused one is drawn again, that is a draw given what validators accept, from the law of tokens
     (`redraw.py`), so the first one has that law too; greedy decoding promises no distribution.
     """
-    drawn = again.on_invalid == "resample" and not again.feedback and chosen.temperature > 0
+    drawn = call.on_invalid == "resample" and not call.feedback and chosen.temperature > 0
     return replace(chosen, values="token", forced="any") if drawn and has_validators(grammar) else chosen
 
 
-def settled(
-    generator: Generator,
-    groups: Sequence[Sequence[Row | TokenformError]],
-    prompts: Sequence[Any],
-    grammars: Sequence[Grammar | Condition],
-    chosen: Local,
-    again: Again,
-    bar: Progress,
-) -> list[list[Result | TokenformError]]:
-    """Results or errors of all rows, those of a prompt together; the arguments are those of `sample`."""
-    again.begin()
-    every: list[list[Result | TokenformError]] = []
-    model: LanguageModel | None = None
-    for group, prompt, grammar in zip(groups, prompts, grammars, strict=True):
-        written = [_read(generator, row, grammar, again.stop) for row in group]
-        texts = [one for one in written if isinstance(one, Result)]
-        mixed = generator.mixing.mixture is not None  # its second model is not at hand here
-        if again.on_invalid == "resample" and texts and not mixed and has_validators(grammar):
-            assert isinstance(grammar, Grammar)
-            if again.feedback:
-                written = written_anew(generator, group, written, prompt, grammar, chosen, again, bar)
-            else:
-                model = model or generator.language_model()
-                for places in _by_prompt(group):  # after a thought of its own a row has a prompt of its own
-                    rows, found = [group[at] for at in places], [written[at] for at in places]
-                    texts = [one for one in found if isinstance(one, Result)]
-                    first = next(row for row in rows if isinstance(row, Row))
-                    redraw = Redraw(generator, model, grammar, chosen, first, again, texts, bar)
-                    drawn = _redrawn(generator, rows, found, redraw, grammar)
-                    for at, one in zip(places, drawn, strict=True):
-                        written[at] = one
-        if again.on_invalid != "return":
-            written = [(one.error or one) if isinstance(one, Result) else one for one in written]
-        every.append(written)
-    return every
+class Validation:
+    """What becomes of the rows of a call.
 
+    Args:
+        chosen: how its texts are drawn.
+        bar: told of tries.
+    """
 
-def _by_prompt(group: Sequence[Row | TokenformError]) -> list[list[int]]:
-    """The places of a group's rows, those of equal prompts together."""
-    found: dict[tuple[int, ...], list[int]] = {}
-    for place, row in enumerate(group):
-        if isinstance(row, Row):
-            found.setdefault(tuple(row.prompt), []).append(place)
-    return list(found.values())
+    def __init__(self, generator: Generator, chosen: Local, call: Call, bar: Progress) -> None:
+        self._generator, self._chosen, self._call = generator, chosen, call
+        until = math.inf if call.max_seconds is None else time.monotonic() + call.max_seconds
+        self._tries = Tries(call.tries, until, bar)
 
+    def results(
+        self,
+        groups: Sequence[Sequence[Row | TokenformError]],
+        prompts: Sequence[Any],
+        grammars: Sequence[Grammar | Condition],
+    ) -> list[list[Result | TokenformError]]:
+        """Results or errors of all rows, those of a prompt together."""
+        every: list[list[Result | TokenformError]] = []
+        model: LanguageModel | None = None
+        mixed = self._generator.mixing.mixture is not None  # its second model is not at hand here
+        for group, prompt, grammar in zip(groups, prompts, grammars, strict=True):
+            written = [self._read(row, grammar) for row in group]
+            drawn = self._call.on_invalid == "resample" and any(isinstance(one, Result) for one in written)
+            if drawn and not mixed and has_validators(grammar):
+                assert isinstance(grammar, Grammar)
+                if self._call.feedback:
+                    self._write_anew(group, written, prompt, grammar)
+                else:
+                    model = model or self._generator.language_model()
+                    self._redraw(model, group, written, grammar)
+            if self._call.on_invalid != "return":
+                written = [(one.error or one) if isinstance(one, Result) else one for one in written]
+            every.append(written)
+        return every
 
-def _redrawn(
-    generator: Generator,
-    group: Sequence[Row | TokenformError],
-    written: Sequence[Result | TokenformError],
-    redraw: Redraw,
-    grammar: Grammar,
-) -> list[Result | TokenformError]:
-    """Valid results in the place of refused ones, and what is known about their distribution in all."""
-    results = list(written)
-    for place, (row, one) in enumerate(zip(group, written, strict=True)):
-        if isinstance(row, Row) and isinstance(one, Result) and one.error is not None:
-            results[place] = redraw.draw(row) or generator.result(row, grammar)
-    estimates = redraw.estimates()
-    for one in results:
-        if isinstance(one, Result):
-            one.estimates = estimates
-    return results
+    def _read(self, row: Row | TokenformError, grammar: Grammar | Condition) -> Result | TokenformError:
+        if not isinstance(row, Row):
+            return row
+        if row.output.error is not None:
+            return row.output.error
+        try:
+            return self._generator.result(row, grammar, self._call.stop, refused=True)
+        except TokenformError as error:  # of this text alone
+            return error
 
+    def _redraw(
+        self,
+        model: LanguageModel,
+        group: Sequence[Row | TokenformError],
+        written: list[Result | TokenformError],
+        grammar: Grammar,
+    ) -> None:
+        """Puts valid results in the place of refused ones, with what is known about their distribution."""
+        alike: dict[tuple[int, ...], list[tuple[int, Row]]] = {}
+        for place, row in enumerate(group):  # after a thought of its own a row has a prompt of its own
+            if isinstance(row, Row):
+                alike.setdefault(tuple(row.prompt), []).append((place, row))
+        for rows in alike.values():
+            texts = [one for place, _ in rows if isinstance(one := written[place], Result)]
+            redraw = Redraw(self._generator, model, grammar, self._chosen, rows[0][1], self._tries, texts)
+            for place, row in rows:
+                one = written[place]
+                if isinstance(one, Result) and one.error is not None:
+                    written[place] = redraw.draw(row) or self._generator.result(row, grammar)
+            estimates = redraw.estimates()
+            for place, _ in rows:
+                if isinstance(one := written[place], Result):
+                    one.estimates = estimates
 
-def _read(
-    generator: Generator, row: Row | TokenformError, grammar: Grammar | Condition, stop: str | Sequence[str]
-) -> Result | TokenformError:
-    if not isinstance(row, Row):
-        return row
-    if row.output.error is not None:
-        return row.output.error
-    try:
-        return generator.result(row, grammar, stop, refused=True)
-    except TokenformError as error:  # of this text alone
-        return error
+    def _write_anew(
+        self,
+        group: Sequence[Row | TokenformError],
+        results: list[Result | TokenformError],
+        prompt: Any,
+        grammar: Grammar,
+    ) -> None:
+        """Writes the refused results of a prompt's rows anew; an error where none of the turns helped."""
+        generator, turns = self._generator, 0
+        messages = generator.messages(prompt, grammar)
+        while turns < self._tries.most:
+            refused = {
+                place: one.error for place, one in enumerate(results) if isinstance(one, Result) and one.error
+            }
+            if not refused or self._tries.late:
+                break
+            self._tries.begin(turns := turns + 1)
+            rows: dict[int, Row] = {}
+            for place, error in refused.items():
+                row = group[place]
+                assert isinstance(row, Row)
+                shown = answered(prompt, error.text or "", _said(error), messages)
+                key = stream_seed(row.seed, [turns])  # a text that came before is not drawn for ever
+                try:
+                    (again,) = generator.rows(shown, grammar, 1, key, row.max_tokens, logprobs=row.logprobs)
+                except TokenformError as problem:  # as a prompt that has become too long
+                    results[place] = problem
+                    continue
+                again.number, rows[place] = row.number, again
+            decoder = generator.decoder(self._chosen, max(len(rows), 1))
+            for _ in decoder.run(list(rows.values()), generator.batch_size):
+                pass
+            for place, row in rows.items():
+                read = row.output.error or generator.result(row, grammar, self._call.stop, refused=True)
+                results[place] = read
+        for place, one in enumerate(results):
+            if isinstance(one, Result) and one.error is not None:
+                results[place] = _failure(one, turns, self._tries.late)
 
 
 def check_answerable(prompt: Any) -> None:
@@ -141,50 +176,6 @@ def answered(prompt: Any, text: str, wrong: str, messages: Sequence[Any] | None)
     if isinstance(prompt, Framed):
         return Framed(answered(prompt.prompt, text, wrong, None), prompt.options)
     return f"{prompt}\n{text}\n{ask}\n" if isinstance(prompt, str) else [*prompt, *turns]
-
-
-def written_anew(
-    generator: Generator,
-    group: Sequence[Row | TokenformError],
-    written: Sequence[Result | TokenformError],
-    prompt: Any,
-    grammar: Grammar,
-    chosen: Local,
-    again: Again,
-    bar: Progress,
-) -> list[Result | TokenformError]:
-    """The results of a prompt's rows with those written anew that validators refuse; an error where none of
-    the turns helped."""
-    results = list(written)
-    messages = generator.messages(prompt, grammar)
-    turns = 0
-    while turns < again.tries:
-        refused = {
-            place: one.error for place, one in enumerate(results) if isinstance(one, Result) and one.error
-        }
-        if not refused or again.late:
-            break
-        bar.trying(turns := turns + 1, again.tries)
-        rows: dict[int, Row] = {}
-        for place, error in refused.items():
-            row = group[place]
-            assert isinstance(row, Row)
-            shown = answered(prompt, error.text or "", _said(error), messages)
-            key = stream_seed(row.seed, [turns])  # a text that came before is not drawn for ever
-            try:
-                (rows[place],) = generator.rows(shown, grammar, 1, key, row.max_tokens, logprobs=row.logprobs)
-            except TokenformError as problem:  # as a prompt that has become too long
-                results[place] = problem
-                continue
-            rows[place].number = row.number
-        for _ in generator.decoder(chosen, max(len(rows), 1)).run(list(rows.values()), generator.batch_size):
-            pass
-        for place, row in rows.items():
-            results[place] = row.output.error or generator.result(row, grammar, again.stop, refused=True)
-    for place, one in enumerate(results):
-        if isinstance(one, Result) and one.error is not None:
-            results[place] = _failure(one, turns, again.late)
-    return results
 
 
 def _said(error: InvalidType) -> str:

@@ -126,21 +126,17 @@ class ExactWalks(Walks):
     def __init__(self, sampler: CARS, problem: Problem, seed: int) -> None:
         super().__init__(sampler, problem, seed)
         self.sampler = sampler
-        self._accepted: list[bool] = []
-
-    @property
-    def hits(self) -> int:
-        """Walks that were accepted."""
-        return sum(self._accepted)
+        self.hits = 0  # walks that were accepted
 
     def walk(self) -> Draw | None:
         """The next walk; None if it was rejected."""
         if self.sampler.learn in ("none", "first"):
             self.trie = self.sampler.fresh(self.problem)  # forgets the walk before
         walk = self.next()
-        accepted = walk.tokens is not None and self._potential_allows(walk.tokens)
-        self._accepted.append(accepted)
-        return self.problem.draw(walk.tokens, walk.logf) if accepted and walk.tokens is not None else None
+        if walk.tokens is None or not self._potential_allows(walk.tokens):
+            return None
+        self.hits += 1
+        return self.problem.draw(walk.tokens, walk.logf)
 
     def _potential_allows(self, tokens: Tokens) -> bool:
         potential = self.problem.potential
@@ -157,11 +153,10 @@ class ExactWalks(Walks):
         Each accepted·U_j is unbiased for Z; weighting them by 1/U_j keeps the weights known beforehand.
         """
         uppers = np.array(self.uppers)
-        hits = sum(self._accepted)
         log_scale = float(np.logaddexp.reduce(-uppers)) if len(uppers) else -math.inf
         bound = 0.0 if self.problem.potential is None else float(self.problem.potential.log_bound or 0.0)
-        if hits == 0:
+        if self.hits == 0:
             return LogZ(-math.inf, math.inf, len(uppers))
-        value = math.log(hits) - log_scale
+        value = math.log(self.hits) - log_scale
         chances = np.minimum(np.exp(value - uppers), 1.0)
-        return LogZ(value + bound, float(np.sqrt((chances * (1 - chances)).sum())) / hits, len(uppers))
+        return LogZ(value + bound, float(np.sqrt((chances * (1 - chances)).sum())) / self.hits, len(uppers))

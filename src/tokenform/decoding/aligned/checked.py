@@ -61,50 +61,41 @@ class Checked:
         self._readers: Recent[bytes, tuple[JsonReader, bytes] | None] = Recent(KEPT)
         self._ends: Recent[bytes, bool] = Recent(KEPT)
 
-    def advance(self, state: State, token: int) -> State:
-        assert isinstance(state, CheckedState)
+    def advance(self, state: Any, token: int) -> State:
         return CheckedState(self._masks.advance(state.state, token), state.text + self.token_bytes[token])
 
-    def candidates(self, states: Sequence[State]) -> list[Ids]:
-        found = self._masks.candidates([state.state for state in states if isinstance(state, CheckedState)])
+    def candidates(self, states: Sequence[Any]) -> list[Ids]:
+        found = self._masks.candidates([state.state for state in states])
         return [
             ids if self._shape is None or len(ids) > FEW else ids[self._passes(state, ids.tolist())]
             for state, ids in zip(states, found, strict=True)
         ]
 
-    def check(self, states: Sequence[State], tokens: Sequence[int]) -> Bools:
-        return np.array(
-            [
-                isinstance(state, CheckedState)
-                and self._automaton.allows(state.state, token)
-                and bool(self._passes(state, [token])[0])
-                for state, token in zip(states, tokens, strict=True)
-            ],
-            dtype=np.bool_,
-        )
+    def check(self, states: Sequence[Any], tokens: Sequence[int]) -> Bools:
+        verdicts = [
+            self._automaton.allows(state.state, token) and bool(self._passes(state, [token])[0])
+            for state, token in zip(states, tokens, strict=True)
+        ]
+        return np.array(verdicts, dtype=np.bool_)
 
-    def accepts(self, states: Sequence[State]) -> Bools:
-        places = [state for state in states if isinstance(state, CheckedState)]
-        ends = self._masks.accepts([place.state for place in places])
-        return np.array([end and self._whole(place.text) for end, place in zip(ends, places)], dtype=np.bool_)
+    def accepts(self, states: Sequence[Any]) -> Bools:
+        ends = self._masks.accepts([state.state for state in states])
+        return np.array([end and self._whole(state.text) for end, state in zip(ends, states)], dtype=np.bool_)
 
-    def distance(self, state: State, within: int | None = None) -> int:
-        assert isinstance(state, CheckedState)
+    def distance(self, state: Any, within: int | None = None) -> int:
         return self._masks.distance(state.state, within)
 
-    def within(self, state: State, ids: Ids, room: int) -> Ids:
-        assert isinstance(state, CheckedState)
+    def within(self, state: Any, ids: Ids, room: int) -> Ids:
         return self._masks.within(state.state, ids, room)
 
-    def forced(self, state: State) -> list[int] | None:
+    def forced(self, state: Any) -> list[int] | None:
         """As `AutomatonConstraint.forced`."""
-        assert isinstance(state, CheckedState)
         return self._masks.forced(state.state)
 
-    def _passes(self, state: State, tokens: list[int]) -> Bools:
+    def _passes(self, state: CheckedState, tokens: list[int]) -> Bools:
         """Whether validators pass each of these tokens, which the mask allows."""
         out = np.ones(len(tokens), dtype=np.bool_)
-        if self._shape is None or not isinstance(state, CheckedState):
+        if self._shape is None:
             return out
         for number, token in enumerate(tokens):
             after: Any = self._masks.advance(state.state, token)

@@ -16,8 +16,8 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-import threading
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Literal, cast
 
 import numpy as np
@@ -180,18 +180,5 @@ def _await_all(awaitables: list[Any]) -> list[Any]:
     except RuntimeError:
         return asyncio.run(gather())
     # a loop is running in this thread: it can't be waited for from inside, so another thread runs its own
-    box: list[Any] = []
-
-    def work() -> None:
-        try:
-            box.append(asyncio.run(gather()))
-        except BaseException as error:
-            box.append(error)
-
-    thread = threading.Thread(target=work)
-    thread.start()
-    thread.join()
-    if isinstance(box[0], BaseException):
-        raise box[0]
-    answers: list[Any] = box[0]
-    return answers
+    with ThreadPoolExecutor(1) as another:
+        return another.submit(asyncio.run, gather()).result()

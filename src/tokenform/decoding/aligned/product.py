@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import reduce
+from typing import Any
 
 import numpy as np
 
@@ -40,32 +41,28 @@ class Product:
         """Sum over the factors."""
         return sum(factor.evaluations for factor in self.factors)
 
-    def advance(self, state: State, token: int) -> State:
-        return tuple(
-            factor.advance(part, token) for factor, part in zip(self.factors, _parts(state), strict=True)
-        )
+    def advance(self, state: Any, token: int) -> State:
+        return tuple(factor.advance(part, token) for factor, part in zip(self.factors, state, strict=True))
 
-    def candidates(self, states: Sequence[State]) -> list[Ids]:
-        columns = list(zip(*map(_parts, states), strict=True))
+    def candidates(self, states: Sequence[Any]) -> list[Ids]:
+        columns = list(zip(*states, strict=True))
         sets = [factor.candidates(column) for factor, column in zip(self.factors, columns, strict=True)]
         return [reduce(_common, row) for row in zip(*sets, strict=True)]
 
-    def check(self, states: Sequence[State], tokens: Sequence[int]) -> Bools:
+    def check(self, states: Sequence[Any], tokens: Sequence[int]) -> Bools:
         return self._narrow(len(states), lambda i, rows: self.factors[i].check(
-            [_parts(states[row])[i] for row in rows], [tokens[row] for row in rows]))  # fmt: skip
+            [states[row][i] for row in rows], [tokens[row] for row in rows]))  # fmt: skip
 
-    def accepts(self, states: Sequence[State]) -> Bools:
+    def accepts(self, states: Sequence[Any]) -> Bools:
         return self._narrow(
-            len(states), lambda i, rows: self.factors[i].accepts([_parts(states[row])[i] for row in rows])
+            len(states), lambda i, rows: self.factors[i].accepts([states[row][i] for row in rows])
         )
 
-    def distance(self, state: State, within: int | None = None) -> int:
-        return max(
-            factor.distance(part, within) for factor, part in zip(self.factors, _parts(state), strict=True)
-        )
+    def distance(self, state: Any, within: int | None = None) -> int:
+        return max(factor.distance(part, within) for factor, part in zip(self.factors, state, strict=True))
 
-    def within(self, state: State, ids: Ids, room: int) -> Ids:
-        for factor, part in zip(self.factors, _parts(state), strict=True):
+    def within(self, state: Any, ids: Ids, room: int) -> Ids:
+        for factor, part in zip(self.factors, state, strict=True):
             ids = factor.within(part, ids, room)
         return ids
 
@@ -78,11 +75,6 @@ class Product:
                 break
             out[rows] = ask(i, rows.tolist())
         return out
-
-
-def _parts(state: State) -> tuple[State, ...]:
-    assert isinstance(state, tuple)
-    return state
 
 
 def _common(a: Ids, b: Ids) -> Ids:

@@ -25,17 +25,8 @@ from tokenform.decoding.aligned.protocols import Float, Ids, Tokens
 from tokenform.decoding.aligned.rejection_step import Step as Rejection
 from tokenform.decoding.aligned.rejection_step import run_steps, spaced
 from tokenform.decoding.aligned.trie import Trie
-from tokenform.decoding.keyed_random import Purpose, stream
 
 Make = Callable[[Float, np.random.Generator], Rejection]
-
-
-class Address(NamedTuple):
-    """Where a particle's random numbers come from."""
-
-    run: int
-    step: int
-    slot: int
 
 
 class Move(NamedTuple):
@@ -56,7 +47,7 @@ class Table(NamedTuple):
 
 
 class End(NamedTuple):
-    """What an end that is counted multiplies a weight by, and its log measure."""
+    """An end that is counted: what it multiplies a weight by (then: its weight), and its log measure."""
 
     log_weight: float
     logf: float
@@ -110,22 +101,25 @@ def tested_moves(
     problem: Problem,
     tables: dict[Tokens, Table],
     prefixes: Sequence[Prefix],
-    places: Sequence[Address],
-    seed: int,
+    runs: Sequence[int],
+    generators: Sequence[np.random.Generator],
     make: Make,
 ) -> list[Move]:
-    """A move for each prefix by testing tokens; `make` is a rejection step (`rejection_step.estimator`)."""
+    """A move for each prefix by testing tokens.
+
+    Args:
+        runs, generators: whose particle each is, and what its random numbers come from.
+        make: a rejection step (`rejection_step.estimator`).
+    """
     groups: dict[tuple[int, Tokens], list[int]] = {}
-    for i, (prefix, place) in enumerate(zip(prefixes, places, strict=True)):
-        groups.setdefault((place.run, prefix.tokens), []).append(i)
+    for i, (prefix, run) in enumerate(zip(prefixes, runs, strict=True)):
+        groups.setdefault((run, prefix.tokens), []).append(i)
     order = [i for part in groups.values() for i in part]
     rows = [tables[prefixes[i].tokens] for i in order]
     steps = [
         step
         for part in groups.values()
-        for step in spaced(
-            make, tables[prefixes[part[0]].tokens].weights, [_stream(seed, places[i]) for i in part]
-        )
+        for step in spaced(make, tables[prefixes[part[0]].tokens].weights, [generators[i] for i in part])
     ]
 
     def test(which: list[int], asked: list[list[int]]) -> list[list[bool]]:
@@ -144,10 +138,6 @@ def tested_moves(
             else Move(int(row.ids[index]), outcome.log_mass - row.log_theta, float(row.logf[index]))
         )
     return [moves[i] for i in range(len(prefixes))]
-
-
-def _stream(seed: int, place: Address) -> np.random.Generator:
-    return stream(seed, Purpose.PROPOSAL, place.run, (place.step << 20) + place.slot)
 
 
 def _twisted(prefix: Prefix, ids: Ids, logf: Float, twist: Trie | None) -> Table:

@@ -71,14 +71,6 @@ Question = TypeVar("Question")
 Answer = TypeVar("Answer")
 
 
-class _Start:
-    """The cumulative distribution that all draws of a group begin with."""
-
-    def __init__(self, log_weights: Float) -> None:
-        self.log_weights = log_weights
-        self.cumulative = cumulated(log_weights)
-
-
 class Spaced(np.random.Generator):
     """The generator of one of m draws: the k-th choice of the j-th draw is made by frac(u_k + j/m).
 
@@ -87,11 +79,17 @@ class Spaced(np.random.Generator):
         0.09.
     Rejected: handing on what was found invalid from draw to draw (it was found by numbers that tell the next
     ones); the verdicts are in the constraint's cache, so nothing is asked twice.
+
+    Attributes:
+        log_weights, cumulative: the distribution that all draws of a group begin with.
     """
 
-    def __init__(self, bits: np.random.BitGenerator, numbers: Float, start: _Start) -> None:
+    def __init__(
+        self, bits: np.random.BitGenerator, numbers: Float, log_weights: Float, cumulative: Float
+    ) -> None:
         super().__init__(bits)
-        self._numbers, self.start = iter((numbers % 1.0).tolist()), start
+        self._numbers = iter((numbers % 1.0).tolist())
+        self.log_weights, self.cumulative = log_weights, cumulative
 
     def lead(self) -> float | None:
         """The next of the spaced numbers; None when they are used up."""
@@ -102,8 +100,8 @@ def race(log_weights: Float, generator: np.random.Generator) -> Iterator[int]:
     """Indices of positive weight in the order of sampling without replacement ∝ exp(log_weights)."""
     if isinstance(generator, Spaced):
         while (uniform := generator.lead()) is not None:
-            same = log_weights is generator.start.log_weights
-            steps = generator.start.cumulative if same else cumulated(log_weights)
+            same = log_weights is generator.log_weights
+            steps = generator.cumulative if same else cumulated(log_weights)
             if steps[-1] == 0.0:
                 return
             yield (index := int(invert(steps, uniform)))
@@ -207,11 +205,10 @@ def spaced(
     """Several draws from one distribution, spread over it: see `Spaced`."""
     if len(generators) == 1:
         return [make(log_weights, generators[0])]
-    shifts = generators[0].random(LEADS)
-    start = _Start(log_weights)
+    shifts, steps = generators[0].random(LEADS), cumulated(log_weights)
     return [
-        make(log_weights, Spaced(generator.bit_generator, shifts + j / len(generators), start))
-        for j, generator in enumerate(generators)
+        make(log_weights, Spaced(one.bit_generator, shifts + j / len(generators), log_weights, steps))
+        for j, one in enumerate(generators)
     ]
 
 

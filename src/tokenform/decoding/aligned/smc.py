@@ -37,7 +37,7 @@ from tokenform.decoding import removed
 from tokenform.decoding.aligned import rejection_step
 from tokenform.decoding.aligned.population import Population
 from tokenform.decoding.aligned.problem import Problem
-from tokenform.decoding.aligned.proposals import Address, counted_ends, tables_of, tested_moves
+from tokenform.decoding.aligned.proposals import counted_ends, tables_of, tested_moves
 from tokenform.decoding.aligned.protocols import Potential, Tokens
 from tokenform.decoding.aligned.rejection_step import Estimator
 from tokenform.decoding.aligned.results import LogZ, Sample
@@ -206,8 +206,9 @@ class SMC(AlignedSampler):
                     self._rescore(problem, [(population, slot) for slot in population.taken])
                     population.leave()
                 continue
-            addresses = [Address(population.run, step, slot) for population, slot in places]
-            moves = tested_moves(problem, tables, prefixes, addresses, seed, self._rejection)
+            runs = [population.run for population, _ in places]
+            numbers = [stream(seed, Purpose.PROPOSAL, p.run, (step << 20) + slot) for p, slot in places]
+            moves = tested_moves(problem, tables, prefixes, runs, numbers, self._rejection)
             for (population, slot), move in zip(places, moves, strict=True):
                 population.apply(problem, slot, move, weigh=True)
             self._rescore(problem, places)

@@ -55,72 +55,78 @@ class DenseDrawer:
         if len(nodes) > most:
             first = self.draw(sampler, [rows[:most] for rows in logits], nodes[:most], wish)
             return first + self.draw(sampler, [rows[most:] for rows in logits], nodes[most:], wish)
-        found: list[Drawn] = [Drawn(-1, 0.0)] * len(nodes)
-        own = _stacked(logits[0])
-        free, places = self._free(sampler, [own, *logits[1:]], nodes, found)
+        own = logits[0]
+        if not isinstance(own, torch.Tensor):
+            own = torch.stack(cast("list[torch.Tensor]", own))
+        return _Draws(self._table, sampler, own, nodes, wish).made([own, *logits[1:]])
+
+
+class _Draws:
+    """Those of one call.
+
+    Args:
+        own: the model's logits [N, V'].
+    """
+
+    def __init__(
+        self, table: MaskTable, sampler: MaskedSampler, own: torch.Tensor, nodes: Sequence[Node], wish: Wish
+    ) -> None:
+        self._table, self._sampler, self._own, self._nodes, self._wish = table, sampler, own, nodes, wish
+        self._found: list[Drawn] = [Drawn(-1, 0.0)] * len(nodes)
+
+    def made(self, logits: Sequence[Rows]) -> list[Drawn]:
+        """The draws; what fails at a node is its error."""
+        free, places = self._free(logits)
         if not places:
-            return found
-        self._settle(sampler, own, free, nodes, places, False, found, wish)
+            return self._found
+        self._settle(free, places, edge=False)
+        found, nodes, fits = self._found, self._nodes, self._sampler.fits
         late = [
             (at, i)
             for at, i in enumerate(places)
-            if found[i].error is None and not sampler.fits(nodes[i], found[i].token)
+            if found[i].error is None and not fits(nodes[i], found[i].token)
         ]
         if late:
             refused = [found[i].token for _, i in late]
             rows = torch.tensor([at for at, _ in late], device=free.device)
-            self._settle(sampler, own, free[rows], nodes, [i for _, i in late], True, found, wish)
+            self._settle(free[rows], [i for _, i in late], edge=True)
             for (_, i), token in zip(late, refused, strict=True):
                 found[i] = found[i]._replace(refused=token)
         return found
 
-    def _free(
-        self,
-        sampler: MaskedSampler,
-        logits: Sequence[torch.Tensor | Rows],
-        nodes: Sequence[Node],
-        found: list[Drawn],
-    ) -> tuple[torch.Tensor, list[int]]:
+    def _free(self, logits: Sequence[Rows]) -> tuple[torch.Tensor, list[int]]:
         """Scores before the mask of the nodes that have any, and which these are; the others' errors are
         kept.
         """
+        sampler, nodes = self._sampler, self._nodes
         if sampler.untouched:
-            return torch.as_tensor(logits[0])[:, : sampler.size], list(range(len(nodes)))
+            return self._own[:, : sampler.size], list(range(len(nodes)))
         rows, places = [], []
         for i, node in enumerate(nodes):
             try:
                 rows.append(sampler.free([cast("torch.Tensor", one[i]) for one in logits], node))
                 places.append(i)
             except Exception as error:  # a transform is the caller's own
-                found[i] = Drawn(-1, 0.0, own_error(error, FAILED))
+                self._found[i] = Drawn(-1, 0.0, own_error(error, FAILED))
         return (torch.stack(rows) if rows else torch.empty(0, sampler.size)), places
 
-    def _settle(
-        self,
-        sampler: MaskedSampler,
-        own: torch.Tensor,
-        free: torch.Tensor,
-        nodes: Sequence[Node],
-        places: Sequence[int],
-        edge: bool,
-        found: list[Drawn],
-        wish: Wish,
-    ) -> None:
-        """Draws at the nodes of these places into `found`; `edge`: under the budget's mask."""
+    def _settle(self, free: torch.Tensor, places: Sequence[int], *, edge: bool) -> None:
+        """Draws at the nodes of these places; `edge`: under the budget's mask."""
+        local, own, wish = self._sampler.local, self._own, self._wish
         try:
-            masked, least = self._masked(sampler, own, free, nodes, places, edge)
+            masked, least = self._masked(free, places, edge)
         except TokenformError as error:
             if len(places) == 1:
-                found[places[0]] = Drawn(-1, 0.0, error)
+                self._found[places[0]] = Drawn(-1, 0.0, error)
                 return
             for at, i in enumerate(places):  # which of the masks can't be had: one by one
-                self._settle(sampler, own, free[at : at + 1], nodes, [i], edge, found, wish)
+                self._settle(free[at : at + 1], [i], edge=edge)
             return
         top, best = masked.max(-1)
-        if sampler.local.temperature > 0:
-            keys = [race_key(n.seed, n.sequence, n.position) for n in (nodes[i] for i in places)]
-            best = race(masked, least, sampler.local.temperature, keys)
-        whole = own if len(places) == len(nodes) else own[torch.tensor(places)]
+        if local.temperature > 0:
+            keys = [race_key(n.seed, n.sequence, n.position) for n in (self._nodes[i] for i in places)]
+            best = race(masked, least, local.temperature, keys)
+        whole = own if len(places) == len(self._nodes) else own[torch.tensor(places)]
         wide = whole.float() if whole.dtype != torch.float64 else whole
         total = wide.logsumexp(-1)[:, None].double()
         logprob = wide.gather(-1, best[:, None]).double() - total
@@ -129,66 +135,41 @@ class DenseDrawer:
         table = torch.cat(columns, 1).tolist()  # the transfer
         for i, (token, chance, largest, *more) in zip(places, table, strict=True):
             failure = None if math.isfinite(largest) else hopeless()
-            found[i] = _told(int(token), chance, failure, wish, more)
+            self._found[i] = _told(int(token), chance, failure, wish, more)
 
     def _masked(
-        self,
-        sampler: MaskedSampler,
-        own: torch.Tensor,
-        free: torch.Tensor,
-        nodes: Sequence[Node],
-        places: Sequence[int],
-        edge: bool,
+        self, free: torch.Tensor, places: Sequence[int], edge: bool
     ) -> tuple[torch.Tensor, torch.Tensor | None]:
         """Scores under the masks [n, V], and the least score that truncation leaves in each row [n, 1]."""
-        local, truncated = sampler.local, not sampler.local.truncation.off
-        here = [nodes[i] for i in places]
+        local, here = self._sampler.local, [self._nodes[i] for i in places]
         ample: list[Wanted | None] = [
             None if n.automaton is None or n.state is None else (n.automaton, n.state) for n in here
         ]
-        tight: list[Wanted | None] = [
-            (n.automaton, n.state, n.remaining) if edge and n.state is not None else one
-            for n, one in zip(here, ample, strict=True)
-        ]
-        if local.temperature == 0 or not truncated or not edge:
-            masked = self._applied(free, tight)
-            if not edge:
-                _keep_forced(masked, here)
+        if not edge:
+            masked = self._applied(free, ample)
+            _keep_forced(masked, here)
             _leave_out(masked, here)
             return masked, _least(masked, local)
-        wide = self._applied(free, ample)
-        least = _least(wide, local)
-        assert least is not None
-        alone = own if sampler.mixture is None else own[torch.tensor(places)]
-        masked = self._tightened(sampler, alone, free, tight)
+        tight: list[Wanted | None] = [
+            one if n.state is None else (n.automaton, n.state, n.remaining)
+            for n, one in zip(here, ample, strict=True)
+        ]
+        masked, truncated = self._applied(free, tight), local.temperature > 0 and not local.truncation.off
+        if truncated and self._sampler.mixture is not None:  # which leaves nothing that fits: the model's own
+            own = self._own[torch.tensor(places), : self._sampler.size].to(free.dtype)
+            masked = torch.where(masked.amax(-1, keepdim=True) > _NEVER, masked, self._applied(own, tight))
         _leave_out(masked, here)
-        over = masked.amax(-1, keepdim=True).double() / local.temperature >= least
-        fallback = _least(masked, local)
-        assert fallback is not None
-        return masked, torch.where(over, least, fallback)
-
-    def _tightened(
-        self,
-        sampler: MaskedSampler,
-        own: torch.Tensor,
-        free: torch.Tensor,
-        wanted: Sequence[Wanted | None],
-    ) -> torch.Tensor:
-        """Scores under the budget's masks; where a mixture leaves nothing that fits, the model's own."""
-        masked = self._applied(free, wanted)
-        if sampler.mixture is None:
-            return masked
-        alone = self._applied(own[:, : sampler.size].to(free.dtype), wanted)
-        return torch.where(masked.amax(-1, keepdim=True) > _NEVER, masked, alone)
+        least = _least(masked, local)
+        wide = _least(self._applied(free, ample), local) if truncated else None
+        if wide is None or least is None:
+            return masked, None
+        over = masked.amax(-1, keepdim=True).double() / local.temperature >= wide
+        return masked, torch.where(over, wide, least)
 
     def _applied(self, free: torch.Tensor, wanted: Sequence[Wanted | None]) -> torch.Tensor:
         """A copy of the scores under the masks; None is no mask."""
         rows = self._table.rows(wanted)
         return self._table.apply(free, rows, out=torch.empty_like(free))
-
-
-def _stacked(rows: Rows) -> torch.Tensor:
-    return rows if isinstance(rows, torch.Tensor) else torch.stack(cast("list[torch.Tensor]", rows))
 
 
 def _keep_forced(masked: torch.Tensor, nodes: Sequence[Node]) -> None:
