@@ -169,7 +169,7 @@ def test_a_draft_model_is_priced_by_its_events(device):
 
 def test_where_nothing_is_known_the_beliefs_stay(monkeypatch):
     monkeypatch.setattr(clock, "events_of", lambda device: None)
-    monkeypatch.setattr(clock, "_HostSpan", clock._Unknown)
+    monkeypatch.setattr(clock, "Span", clock._Unknown)
     _, heard, outputs, _ = run(True)
     assert not heard.told and all(output.reason for output in outputs)
     assert sum(output.report.seconds_model for output in outputs) == 0.0

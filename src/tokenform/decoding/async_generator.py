@@ -19,8 +19,8 @@ from typing import Any, Generic
 
 from typing_extensions import Self
 
-from tokenform.decoding.calls import AnySampler, check_varied, pair, pair_one, seeds_of
-from tokenform.decoding.generator import Generator
+from tokenform.decoding.calls import AnySampler, check_varied
+from tokenform.decoding.generator import Entries, Generator
 from tokenform.decoding.keyed_random import fresh_seed
 from tokenform.decoding.options import AGAIN, OWN, Call, with_keywords
 from tokenform.decoding.progress import Progress
@@ -103,45 +103,36 @@ class AsyncGenerator:
         _check_shared(call)
         await self.opened()
         with span_of(self.generator, prompt, call.schema, call.given) as ended:
-            # in a thread: a large type takes a second to read
-            prompts, grammars, batched = await asyncio.to_thread(
-                lambda: pair(prompt, call.constraint, call.on_error)
-            )
-            prompts = self.generator.framed(prompts, call.raw, call.system, call.show_schema)
-            chosen = self.generator.check_sampler(call.sampler_of(self.generator.sampler))
-            check_varied(call.n, chosen)
-            others = self.generator.mixing.prompts(call.companion_prompt, len(prompts))
-            seeds = [fresh_seed() if one is None else one for one in seeds_of(call.seed, len(prompts))]
-            with Progress(len(prompts), call.progress) as bar:
+            entries = await asyncio.to_thread(self.generator.entries, prompt, call)
+            check_varied(call.n, entries.sampler)
+            with Progress(len(entries.prompts), call.progress) as bar:
 
-                async def one(number: int) -> list[Any]:
-                    # free text is made again of its stops
-                    asked = prompts[number], None if call.stop else grammars[number]
-                    results = await self._of_prompt(*asked, others[number], seeds[number], chosen, call)
+                async def one(prompt: Any, grammar: Any, other: Any, seed: int | None) -> list[Any]:
+                    results = await self._of_prompt(prompt, grammar, other, seed, entries.sampler, call)
                     bar.advance(texts=1)
                     return results
 
-                written = await asyncio.gather(*(one(number) for number in range(len(prompts))))
-            return ended(call.given_back(list(written), batched, listed=listed))
+                written = await asyncio.gather(*(one(*each) for each in zip(*entries[:4], strict=True)))
+            return ended(call.given_back(list(written), entries.batched, listed=listed))
 
     async def _of_prompt(
-        self, prompt: Any, grammar: Any, other: Any, seed: int, chosen: AnySampler, call: Call
+        self, prompt: Any, grammar: Any, other: Any, seed: int | None, chosen: AnySampler, call: Call
     ) -> list[Any]:
         """The results or errors of one prompt."""
         if isinstance(grammar, TokenformError):
             return [grammar] * call.n
-        options: dict[str, Any] = {"n": call.n, "seed": seed, "max_tokens": call.max_tokens, **call.chat}
-        options |= {"logprobs": call.logprobs, "companion_prompt": other}
+        grammar = None if call.stop else grammar  # free text is made again of its stops
+        options = _options(call, other, fresh_seed() if seed is None else seed)
         law, drafter = chosen, None
         if isinstance(chosen, Local):
             law, drafter = law_of(chosen, grammar, call), drafter_of(call)
         try:
             job = await self._submitted(
-                prompt, grammar, **options, sampler=law, stop=call.stop, drafter=drafter
+                prompt, grammar, **options, n=call.n, sampler=law, stop=call.stop, drafter=drafter
             )
             return [*await asyncio.wrap_future(job.future)]
         except InvalidType:  # the texts are drawn again, as a call alone would
-            options |= {name: getattr(call, name) for name in AGAIN}
+            options |= {name: getattr(call, name) for name in ("n", *AGAIN)}
             options |= {"sampler": chosen, "on_error": "return", "progress": False}
             alone: Callable[..., list[Any]] = self.generator.sample
             return await asyncio.to_thread(functools.partial(alone, prompt, grammar, **options))
@@ -189,6 +180,12 @@ def _check_shared(call: Call) -> None:
             "batch_size= is not for one of several calls at once: their texts run as one batch; give it to "
             "the generator."
         )
+
+
+def _options(call: Call, other: Any, seed: int | None) -> dict[str, Any]:
+    """What a job and a call alone take by the same names."""
+    own = {"seed": seed, "max_tokens": call.max_tokens, "logprobs": call.logprobs}
+    return {**own, "companion_prompt": other, **call.chat}
 
 
 def drafter_of(call: Call) -> Any:
@@ -274,25 +271,22 @@ class AsyncStream(Generic[T]):
                 loop.call_soon_threadsafe(pieces.put_nowait, piece)
 
         owner = await (await asyncio.to_thread(self._open)).opened()
-        call, generator = self._call, owner.generator
-        prompt, constraint = await asyncio.to_thread(self._read, generator)
-        (other,) = generator.mixing.prompts(call.companion_prompt, 1)
-        options: dict[str, Any] = {"seed": call.seed, "max_tokens": call.max_tokens, "stop": call.stop}
-        options |= {"logprobs": call.logprobs, "companion_prompt": other, **call.chat}
-        sampler, drafter = call.sampler_of(generator.sampler), drafter_of(call)
+        call = self._call
+        entries = await asyncio.to_thread(self._read, owner.generator)
+        prompt, grammar, other, seed = entries.single()
         self._job = await owner._submitted(
-            prompt, constraint, **options, sampler=sampler, drafter=drafter, listener=told
-        )
+            prompt, None if call.stop else grammar,  # free text is made again of its stops
+            **_options(call, other, seed), sampler=entries.sampler, stop=call.stop,
+            drafter=drafter_of(call), listener=told,
+        )  # fmt: skip
         self._job.future.add_done_callback(lambda _: told(None))
 
-    def _read(self, generator: Generator) -> tuple[Any, Any]:
-        """The prompt and its grammar, in a thread; free text is made again of its stops."""
-        call = self._call
-        prompt, constraint = pair_one(self._prompt, call.constraint, "stream")
-        (prompt,) = generator.framed([prompt], call.raw, call.system, call.show_schema)
+    def _read(self, generator: Generator) -> Entries:
+        """What is asked for, in a thread."""
+        entries = generator.entries(self._prompt, self._call)
         if self._fields is not None:
-            self._reader = partial_value(constraint, self._fields.tell)
-        return prompt, None if call.stop else constraint
+            self._reader = partial_value(entries.single()[1], self._fields.tell)
+        return entries
 
     async def _next(self) -> Piece:
         assert self._job is not None

@@ -50,14 +50,6 @@ def check_varied(n: int, sampler: AnySampler) -> None:
         )
 
 
-def pair_one(prompt: Any, grammar: Any, what: str) -> tuple[Any, Constraint]:
-    """One prompt and its grammar; a list of either is refused, of which `what` says what it is given to."""
-    prompts, grammars, batched = pair(prompt, grammar)
-    if batched:
-        raise OptionError(f"a {what} has one prompt and one grammar, not a list of either.")
-    return prompts[0], grammars[0]
-
-
 def seeds_of(seed: int | Sequence[int] | None, count: int) -> Sequence[int | None]:
     """The seed of each prompt."""
     if seed is None or isinstance(seed, Integral):

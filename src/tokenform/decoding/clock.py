@@ -15,7 +15,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from functools import partial
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import torch
 
@@ -32,16 +32,22 @@ class Took(NamedTuple):
     wall: float
 
 
-class Span(Protocol):
-    """A piece of work."""
+class Span:
+    """A piece of work, which begins here; on the host."""
+
+    __slots__ = ("began", "ended")
+
+    def __init__(self) -> None:
+        self.began: Any = Took(time.thread_time(), time.perf_counter())
+        self.ended: Any = None
 
     def end(self) -> None:
         """The work has been done, or launched."""
-        ...
+        self.ended = Took(time.thread_time(), time.perf_counter())
 
     def took(self) -> Took | None:
         """What it took; None if that is not known yet."""
-        ...
+        return Took(self.ended.work - self.began.work, self.ended.wall - self.began.wall)
 
 
 class Clock:
@@ -56,7 +62,7 @@ class Clock:
     def __init__(self, device: torch.device | None = None) -> None:
         self._module = None if device is None else events_of(device)
         self.host = self._module is None and (device is None or device.type == "cpu")
-        self.begin: Callable[[], Span] = _HostSpan if self.host else _Unknown
+        self.begin: Callable[[], Span] = Span if self.host else _Unknown
         if self._module is not None:
             self.begin = partial(_DeviceSpan, self._module, device)
 
@@ -67,23 +73,8 @@ def events_of(device: torch.device) -> Any:
     return module if hasattr(module, "Event") else None
 
 
-class _HostSpan:
-    __slots__ = ("began", "ended")
-
-    ended: Took
-
-    def __init__(self) -> None:
-        self.began = Took(time.thread_time(), time.perf_counter())
-
-    def end(self) -> None:
-        self.ended = Took(time.thread_time(), time.perf_counter())
-
-    def took(self) -> Took:
-        return Took(self.ended.work - self.began.work, self.ended.wall - self.began.wall)
-
-
-class _DeviceSpan:
-    __slots__ = ("began", "ended", "stream")
+class _DeviceSpan(Span):
+    __slots__ = ("stream",)
 
     def __init__(self, module: Any, device: torch.device | None) -> None:
         # an event goes into the current device's stream if it isn't told which
@@ -102,11 +93,8 @@ class _DeviceSpan:
         return Took(seconds, seconds)
 
 
-class _Unknown:
+class _Unknown(Span):
     __slots__ = ()
-
-    def end(self) -> None:
-        return None
 
     def took(self) -> None:
         return None

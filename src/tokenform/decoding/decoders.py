@@ -40,6 +40,8 @@ class Decoders:
         self._compiled = Compiled() if compiled else None
         self._model, self._vocabulary, self._tokenizer = model, vocabulary, tokenizer
         self.prompts, self._of_thread = PromptCache(prompts), threading.local()
+        # what drafts and passes cost is learnt over all calls
+        self._default_drafter, self._controller = auto_drafter(), Controller()
 
     def make(
         self, own: Generator, chosen: Local, rows: int, *, drafter: Any, joining: bool = False
@@ -71,27 +73,12 @@ class Decoders:
 
     def _matcher(self, rows: int) -> DeviceDraws:
         """Draws where this thread's calls left masks on the model's device."""
-        device = device_of(self._model)
-        places: Places | None = getattr(self._of_thread, "places", None)
-        if places is None:
-            places = self._of_thread.places = Places()
-        return DeviceDraws(device, None if device.type == "cpu" else self._table(rows, device), places)
-
-    def _table(self, rows: int, device: Any) -> MaskTable:
-        """The masks that this thread's calls left on the model's device."""
-        table: MaskTable | None = getattr(self._of_thread, "table", None)
-        if table is None or table.capacity < rows:
-            table = MaskTable(self._vocabulary.size, device, capacity=max(CAPACITY, rows))
-            self._of_thread.table = table
-        return table
-
-    @cached_property
-    def _default_drafter(self) -> Any:
-        return auto_drafter()
-
-    @cached_property
-    def _controller(self) -> Controller:
-        return Controller()  # what passes cost is learnt over all calls
+        device, own = device_of(self._model), self._of_thread.__dict__
+        places: Places = own.setdefault("places", Places())
+        table: MaskTable | None = own.get("table")
+        if device.type != "cpu" and (table is None or table.capacity < rows):
+            table = own["table"] = MaskTable(self._vocabulary.size, device, capacity=max(CAPACITY, rows))
+        return DeviceDraws(device, table, places)
 
     @cached_property
     def encode(self) -> Callable[[bytes], list[int]] | None:

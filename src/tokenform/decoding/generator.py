@@ -12,7 +12,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Generator as Yields
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from tokenform.decoding import removed
 from tokenform.decoding.aligned.backbone_lm import BackboneLM
@@ -28,7 +28,6 @@ from tokenform.decoding.calls import (
     check_counts,
     check_varied,
     pair,
-    pair_one,
     seeds_of,
     texts_of,
 )
@@ -71,6 +70,29 @@ from tokenform.errors import (
     TokenformError,
 )
 from tokenform.frontends import Condition, to_constraint
+
+
+class Entries(NamedTuple):
+    """What a call asks for: one of each for each prompt, and what draws.
+
+    Attributes:
+        grammars: constraints, or why there is none.
+        others: what the mixture's companion reads.
+        batched: whether prompts or constraints were a list.
+    """
+
+    prompts: list[Any]
+    grammars: list[Any]
+    others: list[Any]
+    seeds: Sequence[int | None]
+    sampler: AnySampler
+    batched: bool
+
+    def single(self) -> tuple[Any, Any, Any, int | None]:
+        """Prompt, grammar, companion's prompt and seed of a stream; a list of either is refused."""
+        if self.batched:
+            raise OptionError("a stream has one prompt and one grammar, not a list of either.")
+        return self.prompts[0], self.grammars[0], self.others[0], self.seeds[0]
 
 
 class Generator(Writing):
@@ -165,7 +187,7 @@ class Generator(Writing):
         self.drafter, self.policy = drafter, policy
         self._tokens: list[bytes] = list(self.vocabulary.tokens)
         self._decoders = Decoders(model, self.vocabulary, self.tokenizer, prompt_cache, compile)
-        self.thoughts = Thoughts(self.tokenizer, self.vocabulary)
+        self.thoughts = Thoughts(self.tokenizer, self.vocabulary, self.spell)
         self._prompts = PromptReader(
             self.tokenizer,
             self.vocabulary,
@@ -186,30 +208,29 @@ class Generator(Writing):
             listed: give a list for each prompt, also of one text.
         """
         with span_of(self, prompt, call.schema, call.given) as ended:
-            prompts, grammars, batched = pair(prompt, call.constraint, call.on_error)
-            prompts = self.framed(prompts, call.raw, call.system, call.show_schema)
-            chosen, seeds = call.sampler_of(self.sampler), seeds_of(call.seed, len(prompts))
-            self.check_sampler(chosen)
-            check_varied(call.n, chosen)
-            for one in prompts if call.feedback else ():
+            entries = self.entries(prompt, call)
+            check_varied(call.n, entries.sampler)
+            for one in entries.prompts if call.feedback else ():
                 check_answerable(one)
-            if isinstance(chosen, AlignedSampler):
-                written = self._weighted(chosen, prompts, grammars, seeds, call)
+            if isinstance(entries.sampler, AlignedSampler):
+                written = self._weighted(entries.sampler, entries, call)
             else:
-                written = self._local(chosen, prompts, grammars, seeds, call)
-            return ended(call.given_back(written, batched, listed=listed))
+                written = self._local(entries.sampler, entries, call)
+            return ended(call.given_back(written, entries.batched, listed=listed))
 
-    def _weighted(
-        self,
-        chosen: AlignedSampler,
-        prompts: list[Any],
-        grammars: list[Any],
-        seeds: Sequence[int | None],
-        call: Call,
-    ) -> list[list[Any]]:
+    def entries(self, prompt: Any, call: Call) -> Entries:
+        """What a call asks for; a large type takes a second to read."""
+        prompts, grammars, batched = pair(prompt, call.constraint, call.on_error)
+        prompts = self.framed(prompts, call.raw, call.system, call.show_schema)
+        others = self.mixing.prompts(call.companion_prompt, len(prompts))
+        sampler = self.check_sampler(call.sampler_of(self.sampler))
+        return Entries(prompts, grammars, others, seeds_of(call.seed, len(prompts)), sampler, batched)
+
+    def _weighted(self, chosen: AlignedSampler, entries: Entries, call: Call) -> list[list[Any]]:
         """The results or errors of each prompt, of a sampler of whole texts."""
-        entries = zip(prompts, grammars, seeds, strict=True)
-        asked = [(one, made, key) for one, made, key in entries if not isinstance(made, TokenformError)]
+        grammars = entries.grammars
+        every = zip(entries.prompts, grammars, entries.seeds, strict=True)
+        asked = [(one, made, key) for one, made, key in every if not isinstance(made, TokenformError)]
         drawn = all_weighted(self, chosen, asked, call)
         for (one, constraint, _), results in zip(asked, drawn, strict=True):
             read = self._prompts.shown(self.prompt_ids(one, constraint, **call.chat))
@@ -219,14 +240,11 @@ class Generator(Writing):
         going = iter(drawn)
         return [[made] * call.n if isinstance(made, TokenformError) else next(going) for made in grammars]
 
-    def _local(
-        self, chosen: Local, prompts: list[Any], grammars: list[Any], seeds: Sequence[int | None], call: Call
-    ) -> list[list[Any]]:
+    def _local(self, chosen: Local, entries: Entries, call: Call) -> list[list[Any]]:
         """The results or errors of each prompt, token by token."""
-        n = call.n
-        others = self.mixing.prompts(call.companion_prompt, len(prompts))
+        n, prompts, grammars = call.n, entries.prompts, entries.grammars
         rows: list[Row | TokenformError] = []
-        for one, constraint, key, other in zip(prompts, grammars, seeds, others, strict=True):
+        for one, constraint, key, other in zip(prompts, grammars, entries.seeds, entries.others, strict=True):
             try:
                 if isinstance(constraint, TokenformError):
                     raise constraint
@@ -252,13 +270,10 @@ class Generator(Writing):
 
     def pieces(self, prompt: Any, call: Call) -> Any:
         """The text of a call in pieces; see `Writing.stream`."""
-        one, constraint = pair_one(prompt, call.constraint, "stream")
-        (one,) = self.framed([one], call.raw, call.system, call.show_schema)
-        chosen = call.sampler_of(self.sampler)
+        entries = self.entries(prompt, call)
+        chosen, (one, constraint, other, key) = entries.sampler, entries.single()
         if not isinstance(chosen, Local):
             raise OptionError(f"{type(chosen).__name__} draws whole texts; streams need a Local.")
-        (other,) = self.mixing.prompts(call.companion_prompt, 1)
-        (key,) = seeds_of(call.seed, 1)
         (row,) = self.rows(
             one, constraint, 1, key, call.max_tokens, other,
             logprobs=call.logprobs, drafter=call.drafter, **call.chat,

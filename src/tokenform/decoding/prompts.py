@@ -225,7 +225,7 @@ class PromptReader:
             _check_parts(prompt)
         if self._tokenizer is None:
             raise OptionError("this generator has no tokenizer, only a vocabulary; give token ids.")
-        bare = isinstance(prompt, str) and (options.raw or not self._chats)
+        bare = isinstance(prompt, str) and (options.raw or not (self.own_format or self.has_chat_template))
         if isinstance(prompt, str) and bare:
             if not options.raw and (options.system is not None or options.show_schema is True):
                 raise ModelError(
@@ -244,11 +244,6 @@ class PromptReader:
         if not self.has_chat_template or (isinstance(inner, str) and options.raw):
             return None
         return _shown(inner, grammar, options)
-
-    @property
-    def _chats(self) -> bool:
-        """Whether texts become chat messages."""
-        return self.own_format or self.has_chat_template
 
     def _chat(
         self, messages: Sequence[Any], tools: Sequence[Mapping[str, Any]], options: Mapping[str, Any]

@@ -119,10 +119,11 @@ class Thoughts:
     Args:
         tokenizer: its tokenizer, or None.
         vocabulary: of its logits.
+        spell: bytes as the tokenizer writes them.
     """
 
-    def __init__(self, tokenizer: Any, vocabulary: Vocabulary) -> None:
-        self._tokenizer, self._vocabulary = tokenizer, vocabulary
+    def __init__(self, tokenizer: Any, vocabulary: Vocabulary, spell: Callable[[bytes], list[int]]) -> None:
+        self._tokenizer, self._vocabulary, self.spell = tokenizer, vocabulary, spell
         self.format: Any = None  # of the model's turns, where the template does not show it
 
     @cached_property
@@ -177,8 +178,8 @@ class Thoughts:
             closed = line + marks.closer + (marks.ending or ("\n\n" if line else ""))
             return [*ids, *self._ids(closed), *self._ids(self._answer(marks, grammar))], None
         begun = place == "open" or thinking.asked is True
-        if not begun and not self._begins_turn(tail, marks):
-            return ids, None
+        if not begun and not (self._turn and tail.rstrip().endswith(self._turn)):
+            return ids, None  # the model's turn does not begin here, as the chat template has it
         answer = self._answer(marks, grammar)
         if not begun and thinking.asked is False:
             instead = answer.removeprefix(marks.begun)
@@ -202,18 +203,8 @@ class Thoughts:
     def _text(self, ids: Sequence[int]) -> str:
         return b"".join(self._vocabulary.token(token) for token in ids).decode("utf-8", "replace")
 
-    def spell(self, text: bytes) -> list[int]:
-        """Bytes as the tokenizer writes them, or else by longest match."""
-        ids = self._ids(text.decode("utf-8", "replace"))
-        whole = b"".join(self._vocabulary.token(token) for token in ids) == text
-        return ids if whole else self._vocabulary.greedy(text) or []
-
     def _ids(self, text: str) -> list[int]:
         return tokenizers.encode(self._tokenizer, text, specials=False) if text else []
-
-    def _begins_turn(self, tail: str, marks: Marks) -> bool:
-        """Whether a prompt ends as the chat template ends one: the model's turn begins."""
-        return bool(self._turn) and tail.rstrip().endswith(self._turn)
 
     @cached_property
     def _turn(self) -> str:

@@ -60,10 +60,6 @@ class Numbers:
             self._block = self.generator.random(UNIFORMS)[::-1].tolist()
         return self._block.pop()
 
-    def happens(self, log_chance: float) -> bool:
-        """Whether what has this chance happens."""
-        return math.log1p(-self.uniform()) <= log_chance
-
 
 def walk_numbers(seed: int, attempt: int) -> Numbers:
     """The numbers of one walk."""
@@ -128,7 +124,8 @@ class Descent:
             path.append(node)
             if node.log_theta == -math.inf:
                 return
-            if fresh and self.reject and numbers and not numbers.happens(node.log_theta - promised):
+            survival = node.log_theta - promised
+            if fresh and self.reject and numbers and math.log1p(-numbers.uniform()) > survival:
                 return
             choice = self._choose(node, prefix, numbers)
             if choice is None:

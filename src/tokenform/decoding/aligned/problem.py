@@ -155,7 +155,11 @@ class Problem:
                 self._distributions.move_to_end(prefix.tokens)
             out.append(fresh[prefix.tokens] if prefix.tokens in fresh else self._distributions[prefix.tokens])
         for tokens, distribution in fresh.items():
-            self._remember(tokens, distribution)
+            distribution.setflags(write=False)
+            self._distributions[tokens] = distribution
+            self._distribution_bytes += distribution.nbytes
+        while self._distribution_bytes > self.cache_bytes and len(self._distributions) > 1:
+            self._distribution_bytes -= self._distributions.popitem(last=False)[1].nbytes
         return out
 
     def _fold(self, logp: Float) -> Float:
@@ -165,13 +169,6 @@ class Problem:
             logp[:, self.eos] = np.logaddexp.reduce(logp[:, [self.eos, *others]], axis=1)
             logp[:, others] = -np.inf
         return logp
-
-    def _remember(self, tokens: Tokens, distribution: Float) -> None:
-        distribution.setflags(write=False)
-        self._distributions[tokens] = distribution
-        self._distribution_bytes += distribution.nbytes
-        while self._distribution_bytes > self.cache_bytes and len(self._distributions) > 1:
-            self._distribution_bytes -= self._distributions.popitem(last=False)[1].nbytes
 
     def _forced_chain(self, prefix: Prefix) -> list[Tokens]:
         """Prefixes below this one that are likely to be asked for next: along the bytes that must follow."""

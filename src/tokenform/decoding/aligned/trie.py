@@ -69,11 +69,6 @@ class TrieNode:
         self.log_known = self.log_eos = -math.inf
         self.stamp = 0
 
-    @property
-    def fresh_theta(self) -> float:
-        """log θ that a first visit computes."""
-        return log_sum(self.logf)
-
     def log_weights(self) -> Float:
         """log f(a|u)·θ(ua) for each of `ids`."""
         if not self.theta:
@@ -242,5 +237,5 @@ class Trie:
         self.nodes -= 1
         self.evicted += 1
         del parent.children[leaf.index]
-        self._set(parent, leaf.index, leaf.fresh_theta)
+        self._set(parent, leaf.index, log_sum(leaf.logf))  # as a first visit computes it
         self.propagate(parent)

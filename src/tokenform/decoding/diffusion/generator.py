@@ -186,7 +186,10 @@ class DiffusionGenerator:
         texts = None
         if weigh or width < self._over.get(grammar, width + 1):
             try:
-                texts = _on_canvases(run, automaton, width, ids, n, chosen, weigh)
+                empty = Canvas(automaton, width)
+                if not empty.feasible():
+                    raise _too_small(automaton, width)
+                texts = run.write(ids, n, lambda own: CanvasText(empty.fork(), own, chosen, weigh))
             except LimitExceeded:
                 if weigh or run.begun:
                     raise
@@ -250,21 +253,6 @@ def written_on_canvases(grammar: Grammar) -> Grammar:
     written = grammar.for_writing
     form = forms.narrowed(written.form, {"numbers": "shortest"})
     return written if form is None else Grammar(forms.compiled(form, "what is written"), form=form)
-
-
-def _on_canvases(
-    run: CanvasRun,
-    automaton: TokenAutomaton,
-    width: int,
-    prompt: list[int],
-    n: int,
-    policy: FillPolicy,
-    weigh: bool,
-) -> list[Text]:
-    empty = Canvas(automaton, width)
-    if not empty.feasible():
-        raise _too_small(automaton, width)
-    return run.write(prompt, n, lambda own: CanvasText(empty.fork(), own, policy, weigh))
 
 
 def _grammar_of(schema: Any) -> Grammar:

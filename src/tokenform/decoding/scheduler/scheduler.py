@@ -29,7 +29,7 @@ from tokenform.decoding.calls import (
     Constraint,
     check_counts,
     ending_at,
-    pair_one,
+    pair,
     seeds_of,
     texts_of,
 )
@@ -115,7 +115,9 @@ class Scheduler(JobQueue):
         check_counts(n=n, max_tokens=max_tokens)
         with self._changed:
             self._refuse(n)
-        prompt, constraint = pair_one(prompt, ending_at(stop, grammar), "job")
+        (prompt, *_), (constraint, *_), batched = pair(prompt, ending_at(stop, grammar))
+        if batched:
+            raise OptionError("a job has one prompt and one grammar, not a list of either.")
         chosen = self.generator.chosen(sampler)
         (seed,) = seeds_of(seed, 1)
         job = Job(constraint, stop, owner, listener, n)

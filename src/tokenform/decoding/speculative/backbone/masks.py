@@ -69,8 +69,7 @@ def additive_masks(
 ) -> torch.Tensor | dict[str, torch.Tensor]:
     """The mask that the model takes: one tensor, or one for each type of layer."""
     if len(windows) == 1 and None in windows.values():
-        mask = torch.full(allowed.shape, torch.finfo(dtype).min, dtype=dtype, device=device)
-        return mask.masked_fill_(torch.from_numpy(allowed).to(device), 0)[:, None]
+        return additive(torch.from_numpy(allowed).to(device), dtype)
     kinds = within(allowed, query_positions, slot_positions, windows)
     made = {
         id(seen): additive(torch.from_numpy(seen).to(device), dtype)

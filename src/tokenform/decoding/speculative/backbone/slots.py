@@ -131,7 +131,7 @@ class SlotCache:
         for store, new in ((self.keys, keys), (self.values, values)):
             held = store.get(layer_idx)
             if held is None or held.shape[0] < rows or held.shape[2] < size:
-                held = self._room(store, layer_idx, new)
+                held = self._grown(store, layer_idx, new)
             if self._span is not None:
                 held[self._span] = new
             elif self._index is None:  # a line alone: without the index arithmetic of several
@@ -142,17 +142,14 @@ class SlotCache:
             out.append(held[self._read])
         return out[0], out[1]
 
-    def _room(self, store: dict[int, torch.Tensor], layer: int, like: torch.Tensor) -> torch.Tensor:
-        held = store.get(layer)
-        rows, slots = self._shape
-        if held is None or held.shape[0] < rows or held.shape[2] < slots:
-            if held is not None:
-                rows, slots = max(rows, held.shape[0]), max(slots, held.shape[2])
-            grown = like.new_zeros((rows, like.shape[1], slots, like.shape[3]))
-            if held is not None:
-                grown[: held.shape[0], :, : held.shape[2]] = held
-            store[layer] = held = grown
-        return held
+    def _grown(self, store: dict[int, torch.Tensor], layer: int, like: torch.Tensor) -> torch.Tensor:
+        """A layer's tensor with room for `_shape`; `like` has the size of its other dimensions."""
+        held = store.get(layer, like[:0, :, :0])
+        rows, slots = max(self._shape[0], held.shape[0]), max(self._shape[1], held.shape[2])
+        if layer not in store or (rows, slots) != (held.shape[0], held.shape[2]):
+            store[layer] = like.new_zeros((rows, like.shape[1], slots, like.shape[3]))
+            store[layer][: held.shape[0], :, : held.shape[2]] = held
+        return store[layer]
 
     @torch.inference_mode()
     def fit(self, shape: tuple[int, int]) -> bool:
@@ -174,7 +171,7 @@ class SlotCache:
         taken, given = _span(slots), _span(to)
         for store in (self.keys, self.values):
             for layer in list(store):
-                held = self._room(store, layer, store[layer][:1])
+                held = self._grown(store, layer, store[layer])
                 held[target, :, given] = held[source, :, taken].clone()
 
     @torch.inference_mode()
@@ -195,7 +192,7 @@ class SlotCache:
         self._shape = shape
         for layer, pair in held.items():
             for store, new in zip((self.keys, self.values), pair, strict=True):
-                self._room(store, layer, new[None])[row][:, slots] = new
+                self._grown(store, layer, new[None])[row][:, slots] = new
 
     def get_seq_length(self, layer_idx: int = 0, *_: Any, **__: Any) -> int:
         """Slots in use, as the model's own cache would count them (positions are explicit)."""

@@ -29,7 +29,6 @@ from tokenform.decoding.speculative.node import Node
 from tokenform.errors import DrafterError
 
 from ..backbone import Backbone, PromptCache
-from ..backbone.prompt_cache import common
 from ..drafting import Ask, Drafting, Scored
 from ..tree import DraftTree
 from .base import Asking, Budget, Context, PassCost, Session
@@ -134,15 +133,11 @@ class _DraftModelSession(Asking):
             text = d.vocabulary.to_draft(text)
         if not text or (backbone.max_length is not None and len(text) + d.tokens > backbone.max_length):
             return None
-        if self.seq is not None:
-            have = backbone.tokens(self.seq)
-            same = common(have, text)
-            if same:
-                backbone.truncate(self.seq, same)
-                backbone.commit(self.seq, text[same:])
-                return self.seq
+        if self.seq is not None and backbone.tokens(self.seq)[0] == text[0]:
+            backbone.go_on(self.seq, text)
+        else:
             self.close()
-        self.seq = backbone.open(text)
+            self.seq = backbone.open(text)
         return self.seq
 
     def _rows(self, rows: torch.Tensor, size: int) -> torch.Tensor:

@@ -14,14 +14,14 @@ from tokenform.engine import State
 from tokenform.errors import LimitExceeded, TokenformError
 
 from .base import Context
-from .hints import LAYOUTS, Hints
+from .hints import Hints
 
 
-def following(context: Context, layout: str = LAYOUTS[0]) -> Following | None:
-    """Follows a text that begins; None where its grammar is not known."""
+def following(context: Context, drafter: Any) -> Following | None:
+    """Follows a text that begins, for a drafter with a `layout`; None where its grammar is not known."""
     if context.hints is None or context.automaton is None or context.state != context.automaton.start:
         return None
-    return Following(context.hints, context.prompt_length, layout)
+    return Following(context.hints, context.prompt_length, drafter)
 
 
 class Following:
@@ -30,15 +30,15 @@ class Following:
     Args:
         hints: of its grammar.
         start: how many tokens stand before the text.
-        layout: the likeliest one.
+        drafter: its `layout` is the likeliest one, and becomes the one that was followed last.
 
     Attributes:
-        layout: the one that was followed last.
         given_up: whether following it took too much work.
     """
 
-    def __init__(self, hints: Hints, start: int, layout: str = LAYOUTS[0]) -> None:
-        self.layout, self._hints, self._manners = layout, hints, hints.manners(layout)
+    def __init__(self, hints: Hints, start: int, drafter: Any) -> None:
+        self._drafter, self._hints, self._manners = drafter, hints, hints.manners(drafter.layout)
+        self._layout: str = drafter.layout
         self._start = self._read = start
         self.given_up = False
         self._automaton: Any = None
@@ -56,7 +56,8 @@ class Following:
         while self._state is None and (found := next(self._manners, None)) is not None:
             layout, self._automaton = found
             self._state = self._advanced(self._automaton, self._automaton.start, tokens[self._start :])
-            self.layout = layout if layout and self._state is not None else self.layout
+            self._layout = layout if layout and self._state is not None else self._layout
+        self._drafter.layout = self._layout
         state = None if self._state is None else self._advanced(self._automaton, self._state, path)
         return None if state is None else (self._automaton, state)
 

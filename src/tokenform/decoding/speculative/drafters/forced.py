@@ -78,7 +78,7 @@ class Forced:
 class _ForcedSession(Silent):
     def __init__(self, drafter: Forced, spelling: Spelling, context: Context) -> None:
         self.drafter, self.spelling = drafter, spelling
-        self.followed = following(context, drafter.layout)
+        self.followed = following(context, drafter)
         self.ends: dict[tuple[int, ...], bytes] = {}
         self.gaps, self.tail = dict(drafter.gaps), b""
         self.continuations = Continuations(spelling, drafter.choices, drafter.rounds, self.gaps)
@@ -99,7 +99,6 @@ class _ForcedSession(Silent):
         """What may follow in the manner of the text; nothing where it has none."""
         assert self.followed is not None
         place = self.followed.after(context.tokens, context.path)
-        self.drafter.layout = self.followed.layout
         try:
             return [] if place is None else self._known(context, *place)
         except LimitExceeded:

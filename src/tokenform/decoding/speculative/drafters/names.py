@@ -46,14 +46,12 @@ class Names:
         names = () if context.hints is None else context.hints.names
         if not names or context.automaton is None or spelling is None:
             return Silent()
-        return _NamesSession(self, spelling, names, following(context, self.layout))
+        return _NamesSession(spelling, names, following(context, self))
 
 
 class _NamesSession(Silent):
-    def __init__(
-        self, drafter: Names, spelling: Spelling, names: Sequence[bytes], followed: Following | None
-    ) -> None:
-        self.drafter, self.spelling, self.followed = drafter, spelling, followed
+    def __init__(self, spelling: Spelling, names: Sequence[bytes], followed: Following | None) -> None:
+        self.spelling, self.followed = spelling, followed
         self.names, self.numbers = _ordered(tuple(names))
 
     def propose(self, context: Context, budget: Budget) -> DraftTree:
@@ -65,7 +63,8 @@ class _NamesSession(Silent):
             first = bisect_right(names, begun)
             last = bisect_left(names, begun + b"\xff", first)  # a byte that no name has
             if first < last:
-                place, fits = self._place(context), list[list[int]]()
+                fits, followed = list[list[int]](), self.followed
+                place = None if followed is None else followed.after(context.tokens, context.path)
                 # as the schema orders them
                 for name in sorted(names[first : min(last, first + _TRIED)], key=self.numbers.__getitem__):
                     if tokens := self._fit(context, name[len(begun) :], place):
@@ -77,14 +76,6 @@ class _NamesSession(Silent):
                     break
             at = tail.find(b'"', at + 1)
         return tree
-
-    def _place(self, context: Context) -> tuple[Any, State] | None:
-        """Where the text stands in its writer's manner."""
-        if self.followed is None:
-            return None
-        place = self.followed.after(context.tokens, context.path)
-        self.drafter.layout = self.followed.layout
-        return place
 
     def _fit(self, context: Context, rest: bytes, place: tuple[Any, State] | None) -> list[int]:
         """The tokens of the rest of a name and what its writer puts after it; none if they are refused."""
