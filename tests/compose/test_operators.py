@@ -121,7 +121,7 @@ def test_values_and_errors() -> None:
 def test_a_grammar_and_a_language_meet_in_samplers_that_draw_whole_texts() -> None:
     """Sums without a label in them: the texts of both, by brute force."""
     pytest.importorskip("torch")
-    from tokenform.decoding.aligned.conditions import compiled as aligned_compiled
+    from tokenform.decoding.aligned.product import compiled as aligned_compiled
 
     sums = tf.lark('start: term ("+" term)?\nterm: "x" | "(" start ")"')
     language = ~tf.combinators.contains("x+x")

@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from tokenform.decoding.speculative.backbone import Backbone, Compiled, choice, trees
-from tokenform.decoding.speculative.backbone.model_cache import cache_name
+from tokenform.decoding.speculative.backbone.facts import cache_name
 from tokenform.decoding.speculative.backbone.slots import SlotCache
 from tokenform.decoding.speculative.tree import DraftTree
 from tokenform.errors import InvalidState, ModelError, OptionError, PromptTooLong

@@ -10,7 +10,7 @@ import pytest
 import tokenform as tf
 from tokenform.decoding.draws import MaskedSampler
 from tokenform.decoding.speculative.backbone import Backbone
-from tokenform.decoding.speculative.backbone.model_cache import cache_name
+from tokenform.decoding.speculative.backbone.facts import cache_name
 from tokenform.decoding.speculative.drafters import Forced, Merge, NGram, Suffix
 from tokenform.decoding.speculative.policies import BestFirst, Controller, Fixed
 from tokenform.decoding.speculative.request import Request

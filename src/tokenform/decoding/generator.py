@@ -16,8 +16,8 @@ from typing import Any, Literal, NamedTuple
 
 from tokenform.decoding import removed
 from tokenform.decoding.aligned.backbone_lm import BackboneLM
-from tokenform.decoding.aligned.conditions import compiled
 from tokenform.decoding.aligned.problem import Problem
+from tokenform.decoding.aligned.product import compiled
 from tokenform.decoding.aligned.protocols import LanguageModel
 from tokenform.decoding.aligned.sampler import AlignedSampler
 from tokenform.decoding.alternatives import Origin

@@ -29,10 +29,10 @@ import torch
 from tokenform.decoding.aligned.cars import CARS, ExactWalks
 from tokenform.decoding.aligned.checked import Checked
 from tokenform.decoding.aligned.descent import Descent
-from tokenform.decoding.aligned.explore import EVERY, explore
 from tokenform.decoding.aligned.problem import Problem
 from tokenform.decoding.aligned.protocols import Float, LanguageModel, Tokens
 from tokenform.decoding.aligned.results import LogZ, sharper
+from tokenform.decoding.aligned.walks import EVERY, explore
 from tokenform.decoding.aligned.wrapped import WrappedModel
 from tokenform.decoding.draws import MaskedSampler
 from tokenform.decoding.keyed_random import stream_seed, uniform

@@ -1,8 +1,10 @@
-"""The intersection of constraints: a grammar's masks and a predicate's verdicts together.
+"""The intersection of constraints: a grammar's masks and a predicate's verdicts together; `compiled` makes
+what samplers are given of a grammar or a condition.
 
 Invariants: accepted = accepted by all.  Exact factors give the candidates, so that a predicate is asked only
 about tokens that every mask lets through; `exact` holds if it holds for all factors - but even then a product
 of live automata may have dead ends, and `distance` (the largest of the factors') is only a lower bound.
+Special ids that are not ends are never allowed, by grammars (the engine sees to it) as by tests.
 Rejected: asking factors in parallel; the cheap ones first saves nearly all calls of the dear ones.
 """
 
@@ -14,8 +16,13 @@ from typing import Any
 
 import numpy as np
 
+from tokenform.decoding.aligned.automaton_constraint import AutomatonConstraint
+from tokenform.decoding.aligned.checked import Checked, has_validators
+from tokenform.decoding.aligned.predicate import Predicate
 from tokenform.decoding.aligned.protocols import Bools, Constraint, Ids, State
+from tokenform.engine import Grammar, Vocabulary
 from tokenform.errors import OptionError
+from tokenform.frontends import Condition
 
 
 class Product:
@@ -81,3 +88,42 @@ def _common(a: Ids, b: Ids) -> Ids:
     if a is b:
         return a
     return np.intersect1d(a, b, assume_unique=True)
+
+
+def compiled(
+    constraint: Grammar | Condition, vocabulary: Vocabulary, *, validators: bool = True
+) -> Constraint:
+    """The constraint over the vocabulary's tokens.
+
+    Args:
+        validators: those that a type has in Python take part.
+    Raises:
+        VocabularyError: the vocabulary lacks bytes that every accepted text needs.
+    """
+    if isinstance(constraint, Grammar):
+        return _of_grammar(constraint, vocabulary, validators)
+    tokens: list[bytes] = list(vocabulary.tokens)
+    factors: list[Constraint] = [
+        Predicate(
+            tokens,
+            vocabulary.eos,
+            test.prefix,
+            test.complete,
+            on=test.on,
+            batch=test.batch,
+            cache=test.cache,
+            excluded=vocabulary.special,
+            name=test.name,
+        )
+        for test in constraint.tests
+    ]
+    grammars = [] if constraint.grammar is None else [constraint.grammar]
+    factors += [_of_grammar(one, vocabulary, validators) for one in (*grammars, *constraint.languages)]
+    return factors[0] if len(factors) == 1 else Product(*factors)
+
+
+def _of_grammar(grammar: Grammar, vocabulary: Vocabulary, validators: bool) -> Constraint:
+    grammar = grammar.for_writing
+    if validators and has_validators(grammar):
+        return Checked(grammar, vocabulary)
+    return AutomatonConstraint(grammar.compile(vocabulary))

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from .model_cache import select_rows, tensors
+from .facts import select_rows, tensors
 
 
 @dataclass(eq=False)

@@ -1,9 +1,13 @@
-"""Which backbone serves a model exactly.
+"""Which backbone serves a model exactly, and whether it may be given rows of unequal lengths.
 
-Purpose: look at the model's configuration, and then *try*: a small tree is scored both
-ways on the model itself, and a model whose answers differ is not given trees.
-Invariant: mode "tree" is chosen only if a tree forward equals per-path forwards.
-Complexity: three forward passes of six tokens, once a model.
+Purpose: look at the model's configuration, and then *try*: a small tree is scored both ways on the model
+itself, and a model whose answers differ is not given trees. Rows that are run together are padded, and a mask
+tells the model where.  A recurrent state may run over padding as over text, and an attention kernel of one's
+own may look at no mask: that is tried, too.
+Invariant: mode "tree" is chosen only if a tree forward equals per-path forwards; rows are padded only where
+the model's answers are those of rows that are not.
+Complexity: three forward passes of six tokens, once a model; a few of at most four, once a model, where rows
+of unequal lengths meet.
 Rejected: a list of known architectures (it ages, and remote code is on none).
 """
 
@@ -12,7 +16,7 @@ from __future__ import annotations
 import threading
 import warnings
 import weakref
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 
@@ -20,15 +24,17 @@ from tokenform.errors import ModelError, OptionError
 
 from ..tree import ROOT, DraftTree
 from .base import Backbone
-from .facts import FAILURES, text_config
-from .masks import layer_windows
-from .model_cache import cache_name
-from .padding import differ
+from .facts import FAILURES, cache_name, differ, text_config
+from .packing import layer_windows
+
+if TYPE_CHECKING:
+    from .rows import RowBackbone
 
 _RECURRENT = ("mamba", "linear", "recurrent", "conv", "ssm", "rwkv")
 _MASKABLE = ("eager", "sdpa", None)
 _lock = threading.Lock()
 _tried: weakref.WeakKeyDictionary[Any, tuple[str, str]] = weakref.WeakKeyDictionary()
+_padded: weakref.WeakKeyDictionary[Any, dict[str, bool]] = weakref.WeakKeyDictionary()
 
 
 def check_model(model: Any) -> None:
@@ -160,3 +166,42 @@ def _trial(model: Any) -> str:
     finally:
         model.train(training)
     return ""
+
+
+def takes_padding(backbone: RowBackbone) -> bool:
+    """Whether padded rows have the answers of rows alone, in the backbone's mode.
+
+    Raises:
+        OutOfMemoryError, MemoryError: there was none left to try.
+    """
+    try:
+        known = _padded.setdefault(backbone.model, {})
+    except TypeError:  # something that can't be referred to weakly
+        known = {}
+    if backbone.mode not in known:
+        try:
+            answers = [_answers(backbone, padded) for padded in (True, False)]
+            known[backbone.mode] = all(not differ(got, want) for got, want in zip(*answers, strict=True))
+        except torch.OutOfMemoryError:
+            raise
+        except FAILURES:
+            known[backbone.mode] = False
+    return known[backbone.mode]
+
+
+def _answers(backbone: RowBackbone, padded: bool) -> list[torch.Tensor]:
+    """Logits of two texts over three steps; where drafts are possible, with some that are rejected."""
+    made = type(backbone).untried(backbone.model, backbone.mode, size=backbone.vocabulary_size)
+    made.padded = padded
+    size = backbone.vocabulary_size
+    seqs = [made.open([token % size for token in text]) for text in ([1, 3, 2], [5])]
+    drafts: list[list[int]] = (
+        [[4 % size], [6 % size, 1 % size, 2 % size]] if backbone.mode == "chain" else [[], []]
+    )
+    out: list[torch.Tensor] = []
+    rounds: list[list[list[int]]] = [drafts, drafts[::-1], [[], []]]
+    for draft in rounds:
+        out += made.score({seq: DraftTree.chain(own) for seq, own in zip(seqs, draft, strict=True)}).values()
+        for seq in seqs:
+            made.commit(seq, [6 % size])
+    return out

@@ -9,7 +9,7 @@ Invariant: see `base.py`.  Where the cache has a key and a value for every colum
 columns, a rejected token is a column that is listed no more, and rows of any batches are gathered into a new
 one.  Every other cache is only run forward: rows that began together go on together, a token a pass, and one
 that does not is run again from its first token.  A model whose answers change when rows are padded
-(`padding.py`) is given rows of equal lengths.
+(`choice.py`) is given rows of equal lengths.
 Rejected: a loop of its own for plain decoding, and one for the samplers of whole texts (three accounts of one
 cache); scoring a draft on a copy of a recurrent state (a rejected one would cost a second pass, and several
 models begin anew on more than one token); padding on the right (each row would be written to at another
@@ -31,8 +31,8 @@ from ..scores import Columns
 from ..tree import DraftTree
 from .base import Backbone, Logits, Track
 from .batch import RowBatch, RowPlace, gathered, held_bytes, is_apart, like
-from .model_cache import cache_name, is_recurrent, taken_by
-from .padding import takes_padding
+from .choice import takes_padding
+from .facts import cache_name, is_recurrent, taken_by
 
 _PADDING = 192  # token positions of padding that are cheaper than one more pass
 

@@ -24,10 +24,9 @@ import torch
 from ..scores import Columns, Scores
 from ..tree import DraftTree
 from .base import Backbone, Logits, Track
+from .facts import cache_name, taken_by
 from .head import WantedLogits
-from .masks import additive_masks, layer_windows
-from .model_cache import cache_name, taken_by
-from .packing import Item, Line, OneEach, Packed, listed, spread
+from .packing import Item, Line, OneEach, Packed, additive_masks, layer_windows, listed, spread
 from .prompt_cache import SHORTEST, Held, common
 from .slots import SlotCache, SlotRow
 from .static_passes import Compiled, StaticPasses
