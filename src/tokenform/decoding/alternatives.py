@@ -18,10 +18,8 @@ import json
 import math
 import re
 import weakref
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
-
-import numpy as np
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from tokenform.decoding.speculative.drafters.spelling import Spelling
 from tokenform.decoding.speculative.places import Places
@@ -35,9 +33,7 @@ if TYPE_CHECKING:
     from tokenform.decoding.generator import Generator
     from tokenform.decoding.results import Result
 
-Ask = Callable[[Sequence[tuple[int, ...]]], np.ndarray]
-"""Tokens after the prompt -> log-probabilities [len, V] of the next token."""
-
+_Name = TypeVar("_Name")
 VALUES, BEGINNINGS, PATHS = 256, 4096, 1024
 _NEEDLESS = re.compile(rb"\\(/|u(?!00[01]|00?$|$))")
 
@@ -65,15 +61,18 @@ class Origin:
             ModelError: the generator is gone.
         """
         generator = self._known()
-        state = automaton.start
-        for token in written:
-            state = automaton.advance(state, token)
-        values, model = Values(automaton, state, before, json_text), generator.language_model()
-
-        def ask(paths: Sequence[tuple[int, ...]]) -> np.ndarray:
-            return model.logprobs([self._prompt + path for path in paths])
-
-        return alternatives(values, ask, written, generator.spell)
+        values = Values(automaton, _after(automaton, written), before, json_text)
+        paths = values.paths() or values.spelled(generator.spell)
+        rows = generator.language_model().logprobs([(*self._prompt, *written, *path) for path, _ in paths])
+        following = {path: row for (path, _), row in zip(paths, rows, strict=True)}
+        reached: dict[tuple[int, ...], float] = {(): 0.0}
+        for path, _ in paths[1:]:
+            reached[path] = reached[path[:-1]] + float(following[path[:-1]][path[-1]])
+        parts: dict[str, list[float]] = {name: [] for name in values.values}
+        for path, text in paths:
+            for token, name in values.beginnings[text].ends.items():
+                parts[name].append(reached[path] + float(following[path][token]))
+        return [Alternative(values.values[name], share) for name, share in _shares(parts)]
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(None), ()
@@ -90,9 +89,7 @@ class Origin:
         """
         generator, vocabulary = self._known(), automaton.vocabulary
         spelling = Spelling(vocabulary.tokens, generator.spell, vocabulary.special)
-        state = automaton.start
-        for token in written[: tokens.start]:
-            state = automaton.advance(state, token)
+        state = _after(automaton, written[: tokens.start])
         for place in tokens:
             choices = Places().at(automaton, state, spelling, frozenset(vocabulary.eos))
             if isinstance(choices, ValueChoices):
@@ -135,16 +132,12 @@ def probabilities(result: Result[Any], tokens: range, start: int) -> dict[Any, f
         place, known = result.origin.weighed(result.automaton, result.tokens, tokens)
     begun = sum(len(vocabulary.token(token)) for token in result.tokens[:place])
     held = data[start:begun]  # a quote that the token before has
-    top = max(known.values(), default=-math.inf)
-    if top == -math.inf:
-        raise OptionError("the model gives none of the values a probability.")
-    weights = {text: math.exp(score - top) for text, score in known.items()}
-    total, found = math.fsum(weights.values()), dict[Any, float]()
-    for text, weight in sorted(weights.items(), key=lambda one: -one[1]):
+    found: dict[Any, float] = {}
+    for text, share in _shares({text: [score] for text, score in known.items()}):
         value: Any = (held + text).decode()
         if result.value != result.text:
             value = json.loads(value)
-        found[value] = found.get(value, 0.0) + weight / total
+        found[value] = found.get(value, 0.0) + share
     return found
 
 
@@ -255,34 +248,21 @@ class Values:
         return list(found.items())
 
 
-def alternatives(
-    values: Values, ask: Ask, written: Sequence[int], encode: Callable[[bytes], list[int]]
-) -> list[Alternative]:
-    """Every value with its probability, likeliest first.
-
-    Args:
-        ask: the model, after the prompt.
-        written: the tokens before the value.
-        encode: bytes -> tokens as the model's tokenizer writes them.
-    """
-    paths = values.paths() or values.spelled(encode)
-    distributions = ask([(*written, *path) for path, _ in paths])
-    place = {path: number for number, (path, _) in enumerate(paths)}
-    reached: dict[tuple[int, ...], float] = {(): 0.0}
-    for path, _ in paths[1:]:
-        reached[path] = reached[path[:-1]] + float(distributions[place[path[:-1]]][path[-1]])
-    parts: dict[str, list[float]] = {name: [] for name in values.values}
-    for path, text in paths:
-        distribution = distributions[place[path]]
-        for token, name in values.beginnings[text].ends.items():
-            parts[name].append(reached[path] + float(distribution[token]))
+def _shares(parts: Mapping[_Name, Sequence[float]]) -> list[tuple[_Name, float]]:
+    """The part that each name has of the sum of all weights, given by their logarithms; the largest first."""
     top = max((one for several in parts.values() for one in several), default=-math.inf)
     if top == -math.inf:
         raise OptionError("the model gives none of the values a probability.")
     weights = {name: math.fsum(math.exp(one - top) for one in several) for name, several in parts.items()}
     total = math.fsum(weights.values())
-    found = [Alternative(values.values[name], weight / total) for name, weight in weights.items()]
-    return sorted(found, key=lambda one: -one.probability)
+    return sorted(((name, weight / total) for name, weight in weights.items()), key=lambda one: -one[1])
+
+
+def _after(automaton: TokenAutomaton, tokens: Sequence[int]) -> State:
+    state = automaton.start
+    for token in tokens:
+        state = automaton.advance(state, token)
+    return state
 
 
 def _odd(data: bytes) -> bool:

@@ -42,12 +42,12 @@ from tokenform.decoding.partial import Partials
 from tokenform.decoding.pieces import TextPieces
 from tokenform.decoding.progress import Progress
 from tokenform.decoding.prompts import (
+    Prompted,
     PromptFormat,
     PromptOptions,
     PromptReader,
     ReadPrompt,
     ShowSchema,
-    framed,
 )
 from tokenform.decoding.result_of import result_of
 from tokenform.decoding.results import Result, too_long
@@ -95,7 +95,7 @@ class Entries(NamedTuple):
         return self.prompts[0], self.grammars[0], self.others[0], self.seeds[0]
 
 
-class Generator(Writing):
+class Generator(Prompted, Writing):
     """Writes texts with a causal language model.
 
     Args:
@@ -328,17 +328,6 @@ class Generator(Writing):
         """
         (one,) = self.framed([prompt], raw, system, show_schema)
         return self._prompts.shown(self.prompt_ids(one, grammar))
-
-    def framed(
-        self, prompts: Sequence[Any], raw: bool | None, system: str | None, show_schema: ShowSchema | None
-    ) -> list[Any]:
-        """Prompts with the options of their call; see `sample`."""
-        return framed(prompts, self._prompts.options, raw, system, show_schema)
-
-    @property
-    def own_format(self) -> bool:
-        """Whether the model has a prompt format of its own, in place of a chat template."""
-        return self._prompts.own_format
 
     def language_model(self) -> LanguageModel:
         """The model as the samplers of `tokenform.decoding.aligned` ask it, with a cache of its own."""

@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch.nn.utils.rnn import pad_sequence
 
 from tokenform.decoding.configuration import context_length, read_vocabulary
 from tokenform.decoding.decoder import speller
@@ -110,8 +111,8 @@ def logprob(
     logits = _logits(reader.model, before, tokens)
     width = max(map(len, tokens))
     rows = [_row(logits[i], len(before[i]), ids, automaton) for i, ids in enumerate(tokens)]
-    free = torch.stack([torch.nn.functional.pad(one, (0, width - len(one))) for one, _, _ in rows])
-    mass = torch.stack([torch.nn.functional.pad(one, (0, width - len(one))) for _, one, _ in rows])
+    free = pad_sequence([one for one, _, _ in rows], batch_first=True)
+    mass = pad_sequence([one for _, one, _ in rows], batch_first=True)
     inside = torch.tensor([[at < len(ids) for at in range(width)] for ids in tokens], device=free.device)
     allowed = torch.tensor([[*one, *[True] * (width - len(one))] for _, _, one in rows], device=free.device)
     return Likelihood(tokens, free, mass, inside, allowed)

@@ -66,24 +66,6 @@ class Framed:
         return str(self.prompt)
 
 
-def framed(
-    prompts: Sequence[Any],
-    default: PromptOptions,
-    raw: bool | None,
-    system: str | None,
-    show_schema: ShowSchema | None,
-) -> list[Any]:
-    """The prompts of a call that has options of its own."""
-    if raw is None and system is None and show_schema is None:
-        return list(prompts)
-    told = {"raw": raw, "system": system, "show_schema": show_schema}
-    given = {name: value for name, value in told.items() if value is not None}
-    # what the call says beats what the generator says, also where the two don't go together
-    base = PromptOptions() if raw else replace(default, raw=False)
-    options = replace(base, **given)  # type: ignore[arg-type]
-    return [one if isinstance(one, Framed) else Framed(one, options) for one in prompts]
-
-
 @dataclass(frozen=True)
 class ReadPrompt:
     """What the model read: printed, it is the text, markers of the template included.
@@ -269,6 +251,30 @@ class PromptReader:
     def _beginning(self) -> int:
         begin = getattr(self._tokenizer, "bos_token_id", None)
         return int(begin) if isinstance(begin, int) else int(self._vocabulary.eos[0])
+
+
+class Prompted:
+    """What generators of every kind say of their prompts."""
+
+    _prompts: PromptReader
+
+    @property
+    def own_format(self) -> bool:
+        """Whether the model has a prompt format of its own, in place of a chat template."""
+        return self._prompts.own_format
+
+    def framed(
+        self, prompts: Sequence[Any], raw: bool | None, system: str | None, show_schema: ShowSchema | None
+    ) -> list[Any]:
+        """Prompts with the options of their call; see `Generator.sample`."""
+        if raw is None and system is None and show_schema is None:
+            return list(prompts)
+        told = {"raw": raw, "system": system, "show_schema": show_schema}
+        given = {name: value for name, value in told.items() if value is not None}
+        # what the call says beats what the generator says, also where the two don't go together
+        base = PromptOptions() if raw else replace(self._prompts.options, raw=False)
+        options = replace(base, **given)  # type: ignore[arg-type]
+        return [one if isinstance(one, Framed) else Framed(one, options) for one in prompts]
 
 
 def _shown(prompt: Any, grammar: Described, options: PromptOptions, aloud: Reason | None = None) -> list[Any]:

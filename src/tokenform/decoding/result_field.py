@@ -106,17 +106,9 @@ def result_field(result: Result[Any], pointer: str) -> Field:
         OptionError: the text is no JSON document, or has nothing there.
     """
     if not pointer and result.value == result.text:  # the constraint is of texts, and this is one
-        tokens, known = range(len(result.tokens)), result.token_logprobs
-        return Field(
-            "",
-            result.text,
-            result.text,
-            0,
-            len(result.text),
-            tokens,
-            math.fsum(known) if known else None,
-            result,
-        )
+        known, text = result.token_logprobs, result.text
+        logprob = math.fsum(known) if known else None
+        return Field("", text, text, 0, len(text), range(len(result.tokens)), logprob, result)
     if pointer and not pointer.startswith("/"):
         raise OptionError(f"a JSON Pointer is empty or begins with '/': {'/' + pointer!r}?")
     found = result_fields(result, [pointer])
@@ -133,29 +125,34 @@ def result_fields(result: Result[Any], pointers: Collection[str] | None = None) 
     Raises:
         OptionError: the text is no JSON document.
     """
-    found: dict[str, tuple[Any, int, int]] = {}  # of a key that comes twice the last value counts
-
-    def told(path: tuple[str | int, ...], value: Any, start: int, end: int) -> None:
-        if pointers is None and isinstance(value, dict | list):
-            return
-        pointer = pointer_of(path)
-        if pointers is None or pointer in pointers:
-            found[pointer] = value, start, end
-
-    reader = JsonReader(told=told)
     try:
-        reader.feed(result.text)
-        reader.finish()
+        values = json_values(result.text)
     except InvalidSchema as error:
         raise OptionError(f"the text is no JSON document, so it has no fields: {error}") from None
     places = _Places(result)
-    made = {}
-    for pointer, (value, start, end) in found.items():
+    made = {}  # of a key that comes twice the last value counts
+    for path, value, start, end in values:
+        pointer = pointer_of(path)
+        if isinstance(value, dict | list) if pointers is None else pointer not in pointers:
+            continue
         tokens = places.tokens(start, end)
         known = result.token_logprobs[tokens.start : tokens.stop]
         logprob = math.fsum(known) if known else None
         made[pointer] = Field(pointer, value, result.text[start:end], start, end, tokens, logprob, result)
     return made
+
+
+def json_values(text: str) -> list[tuple[tuple[str | int, ...], Any, int, int]]:
+    """(path, value, first character, the one after the last) of every value of a document, inner ones first.
+
+    Raises:
+        InvalidSchema: it is none.
+    """
+    found: list[tuple[tuple[str | int, ...], Any, int, int]] = []
+    reader = JsonReader(told=lambda *value: found.append(value))
+    reader.feed(text)
+    reader.finish()
+    return found
 
 
 class _Places:

@@ -18,13 +18,13 @@ from typing import TYPE_CHECKING, Any
 
 from tokenform.decoding.calls import Constraint, texts_of
 from tokenform.decoding.prompts import ReadPrompt
+from tokenform.decoding.result_field import json_values
 from tokenform.decoding.results import Result, Stats, finder, read_value
 from tokenform.decoding.row import Row
 from tokenform.decoding.speculative.request import UNKNOWN, Cut
 from tokenform.engine import TokenAutomaton
 from tokenform.errors import InvalidSchema
 from tokenform.frontends.json_pointer import pointer_of
-from tokenform.frontends.json_reader import JsonReader
 from tokenform.frontends.tools import ToolCallStream
 from tokenform.frontends.tools.calls import ToolCalls
 
@@ -110,21 +110,16 @@ def cut_values(
     before = b"".join(spelled[token] for token in tokens[: cut.place])
     wanted = b"" if cut.refused == UNKNOWN else spelled[cut.refused]
     same, going = _same(text.encode(), before, wanted, automaton)
-
-    def told(path: tuple[str | int, ...], value: Any, start: int, end: int) -> None:
-        number = isinstance(value, int | float) and not isinstance(value, bool)
-        last = places[end]
-        if last < same or (last == same and not (number and going)):
-            return
-        if not isinstance(value, dict | list) or not any(at > start for _, at in listed):
-            listed.append((path, start))
-
-    reader = JsonReader(told=told)
     try:
-        reader.feed(text)
-        reader.finish()
+        values = json_values(text)
     except InvalidSchema:
         return [""]
+    for path, value, start, end in values:
+        number = isinstance(value, int | float) and not isinstance(value, bool)
+        if places[end] < same or (places[end] == same and not (number and going)):
+            continue
+        if not isinstance(value, dict | list) or not any(at > start for _, at in listed):
+            listed.append((path, start))
     return [pointer_of(path) for path, _ in listed]
 
 

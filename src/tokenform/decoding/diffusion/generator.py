@@ -21,7 +21,7 @@ from tokenform.decoding.diffusion.denoisers import Denoiser, MaskedDenoiser
 from tokenform.decoding.diffusion.policies import FillPolicy, Threshold
 from tokenform.decoding.diffusion.prefix import PrefixText
 from tokenform.decoding.diffusion.run import CanvasRun, CanvasText, Text, Watch, estimates_of
-from tokenform.decoding.prompts import PromptFormat, PromptOptions, PromptReader, ShowSchema, framed
+from tokenform.decoding.prompts import Prompted, PromptFormat, PromptOptions, PromptReader
 from tokenform.decoding.results import Result, read_value
 from tokenform.decoding.row import check_room
 from tokenform.engine import Canvas, Grammar, Limits, TokenAutomaton, Vocabulary
@@ -37,7 +37,7 @@ from tokenform.errors import (
 from tokenform.frontends import forms, to_constraint
 
 
-class DiffusionGenerator:
+class DiffusionGenerator(Prompted):
     """Writes texts with a diffusion language model.
 
     Args:
@@ -111,17 +111,6 @@ class DiffusionGenerator:
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} of {type(self.denoiser).__name__}, {self.vocabulary.size:,} tokens>"
-
-    @property
-    def own_format(self) -> bool:
-        """Whether the model has a prompt format of its own, in place of a chat template."""
-        return self._prompts.own_format
-
-    def framed(
-        self, prompts: Sequence[Any], raw: bool | None, system: str | None, show_schema: ShowSchema | None
-    ) -> list[Any]:
-        """Prompts with the options of their call, as `Generator.framed`."""
-        return framed(prompts, self._prompts.options, raw, system, show_schema)
 
     def prompt_ids(
         self, prompt: Any, grammar: Any = None, *, chat_options: Mapping[str, Any] | None = None
