@@ -16,7 +16,7 @@ import tokenform as tf
 from tokenform.decoding.aloud import Readiness
 from tokenform.decoding.scheduler import Scheduler
 from tokenform.decoding.thinking import reasoned
-from tokenform.errors import BudgetTooSmall, OptionError
+from tokenform.errors import BudgetTooSmall, OptionError, TokenformError
 
 SCHEMA = {
     "type": "object",
@@ -209,3 +209,13 @@ def test_what_is_not_possible_is_refused(known, model):
         tf.Reason(mass=2.0)
     assert writer.sample("hi", SCHEMA, reason=False)[0].reasoning is None
     assert tf.Generator().sample("The parcel 4821 is paid.", SCHEMA, reason=10)[0].thought is not None
+
+
+def test_what_a_listener_raises_is_the_error_of_its_stream(known, model):
+    def refuses(_: str) -> None:
+        raise ValueError("not now")
+
+    writer = tf.Generator(model, known)
+    with pytest.raises(TokenformError, match="not now"):
+        list(writer.stream("hi", SCHEMA, reason=True, on_reasoning=refuses))
+    assert writer.generate("hi", SCHEMA, reason=True).reasoning  # and of no other

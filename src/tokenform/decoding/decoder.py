@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
 from copy import copy
+from dataclasses import dataclass, field
 from typing import Any
 
 from tokenform.decoding.draws import MaskedSampler, Transform
@@ -22,7 +23,6 @@ from tokenform.decoding.row import Row
 from tokenform.decoding.samplers.local import Local
 from tokenform.decoding.speculative.backbone import Backbone
 from tokenform.decoding.speculative.drafters.base import Nothing
-from tokenform.decoding.speculative.live import Live
 from tokenform.decoding.speculative.matching import DeviceDraws
 from tokenform.decoding.speculative.policies import Controller, Policy
 from tokenform.decoding.speculative.request import Output, Report, Request
@@ -42,6 +42,23 @@ def pays(backbone: Backbone, rows: int) -> bool:
     Where drafts are chains, the rows of a batch are padded to the longest.
     """
     return backbone.mode == "tree" or (backbone.mode == "chain" and rows == 1)
+
+
+@dataclass
+class _Led:
+    """A row with something before its text.
+
+    Attributes:
+        inner: number of the sequence that is written for it now.
+        spent: the work on what was written before its text.
+        begun: its text has begun.
+    """
+
+    row: Row
+    lead: Lead
+    inner: int
+    spent: Report = field(default_factory=Report)
+    begun: bool = False
 
 
 class Decoder(Speculator):
@@ -79,9 +96,7 @@ class Decoder(Speculator):
         self._companion = self._mixing.backbone(backbone)
         self._waves, self._drafts = backbone.mode == "plain", drafter is not None
         super().__init__(backbone, drafter, policy or Controller(), matcher)
-        self._led: dict[int, Row] = {}  # rows whose text has not begun
-        self._inner: dict[int, int] = {}  # by a row's number that of the sequence that is written for it now
-        self._spent: dict[int, Report] = {}  # by a row's number the work on what is written before its text
+        self._led: dict[int, _Led] = {}  # by a row's number
 
     def run(self, rows: Sequence[Row], batch_size: int) -> Generator[tuple[int, int | None], None, None]:
         """Run the rows to their ends, at most `batch_size` at a time.
@@ -147,7 +162,7 @@ class Decoder(Speculator):
         row.drafted = self._drafts or row.drafter is not None
         if row.lead is not None:
             number = self.add(self._request(row, row.lead))
-            self._led[number], self._inner[number] = row, number
+            self._led[number] = _Led(row, row.lead, number)
             return number
         number = self.add(self._request(row))
         row.output = self.output(number)
@@ -156,112 +171,108 @@ class Decoder(Speculator):
     def steps(self) -> list[Step]:
         """One forward pass; what it did for each row that moved or ended."""
         moved = self.step()
-        if not self._inner:
+        if not self._led:
             return moved
-        rows = {inner: number for number, inner in self._inner.items()}
-        told = [self._told(rows.get(one.number, one.number), one) for one in moved]
-        return told + self._bound()
+        rows = {led.inner: number for number, led in self._led.items()}
+        return [self._told(rows.get(one.number), one) for one in moved] + self._bound()
 
-    def _told(self, number: int, moved: Step) -> Step:
-        output, row = moved.output, self._led.get(number)
-        if row is None:
-            if output.done and self._inner.pop(number, None) is not None:
-                output.report.add(self._spent.pop(number, Report()))
-                self.drop(moved.number)
-            return moved._replace(number=number)
+    def _told(self, number: int | None, moved: Step) -> Step:
+        if number is None:
+            return moved
+        led = self._led[number]
+        if not led.begun:
+            return self._guarded(number, moved, self._before)
+        if moved.output.done:
+            moved.output.report.add(led.spent)
+            del self._led[number]
+            self.drop(moved.number)
+        return moved._replace(number=number)
+
+    def _guarded(self, number: int, moved: Step, write: Callable[[int, Step], Step]) -> Step:
+        """A step before a row's text, whose error is the row's: the others go on."""
         try:
-            return self._before(number, row, moved)
-        except Exception as error:  # of this row: the others go on
-            output.error = own_error(error, FAILED)
-            output.done, output.reason = True, "error"
+            return write(number, moved)
+        except Exception as error:
             if moved.number in self._live:
                 super().cancel(moved.number)
-            return self._given_up(number, row, moved)
+            moved.output.done, moved.output.reason = True, "error"
+            moved.output.error = own_error(error, FAILED)
+            return self._given_up(number, moved)
 
-    def _before(self, number: int, row: Row, moved: Step) -> Step:
+    def _before(self, number: int, moved: Step) -> Step:
         """What a step did for what is written before a row's text."""
-        lead, output = row.lead, moved.output
-        assert lead is not None
+        led, output = self._led[number], moved.output
+        row, lead = led.row, led.lead
         if output.error is not None or output.reason == "cancelled":
-            return self._given_up(number, row, moved)
+            return self._given_up(number, moved)
         if output.done:
-            self._spent.setdefault(number, Report()).add(output.report)
+            led.spent.add(output.report)
         if not lead.begun:
             verdict = lead.decide(moved.tokens, output.done)
             if verdict == "text":  # it goes on as it began
-                row.output = output
-                del self._led[number]
+                row.output, led.begun = output, True
                 return Step(number, lead.tokens, output)
             if verdict == "thought":
                 if not output.done:
-                    self._spent[number] = super().cancel(moved.number).report
-                self._inner[number] = self.add(self._request(row, lead, self.left(moved.number)))
+                    led.spent.add(super().cancel(moved.number).report)
+                led.inner = self.add(self._request(row, lead, self.left(moved.number)))
             elif verdict == "answer":
-                self._begin_text(number, row, lead.tokens)
+                self._begin_text(number, lead.tokens)
             return Step(number, moved.tokens, row.output, "")
         lead.tokens += moved.tokens
         written = lead.feed(moved.tokens)
         if output.done:
             rest, row.thought = lead.finish(output.cut is not None)
             written += rest
-            self._begin_text(number, row, [*lead.tokens, *lead.after])
+            self._begin_text(number, [*lead.tokens, *lead.after])
         return Step(number, moved.tokens, row.output, written)
 
-    def _begin_text(self, number: int, row: Row, before: list[int]) -> None:
+    def _begin_text(self, number: int, before: list[int]) -> None:
         """Goes on from what came before to the text itself, on the same keys and values."""
+        led = self._led[number]
+        row, led.begun = led.row, True
         row.read, row.prompt = len(row.prompt), [*row.prompt, *before]
         row.companion = [*row.companion, *before] if row.companion else row.companion
         row.max_tokens -= len(before)
-        del self._led[number]
-        self._inner[number] = self.add(self._request(row, sequences=self.left(self._inner[number])))
+        led.inner = self.add(self._request(row, sequences=self.left(led.inner)))
         row.output = self.output(number)
 
     def _bound(self) -> list[Step]:
         """Ends the thoughts whose text can begin by now; one pass for all that may be asked, which is that of
         their next token."""
-        asked = {
-            number: row.lead for number, row in self._led.items() if row.lead is not None and row.lead.due
-        }
+        asked = {number: led.lead for number, led in self._led.items() if not led.begun and led.lead.due}
         if not asked:
             return []
-        lives = {number: self._live[self._inner[number]] for number in asked}
+        lives = {number: self._live[self._led[number].inner] for number in asked}
         trees = {lives[n].seqs[0][1]: DraftTree.chain(lead.readiness.chain) for n, lead in asked.items()}
         try:
             scored = self.backbone.score(trees)
         except Exception:  # then nobody is asked here; whose pass fails, the next step says
             return []
         ready = [n for n, lead in asked.items() if lead.ready(scored[lives[n].seqs[0][1]])]
-        return [self._bind(number, self._led[number], lives[number]) for number in ready]
+        return [self._guarded(n, Step(lives[n].number, [], lives[n].output), self._bind) for n in ready]
 
-    def _bind(self, number: int, row: Row, live: Live) -> Step:
-        lead, output = row.lead, super().cancel(live.number)
-        assert lead is not None
-        self._spent.setdefault(number, Report()).add(output.report)
-        try:
-            rest, row.thought = lead.finish(cut=False)
-            self._begin_text(number, row, [*lead.tokens, *lead.after])
-        except Exception as error:  # of this row: the others go on
-            output.error = own_error(error, FAILED)
-            output.reason = "error"
-            return self._given_up(number, row, Step(live.number, [], output))
-        return Step(number, [], row.output, rest)
+    def _bind(self, number: int, moved: Step) -> Step:
+        led = self._led[number]
+        led.spent.add(super().cancel(moved.number).report)
+        rest, led.row.thought = led.lead.finish(cut=False)
+        self._begin_text(number, [*led.lead.tokens, *led.lead.after])
+        return Step(number, [], led.row.output, rest)
 
-    def _given_up(self, number: int, row: Row, moved: Step) -> Step:
-        row.output = moved.output
-        for kept in (self._led, self._inner, self._spent):
-            kept.pop(number, None)
+    def _given_up(self, number: int, moved: Step) -> Step:
+        self._led.pop(number).row.output = moved.output
         self.drop(moved.number)
         return Step(number, [], moved.output)
 
     def output(self, number: int) -> Output:
         """The text so far of a row."""
-        return super().output(self._inner.get(number, number))
+        led = self._led.get(number)
+        return super().output(number if led is None else led.inner)
 
     def cancel(self, number: int) -> Output:
         """Ends a row and frees its cache."""
-        inner = self._inner.pop(number, number)
-        self._led.pop(number, None)
-        self._spent.pop(number, None)
+        led = self._led.pop(number, None)
+        inner = number if led is None else led.inner
         output = super().cancel(inner)
         self.drop(inner)
         return output

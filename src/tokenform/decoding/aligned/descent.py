@@ -141,7 +141,7 @@ class Descent:
 
     def _new(self, distribution: StepDistribution, parent: TrieNode | None, index: int) -> TrieNode:
         if not self.learn:
-            return TrieNode(distribution, None, 0)
+            return TrieNode(*distribution, None, 0)
         if parent is not None:
             self._stale.add(id(parent))
         return self.trie.visit(distribution, parent, index, exact=self._settled)

@@ -23,6 +23,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Container, Iterable, Iterator
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -34,40 +35,34 @@ from tokenform.errors import OptionError
 NODE_OVERHEAD = 600  # bytes of a node's objects besides its arrays, measured with tracemalloc
 
 
+@dataclass(slots=True, eq=False)
 class TrieNode:
     """A visited prefix: its step distribution and what is known of each child.
 
     Attributes:
         ids, logf: the tokens that may follow (sorted) and their log measure.
+        parent, index: the node above, and the place of the last token in its `ids`.
         theta: log θ of the children for which it is not 0, by index into `ids`.
         children: visited children, by index into `ids`.
         log_theta: log Σ f·θ.
         log_known: log of the known accepted mass below, relative to this node.
         log_eos: log f(EOS|u) if EOS is known to be allowed, else -inf.
+        stamp: when it was last used.
     """
 
-    __slots__ = (
-        "children",
-        "ids",
-        "index",
-        "log_eos",
-        "log_known",
-        "log_theta",
-        "logf",
-        "parent",
-        "stamp",
-        "theta",
-    )
+    ids: Ids
+    logf: Float
+    parent: TrieNode | None
+    index: int
+    theta: dict[int, float] = field(default_factory=dict)
+    children: dict[int, TrieNode] = field(default_factory=dict)
+    log_theta: float = field(init=False)
+    log_known: float = -math.inf
+    log_eos: float = -math.inf
+    stamp: int = 0
 
-    def __init__(self, distribution: StepDistribution, parent: TrieNode | None, index: int) -> None:
-        self.ids: Ids = distribution.ids
-        self.logf: Float = distribution.logf
-        self.parent, self.index = parent, index
-        self.theta: dict[int, float] = {}
-        self.children: dict[int, TrieNode] = {}
-        self.log_theta = log_sum(distribution.logf)
-        self.log_known = self.log_eos = -math.inf
-        self.stamp = 0
+    def __post_init__(self) -> None:
+        self.log_theta = log_sum(self.logf)
 
     def log_weights(self) -> Float:
         """log f(a|u)·θ(ua) for each of `ids`."""
@@ -138,7 +133,7 @@ class Trie:
 
         `exact`: the distribution is the exact mask, so that EOS, if it is there, is allowed.
         """
-        node = TrieNode(distribution, parent, index)
+        node = TrieNode(*distribution, parent, index)
         place = node.find(self.eos)
         if exact and place is not None:
             node.log_eos = node.log_known = float(distribution.logf[place])

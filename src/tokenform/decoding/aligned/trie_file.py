@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tokenform.decoding.aligned.problem import Problem, StepDistribution
+from tokenform.decoding.aligned.problem import Problem
 from tokenform.decoding.aligned.trie import Trie, TrieNode
 from tokenform.errors import DataError, TokenformError
 
@@ -122,7 +122,7 @@ def _rebuild(trie: Trie, arrays: dict[str, np.ndarray]) -> None:
     ):
         span = slice(int(ends[i] - arrays["length"][i]), int(ends[i]))
         above = nodes[parent] if parent >= 0 else None
-        node = TrieNode(StepDistribution(arrays["ids"][span], arrays["logf"][span]), above, index)
+        node = TrieNode(arrays["ids"][span], arrays["logf"][span], above, index)
         node.stamp = int(arrays["stamp"][i])
         node.log_theta, node.log_known, node.log_eos = (float(value) for value in arrays["sums"][i])
         if above is None:

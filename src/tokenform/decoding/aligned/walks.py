@@ -141,7 +141,7 @@ def explore(problem: Problem, trie: Trie, count: int) -> None:
     if count < 1 or trie.root is None or not (may and trie.restricted):
         return
     found: list[tuple[TrieNode, int, Prefix]] = []
-    for parent, index in _frontier(problem, trie, trie.root, count):
+    for parent, index in _frontier(problem, trie.root, count):
         before = _prefix_of(problem, parent)
         if exact or allowed(problem, trie, parent, before, [index])[0]:
             found.append((parent, index, problem.extend(before, int(parent.ids[index]))))
@@ -153,7 +153,7 @@ def explore(problem: Problem, trie: Trie, count: int) -> None:
         trie.propagate(parent)
 
 
-def _frontier(problem: Problem, trie: Trie, root: TrieNode, count: int) -> list[tuple[TrieNode, int]]:
+def _frontier(problem: Problem, root: TrieNode, count: int) -> list[tuple[TrieNode, int]]:
     """The unvisited children of largest f(u)·θ(u), best first."""
     found: list[tuple[TrieNode, int]] = []
     # (-log of the uncertain mass, tie-break, log f(u) of the node, node, index of an unvisited child or -1)

@@ -8,6 +8,7 @@ Invariant: a node's distribution is a function of its logits, its text, its stat
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,65 +17,45 @@ from tokenform.engine import State
 from tokenform.engine.packed import mask_bits
 
 
+@dataclass(slots=True, eq=False)
 class Node:
     """A place in a text where the next token is to be drawn.
 
     Attributes:
+        base, path: the committed text, and drafted tokens after it.
         prompt_length: tokens of the prompt at the head of `text`.
         automaton, state: the constraint and where it stands, or None.
         remaining: tokens that may still be written, the next one included.
         seed, sequence: the key of the randomness, with `position`.
-        depth: drafted tokens between the committed text and this node.
         forced: the one token that is to come, of a text that the constraint forces; None where it is drawn.
         without: tokens that are not drawn, although the constraint allows them.
     """
 
-    __slots__ = (
-        "_base",
-        "_path",
-        "automaton",
-        "depth",
-        "forced",
-        "prompt_length",
-        "remaining",
-        "seed",
-        "sequence",
-        "state",
-        "without",
-    )
-
-    def __init__(
-        self,
-        base: Sequence[int],
-        path: Sequence[int] = (),
-        prompt_length: int = 0,
-        automaton: Any = None,
-        state: State | None = None,
-        remaining: int = 1 << 30,
-        seed: int = 0,
-        sequence: int = 0,
-        forced: int | None = None,
-    ) -> None:
-        self.forced = forced
-        self.without: tuple[int, ...] = ()
-        self._base, self._path = base, path
-        self.prompt_length, self.automaton, self.state = prompt_length, automaton, state
-        self.remaining, self.seed, self.sequence, self.depth = remaining, seed, sequence, len(path)
+    base: Sequence[int]
+    path: Sequence[int] = ()
+    prompt_length: int = 0
+    automaton: Any = None
+    state: State | None = None
+    remaining: int = 1 << 30
+    seed: int = 0
+    sequence: int = 0
+    forced: int | None = None
+    without: tuple[int, ...] = ()
 
     @property
     def position(self) -> int:
         """Absolute position of the token to be drawn, the prompt's tokens counted."""
-        return len(self._base) + len(self._path)
+        return len(self.base) + len(self.path)
 
     @property
     def text(self) -> list[int]:
         """All tokens before the node: prompt, output, drafted path."""
-        return [*self._base, *self._path]
+        return [*self.base, *self.path]
 
     @property
     def output(self) -> list[int]:
         """The tokens before the node without the prompt."""
-        return [*self._base[self.prompt_length :], *self._path]
+        return [*self.base[self.prompt_length :], *self.path]
 
     def allowed(self, size: int) -> np.ndarray:
         """bool [size] of the constraint's mask here."""

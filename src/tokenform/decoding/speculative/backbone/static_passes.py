@@ -244,7 +244,7 @@ class StaticPasses:
             )
             seen[..., 0] = True
             step = _Step(lambda: run(held, seen, keys, values), held, seen)
-            if self._compiled.graphs and held.device.type == "cuda":
+            if self._compiled.graphs and replays(held.device):
                 self._capture(step)
         self._steps[tokens] = step
         return step
@@ -309,6 +309,11 @@ class StaticPasses:
         note = f"compile=True: {why}"
         if note not in self._counters.notes:
             self._counters.notes.append(note)
+
+
+def replays(device: torch.device) -> bool:
+    """Whether passes on a device can be captured."""
+    return device.type == "cuda"
 
 
 def captured(run: Callable[[], torch.Tensor], device: torch.device, pool: Any) -> tuple[Any, torch.Tensor]:
