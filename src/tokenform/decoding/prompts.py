@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 from tokenform.decoding.aloud import Reason
 from tokenform.decoding.instructions import instruction
@@ -86,15 +86,6 @@ class ReadPrompt:
         return self.text
 
 
-class Described(Protocol):
-    """What a prompt shows of a constraint."""
-
-    @property
-    def schema(self) -> Any: ...
-    @property
-    def tools(self) -> Sequence[Mapping[str, Any]]: ...
-
-
 def is_batch(prompt: Any) -> bool:
     """Whether this is a list of prompts: not text, not chat messages, not token ids."""
     if isinstance(prompt, str | Framed):
@@ -140,7 +131,7 @@ class PromptReader:
     def read(
         self,
         prompt: Prompt | Framed,
-        grammar: Described,
+        grammar: Grammar | Condition,
         chat_options: Mapping[str, Any] | None = None,
         aloud: Reason | None = None,
     ) -> list[int]:
@@ -191,7 +182,7 @@ class PromptReader:
     def _ids(
         self,
         prompt: Prompt,
-        grammar: Described,
+        grammar: Grammar | Condition,
         options: PromptOptions,
         chat_options: Mapping[str, Any],
         aloud: Reason | None,
@@ -216,10 +207,10 @@ class PromptReader:
             return tokenizers.encode(self._tokenizer, prompt)
         if self._write is not None:
             own = prompt if options.system is None else _messages(prompt, options.system, "")
-            return tokenizers.encode(self._tokenizer, self._write(own, grammar), specials=False)  # type: ignore[arg-type]
+            return tokenizers.encode(self._tokenizer, self._write(own, grammar), specials=False)
         return self._chat(_shown(prompt, grammar, options, aloud), grammar.tools, chat_options)
 
-    def messages(self, prompt: Prompt | Framed, grammar: Described) -> list[Any] | None:
+    def messages(self, prompt: Prompt | Framed, grammar: Grammar | Condition) -> list[Any] | None:
         """The chat messages that a prompt stands for, with all that is put into them; None: it is none."""
         options = prompt.options if isinstance(prompt, Framed) else self.options
         inner = prompt.prompt if isinstance(prompt, Framed) else prompt
@@ -277,7 +268,9 @@ class Prompted:
         return [one if isinstance(one, Framed) else Framed(one, options) for one in prompts]
 
 
-def _shown(prompt: Any, grammar: Described, options: PromptOptions, aloud: Reason | None = None) -> list[Any]:
+def _shown(
+    prompt: Any, grammar: Grammar | Condition, options: PromptOptions, aloud: Reason | None = None
+) -> list[Any]:
     """Chat messages with the system message and the words that the options ask for."""
     show = options.show_schema if isinstance(prompt, str) else options.show_schema is True
     words = instruction(grammar, show)

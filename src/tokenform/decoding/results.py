@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic
 
 from typing_extensions import TypeVar
 
 from tokenform.decoding.speculative.request import Report
+from tokenform.decoding.speculative.request import Stats as Stats
 from tokenform.engine import TokenAutomaton
 from tokenform.errors import BudgetTooSmall, InvalidType
 from tokenform.frontends.tools.calls import ToolCall, ToolCalls
@@ -19,41 +20,7 @@ if TYPE_CHECKING:
     from tokenform.decoding.prompts import ReadPrompt
     from tokenform.decoding.result_field import Field
     from tokenform.decoding.speculative.deciding import Decision
-    from tokenform.decoding.speculative.request import Output
     from tokenform.decoding.thinking import Thought
-
-
-@dataclass
-class Stats:
-    """The work behind one result.
-
-    Attributes:
-        forwards: forward passes of the model that this sequence took part in, the prompt's included.
-        tokens: tokens of the text, the end-of-text token excluded.
-        drafted: tokens that were guessed and scored.
-        accepted: guessed tokens that were kept.
-        evaluations: masks that were asked for.
-        seconds_model: wall time of the model's passes, on a GPU by its own events; the time of a batch is
-            shared equally by its sequences.
-        seconds_mask: wall time in masks and their application, shared likewise; on a GPU it counts the
-            waiting for draws, hence for the model, too.
-        seconds_draft: wall time in drafters, of their passes on a GPU by its events.
-    """
-
-    forwards: int = 0
-    tokens: int = 0
-    drafted: int = 0
-    accepted: int = 0
-    evaluations: int = 0
-    seconds_model: float = 0.0
-    seconds_mask: float = 0.0
-    seconds_draft: float = 0.0
-
-    @classmethod
-    def of(cls, output: Output) -> Stats:
-        """Those of a text that a speculator wrote."""
-        known = {field.name: getattr(output.report, field.name) for field in fields(cls)}
-        return cls(**known | {"tokens": len(output.tokens)})
 
 
 @dataclass(frozen=True)

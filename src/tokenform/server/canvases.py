@@ -77,7 +77,7 @@ class CanvasScheduler(JobQueue):
 
         with self._changed:
             self._refuse(1)
-            self._wholes.enter(job, work)
+            self._enter(job, work)
         return job
 
     def _count(self, results: Sequence[Result]) -> None:
@@ -90,7 +90,7 @@ class CanvasScheduler(JobQueue):
             self._done.steps, self._done.forwards = self._done.steps + passes, self._done.forwards + passes
 
     def _texts_load(self) -> Load:
-        return Load(**{**vars(self._done), "running": self._wholes.running})
+        return Load(**{**vars(self._done), "running": self._threads})
 
 
 class _Told:

@@ -137,11 +137,10 @@ class Population:
         else:
             self.prefixes[slot] = problem.extend(self.prefixes[slot], move.token)
 
-    def rescore(self, slots: list[int], scores: Float) -> None:
-        """Replaces provisional scores."""
-        before = self.factor[slots]
-        self.log_weights[slots] += np.where(scores == -np.inf, -np.inf, scores - before)
-        self.factor[slots] = scores
+    def rescore(self, slot: int, score: float) -> None:
+        """Replaces a provisional score."""
+        self.log_weights[slot] += score if score == -math.inf else score - self.factor[slot]
+        self.factor[slot] = score
 
     def leave(self) -> None:
         """Counts those that have drawn their end, and frees their slots."""

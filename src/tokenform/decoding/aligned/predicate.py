@@ -144,17 +144,12 @@ class _Judge:
 
     def _ask(self, items: list[Any]) -> list[bool]:
         self.calls += len(items)
-        return [
-            self._verdict(item, answer)
-            for item, answer in zip(items, call_all(self.function, items, self.batch, self.role), strict=True)
-        ]
-
-    def _verdict(self, item: Any, answer: Any) -> bool:
-        if not isinstance(answer, (bool, np.bool_)):
-            raise PredicateError(
-                f"the {self.role} predicate returned {answer!r} for {item!r}; it must return True or False"
-            )
-        return bool(answer)
+        answers = call_all(self.function, items, self.batch, self.role)
+        for item, answer in zip(items, answers, strict=True):
+            if not isinstance(answer, (bool, np.bool_)):
+                told = f"the {self.role} predicate returned {answer!r} for {item!r}"
+                raise PredicateError(f"{told}; it must return True or False")
+        return list(map(bool, answers))
 
 
 def call_all(function: Any, items: list[Any], batch: bool, role: str) -> list[Any]:

@@ -241,8 +241,8 @@ class SMC(AlignedSampler):
             scores.update(zip(keys, total.tolist(), strict=True))
         for population, slot in places:
             if population.log_weights[slot] > -np.inf:
-                score = scores[population.prefixes[slot].tokens, bool(population.done[slot])]
-                population.rescore([slot], np.array([score]))
+                key = population.prefixes[slot].tokens, bool(population.done[slot])
+                population.rescore(slot, scores[key])
 
 
 def run_number(draw: int, attempt: int) -> int:

@@ -1,7 +1,8 @@
 """What takes calls from any thread: those that wait are counted, and what is too much is refused.
 
 Purpose: `Scheduler` and the server's `CanvasScheduler` differ in what they run; this is what they share.
-`Wholes` runs calls of faithful samplers, which ask the model for distributions of many prefixes at once.
+It runs calls as wholes: those of faithful samplers, which ask the model for distributions of many prefixes at
+once, and of canvases.
 Threads: at most `jobs`, each with caches of its own, while calls wait.
 """
 
@@ -19,67 +20,6 @@ from tokenform.decoding.scheduler.jobs import FAILED, Job, Load
 from tokenform.errors import Busy, Interrupted, own_error
 
 
-class Wholes:
-    """Args:
-    jobs: calls that run at once.
-    changed: the scheduler's lock, told whenever there is less to do.
-    """
-
-    def __init__(self, jobs: int, changed: threading.Condition) -> None:
-        self._most, self._changed = jobs, changed
-        self._waiting: deque[tuple[Job, Callable[[], None]]] = deque()
-        self._threads, self._now = 0, set[Job]()
-
-    @property
-    def waiting(self) -> int:
-        """How many calls wait; asked under the lock, as the two below."""
-        return len(self._waiting)
-
-    @property
-    def running(self) -> int:
-        """How many threads run calls."""
-        return self._threads
-
-    @property
-    def jobs(self) -> list[Job]:
-        """All calls that run or wait."""
-        return [*self._now, *(job for job, _ in self._waiting)]
-
-    def enter(self, job: Job, work: Callable[[], None]) -> None:
-        """Starts a call, or lets it wait; under the lock.
-
-        Args:
-            work: tells the job its results; what it raises fails the job, but for `Interrupted`.
-        """
-        if self._threads < self._most:
-            # before anything is kept: without memory it raises
-            threading.Thread(target=self._run, name="tokenform-sampler", daemon=True).start()
-            self._threads += 1
-        self._waiting.append((job, work))
-
-    def _run(self) -> None:
-        """Runs calls, one after the other, until none waits."""
-        done = set[Job]()
-        while True:
-            with self._changed:
-                self._now -= done
-                if not self._waiting:
-                    self._threads -= 1
-                    self._changed.notify_all()
-                    return
-                job, work = self._waiting.popleft()
-                self._now.add(job)
-                done = {job}
-            if job.ended:
-                continue
-            try:
-                work()
-            except Interrupted:  # nobody waits for it any more
-                pass
-            except Exception as error:
-                job.fail(own_error(error, FAILED))
-
-
 class JobQueue(ABC):
     """Args:
         waiting: most texts that wait.
@@ -92,16 +32,17 @@ class JobQueue(ABC):
         check_counts(waiting=waiting, jobs=jobs)
         self.waiting = waiting
         self._changed = threading.Condition()
-        self._wholes = Wholes(jobs, self._changed)
-        self._closed = False
+        self._most, self._threads, self._closed = jobs, 0, False  # threads run calls as wholes
+        self._wholes: deque[tuple[Job, Callable[[], None]]] = deque()  # that wait
+        self._now = set[Job]()
 
     @property
     def load(self) -> Load:
         """What there is to do, and what was done."""
         with self._changed:
-            load, waiting = self._texts_load(), self._wholes.waiting
+            load, waiting = self._texts_load(), len(self._wholes)
             load.waiting += waiting
-            load.jobs = waiting + self._wholes.running
+            load.jobs = waiting + self._threads
             return load
 
     def close(self, *, drain: bool = True, timeout: float | None = None) -> bool:
@@ -142,14 +83,14 @@ class JobQueue(ABC):
 
     def _begun(self) -> set[Job]:
         """The jobs that run or wait."""
-        return set(self._wholes.jobs)
+        return {*self._now, *(job for job, _ in self._wholes)}
 
     def _idle(self) -> bool:
-        return not (self._wholes.waiting or self._wholes.running)
+        return not (self._wholes or self._threads)
 
     def _refuse(self, count: int) -> None:
         """Refuses so many texts more, where they are too many."""
-        waiting = self._texts_load().waiting + self._wholes.waiting
+        waiting = self._texts_load().waiting + len(self._wholes)
         if not self._closed and waiting + count <= self.waiting + self._room():
             return
         error = Busy(
@@ -159,3 +100,39 @@ class JobQueue(ABC):
         )
         error.waiting = waiting
         raise error
+
+    def _enter(self, job: Job, work: Callable[[], None]) -> None:
+        """Starts a call, or lets it wait.
+
+        Args:
+            work: tells the job its results; what it raises fails the job, but for `Interrupted`.
+        """
+        if self._threads < self._most:
+            # before anything is kept: without memory it raises
+            threading.Thread(target=self._run, name="tokenform-sampler", daemon=True).start()
+            self._threads += 1
+        self._wholes.append((job, work))
+
+    # -- in a thread of its own
+
+    def _run(self) -> None:
+        """Runs calls, one after the other, until none waits."""
+        done = set[Job]()
+        while True:
+            with self._changed:
+                self._now -= done
+                if not self._wholes:
+                    self._threads -= 1
+                    self._changed.notify_all()
+                    return
+                job, work = self._wholes.popleft()
+                self._now.add(job)
+                done = {job}
+            if job.ended:
+                continue
+            try:
+                work()
+            except Interrupted:  # nobody waits for it any more
+                pass
+            except Exception as error:
+                job.fail(own_error(error, FAILED))

@@ -181,7 +181,7 @@ class Scheduler(JobQueue):
 
         with self._changed:
             self._refuse(1)
-            self._wholes.enter(job, work)
+            self._enter(job, work)
         return job
 
     # -- under the lock

@@ -28,20 +28,20 @@ _SUMMED = ("forwards", "tokens", "drafted", "accepted", "evaluations", *_SECONDS
 
 
 @dataclass
-class Report:
-    """Counts of one sequence, or of a run.
+class Stats:
+    """The work behind one result.
 
     Attributes:
-        forwards: target passes; of a sequence, those that it took part in.
-        tokens: committed tokens, the one that ends the text included.
-        drafted, accepted: guessed nodes that were scored, and those that were committed; paths of values
-            that are decided as wholes are no guesses.
+        forwards: forward passes of the model that this sequence took part in, the prompt's included.
+        tokens: tokens of the text, the end-of-text token excluded.
+        drafted: tokens that were guessed and scored.
+        accepted: guessed tokens that were kept.
         evaluations: masks that were asked for.
-        depths: depth -> [times that the walk could go so deep, times that it did].
-        sources: source -> [nodes scored, nodes committed].
-        seconds_draft, seconds_model, seconds_mask: in drafters, in the target's passes, and in the
-            sampler (masks, transforms, draws).
-        notes: what was switched off or could not be done.
+        seconds_model: wall time of the model's passes, on a GPU by its own events; the time of a batch is
+            shared equally by its sequences.
+        seconds_mask: wall time in masks and their application, shared likewise; on a GPU it counts the
+            waiting for draws, hence for the model, too.
+        seconds_draft: wall time in drafters, of their passes on a GPU by its events.
     """
 
     forwards: int = 0
@@ -49,11 +49,33 @@ class Report:
     drafted: int = 0
     accepted: int = 0
     evaluations: int = 0
-    depths: dict[int, list[int]] = field(default_factory=dict)
-    sources: dict[str, list[int]] = field(default_factory=dict)
-    seconds_draft: float = 0.0
     seconds_model: float = 0.0
     seconds_mask: float = 0.0
+    seconds_draft: float = 0.0
+
+    @classmethod
+    def of(cls, output: Output) -> Stats:
+        """Those of a text that a speculator wrote."""
+        return cls(
+            **{name: getattr(output.report, name) for name in _SUMMED} | {"tokens": len(output.tokens)}
+        )
+
+
+@dataclass
+class Report(Stats):
+    """Counts of one sequence, or of a run.
+
+    Attributes:
+        tokens: committed tokens, the one that ends the text included.
+        drafted, accepted: nodes; paths of values that are decided as wholes are no guesses.
+        depths: depth -> [times that the walk could go so deep, times that it did].
+        sources: source -> [nodes scored, nodes committed].
+        notes: what was switched off or could not be done.
+        The others are those of `Stats`.
+    """
+
+    depths: dict[int, list[int]] = field(default_factory=dict)
+    sources: dict[str, list[int]] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
 
     @property
