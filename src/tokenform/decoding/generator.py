@@ -63,12 +63,7 @@ from tokenform.decoding.validated import Validation, check_answerable, law_of
 from tokenform.decoding.weighted import all_weighted
 from tokenform.decoding.writing import Writing
 from tokenform.engine import Limits, Vocabulary
-from tokenform.errors import (
-    BudgetTooSmall,
-    ModelError,
-    OptionError,
-    TokenformError,
-)
+from tokenform.errors import BudgetTooSmall, ModelError, OptionError, TokenformError
 from tokenform.frontends import Condition, to_constraint
 
 

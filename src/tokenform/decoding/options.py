@@ -19,13 +19,7 @@ from typing import Any, Literal, TypedDict, TypeVar
 
 from tokenform.decoding.aligned.sampler import AlignedSampler
 from tokenform.decoding.aloud import Reason
-from tokenform.decoding.calls import (
-    DEFAULT_MAX_TOKENS,
-    AnySampler,
-    check_counts,
-    check_reactions,
-    ending_at,
-)
+from tokenform.decoding.calls import DEFAULT_MAX_TOKENS, AnySampler, check_counts, check_reactions, ending_at
 from tokenform.decoding.prompts import ShowSchema
 from tokenform.decoding.results import Result, too_long
 from tokenform.decoding.samplers.local import Local

@@ -14,8 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from tokenform.decoding.aloud import Reason
-from tokenform.decoding.instructions import instruction
-from tokenform.decoding.left_out import completed
+from tokenform.decoding.instructions import completed, instruction
 from tokenform.engine import Grammar, Vocabulary, tokenizers
 from tokenform.errors import ModelError, OptionError, PromptTooLong, TokenformError
 from tokenform.frontends import Condition

@@ -35,9 +35,6 @@ class Row(Request):
     thought: Thought | None = None
     output: Output = field(default_factory=Output)
 
-    def __post_init__(self) -> None:
-        check_room(self.automaton, self.max_tokens)
-
 
 def check_room(automaton: TokenAutomaton, budget: int) -> None:
     """Refuses a budget in which no text is known to fit (`BudgetTooSmall`)."""

@@ -12,21 +12,13 @@ Reading order: `protocols` (what is needed of a model and a constraint), `proble
 from __future__ import annotations
 
 from tokenform.decoding.aligned.asap import ASAp
-from tokenform.decoding.aligned.automaton_constraint import AutomatonConstraint
 from tokenform.decoding.aligned.awrs import AWRS
-from tokenform.decoding.aligned.backbone_lm import BackboneLM
 from tokenform.decoding.aligned.beam import Beam
 from tokenform.decoding.aligned.best_span import BestSpan
-from tokenform.decoding.aligned.canonical import Canonical
 from tokenform.decoding.aligned.cars import CARS
 from tokenform.decoding.aligned.masked import Masked
 from tokenform.decoding.aligned.mcmc import MCMC
 from tokenform.decoding.aligned.potential import Score
-from tokenform.decoding.aligned.predicate import Predicate
-from tokenform.decoding.aligned.problem import Problem
-from tokenform.decoding.aligned.product import Product
-from tokenform.decoding.aligned.results import Certificate, Draw, LogZ, Sample
-from tokenform.decoding.aligned.sampler import AlignedSampler
 from tokenform.decoding.aligned.smc import SMC
 from tokenform.decoding.aligned.trie import Trie
 from tokenform.decoding.aligned.trie_file import load_trie, save_trie
@@ -37,20 +29,9 @@ __all__ = [
     "MCMC",
     "SMC",
     "ASAp",
-    "AlignedSampler",
-    "AutomatonConstraint",
-    "BackboneLM",
     "Beam",
     "BestSpan",
-    "Canonical",
-    "Certificate",
-    "Draw",
-    "LogZ",
     "Masked",
-    "Predicate",
-    "Problem",
-    "Product",
-    "Sample",
     "Score",
     "Trie",
     "load_trie",

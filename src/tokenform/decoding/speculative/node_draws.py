@@ -32,8 +32,8 @@ class NodeDraws:
     ) -> None:
         self.device = device
         self.whole = device.type != "cpu" if whole is None else whole
-        self._tables: dict[int, MaskTable] = {} if table is None else {table.words: table}
-        self._lazy, self._dense = LazyDrawer(), dict[int, DenseDrawer]()
+        self._lazy = LazyDrawer()
+        self._dense = {} if table is None else {table.words: DenseDrawer(table)}
         self._others: dict[torch.device, NodeDraws] = {}
 
     def on(self, device: torch.device) -> NodeDraws:
@@ -64,6 +64,5 @@ class NodeDraws:
     def _device_drawer(self, sampler: MaskedSampler) -> DenseDrawer:
         words = (sampler.size + 31) // 32
         if words not in self._dense:
-            table = self._tables.get(words) or MaskTable(sampler.size, self.device, capacity=CAPACITY)
-            self._dense[words] = DenseDrawer(table)
+            self._dense[words] = DenseDrawer(MaskTable(sampler.size, self.device, capacity=CAPACITY))
         return self._dense[words]
