@@ -239,11 +239,11 @@ def fuzz(
             s = rng.choice(seqs)
             tree = trees.pop(s, None)
             path = tree.path(rng.randrange(len(tree))) if tree and rng.random() < 0.8 else []
-            if backbone.length(s) < 60:
+            if len(backbone.tokens(s)) < 60:
                 backbone.commit(s, path + [rng.randrange(9) for _ in range(rng.randrange(2))])
         elif act == "cut":
             trees.pop(s := rng.choice(seqs), None)
-            backbone.truncate(s, rng.randrange(1, backbone.length(s) + 1))
+            backbone.truncate(s, rng.randrange(1, len(backbone.tokens(s)) + 1))
         elif act == "compact" and backbone.mode == "tree":
             backbone.compact()
         elif act == "fault" and compiled is None:  # what is compiled calls no other forward
@@ -327,7 +327,7 @@ def test_a_recurrent_model_is_served_plainly_and_says_so():
     )
     net = net.double().eval()
     backbone = Backbone(net)
-    assert backbone.mode == "plain" and "recurrent" in backbone.notes[0] and backbone.deepest == 0
+    assert backbone.mode == "plain" and "recurrent" in backbone.notes[0]
     seq = backbone.open([1, 2, 3])
     for token in (4, 5, 6):
         got = backbone.score({seq: DraftTree()})[seq][0]

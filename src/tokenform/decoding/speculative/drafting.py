@@ -60,7 +60,7 @@ class Scored:
 
     def __init__(self, ask: Ask, logits: torch.Tensor, draws: NodeDraws, span: Span, sharing: int) -> None:
         self.ask, self._span, self._sharing = ask, span, sharing
-        self._draws, self._drawn = draws, list[Drawn]()
+        self._draws, self.told = draws, list[Drawn]()  # what was drawn at all nodes at once
         rows = [row for row, _ in ask.nodes]
         self.rows = logits if rows == list(range(len(logits))) else logits[rows]
         if ask.convert is not None and rows:
@@ -77,14 +77,10 @@ class Scored:
         """Rows of the model and its companions, at the nodes."""
         return [self.rows] * self.ask.copies
 
-    def told(self, drawn: list[Drawn]) -> None:
-        """What was drawn at all nodes."""
-        self._drawn = drawn
-
     def drawn(self, place: int) -> Drawn:
         """The sampler's draw at the node with this number in `ask.nodes`; on the host it is made now."""
-        if self._drawn:
-            return self._drawn[place]
+        if self.told:
+            return self.told[place]
         rows = [part[place][None] for part in self.logits]
         node = self.ask.nodes[place][1]
         return self._draws.draw(self.ask.sampler, rows, [node], self.ask.wish)[0]
@@ -200,5 +196,5 @@ def _draw(scored: Sequence[Scored], draws: NodeDraws) -> None:
         nodes = [node for one in group for _, node in one.ask.nodes]
         drawn = draws.draw(sampler, rows, nodes, wish)
         for one in group:
-            one.told(drawn[: len(one.ask.nodes)])
+            one.told = drawn[: len(one.ask.nodes)]
             drawn = drawn[len(one.ask.nodes) :]

@@ -177,11 +177,6 @@ class Backbone:
         """What the model could not be given, in sentences."""
         return self.counters.notes
 
-    @property
-    def deepest(self) -> int | None:
-        """Depth limit of the draft trees: None for any, 0 where nothing can be drafted."""
-        return 0 if self.mode == "plain" else None
-
     def open(self, prompt_ids: Sequence[int]) -> int:
         """A new sequence; its prompt is run at the first `score`.
 
@@ -321,10 +316,6 @@ class Backbone:
         """Tokens that the next pass over a sequence alone runs whatever is drafted: one, or those of a prompt
         whose pass has the first draft with it."""
         return 1
-
-    def length(self, seq: int) -> int:
-        """How many tokens are committed."""
-        return len(self._tracks[seq].tokens)
 
     def detach(self, seq: int) -> None:
         """Forgets the scored tree, and copies the sequence's last logits, so that those of the pass that they

@@ -110,7 +110,7 @@ class _DraftModelSession(Asking):
         self.drafter = drafter
         self.backbone = drafter.backbone(context.backbone)
         self.seq: int | None = None
-        matched = drafter.vocabulary is None and self.backbone.deepest is None
+        matched = drafter.vocabulary is None and self.backbone.mode != "plain"
         self.foresight = Foresight(context, self.backbone.vocabulary_size) if matched else None
 
     def drafting(self, context: Context, budget: Budget) -> Drafting[DraftTree]:

@@ -21,6 +21,7 @@ more by it, and a long one whose first guess failed can't pay for another).
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from ..tree import ROOT, DraftTree
 
@@ -95,13 +96,15 @@ class Account:
             self._guess = None
 
 
+@dataclass(slots=True)
 class _Guess:
-    """What would have been scored, beside what the text goes on with."""
+    """What would have been scored, beside what the text goes on with: it is at a node, after so many."""
 
-    __slots__ = ("at", "kept", "more", "right", "tree")
-
-    def __init__(self, tree: DraftTree, kept: Sequence[bool], more: float) -> None:
-        self.tree, self.kept, self.more, self.at, self.right = tree, kept, more, ROOT, 0
+    tree: DraftTree
+    kept: Sequence[bool]
+    more: float
+    at: int = ROOT
+    right: int = 0
 
     def goes_on(self, tokens: Sequence[int]) -> bool:
         """Whether all of it has come true so far, and more of it may."""
