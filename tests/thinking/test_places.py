@@ -242,3 +242,13 @@ def test_a_model_without_marks_has_no_thoughts(models):
     assert writer.sample(ASKED, max_tokens=50)[0].reasoning is None
     (asked,) = writer.sample(ASKED, tf.choice(["a", "b"]), max_tokens=80, thinking=True)
     assert asked.reasoning is not None  # between the marks of its tool format, for whoever asks
+
+
+@pytest.mark.parametrize("template", ["own", "open"])
+def test_samplers_of_whole_texts_tell_what_was_read(models, template):
+    """With the empty thought that stands for none, and without the thought that was written."""
+    known, model = models[template, None]
+    model.turns = turns("ab")
+    (result,) = tf.Generator(model, known).sample(ASKED, tf.choice(["ab", "x"]), sampler=tf.Beam(2))
+    (again,) = tf.Generator(model, known).sample(ASKED, tf.choice(["ab", "x"]), thinking=template == "open")
+    assert result.prompt == again.prompt and ("</think>" in str(result.prompt)) == (template == "own")

@@ -226,13 +226,7 @@ class Generator(Prompted, Writing):
         grammars = entries.grammars
         every = zip(entries.prompts, grammars, entries.seeds, strict=True)
         asked = [(one, made, key) for one, made, key in every if not isinstance(made, TokenformError)]
-        drawn = all_weighted(self, chosen, asked, call)
-        for (one, constraint, _), results in zip(asked, drawn, strict=True):
-            read = self._prompts.shown(self.prompt_ids(one, constraint, **call.chat))
-            for result in results:
-                if isinstance(result, Result):
-                    result.prompt = read
-        going = iter(drawn)
+        going = iter(all_weighted(self, chosen, asked, call))
         return [[made] * call.n if isinstance(made, TokenformError) else next(going) for made in grammars]
 
     def _local(self, chosen: Local, entries: Entries, call: Call) -> list[list[Any]]:
@@ -322,7 +316,7 @@ class Generator(Prompted, Writing):
         Arguments and errors are those of `sample`.
         """
         (one,) = self.framed([prompt], raw, system, show_schema)
-        return self._prompts.shown(self.prompt_ids(one, grammar))
+        return self.shown(self.prompt_ids(one, grammar))
 
     def language_model(self) -> LanguageModel:
         """The model as the samplers of `tokenform.decoding.aligned` ask it, with a cache of its own."""
@@ -452,5 +446,5 @@ class Generator(Prompted, Writing):
         self, row: Row, grammar: Constraint, stop: str | Sequence[str] = (), *, refused: bool = False
     ) -> Result:
         """What a row that has ended holds; see `result_of`."""
-        origin, prompt = Origin(self, row.prompt), self._prompts.shown(row.prompt[: row.read])
+        origin, prompt = Origin(self, row.prompt), self.shown(row.prompt[: row.read])
         return result_of(row, grammar, self._tokens, stop, origin=origin, prompt=prompt, refused=refused)

@@ -253,6 +253,10 @@ class Prompted:
         """Whether the model has a prompt format of its own, in place of a chat template."""
         return self._prompts.own_format
 
+    def shown(self, ids: Sequence[int]) -> ReadPrompt:
+        """The ids as what the model read."""
+        return self._prompts.shown(ids)
+
     def framed(
         self, prompts: Sequence[Any], raw: bool | None, system: str | None, show_schema: ShowSchema | None
     ) -> list[Any]:

@@ -81,12 +81,15 @@ def weighted(
         model: a `language_model` of the generator's.
         validators, chat: as `Generator.problem` and `think` have them.
     """
-    ids, before = think(generator, sampler, prompt, grammar, max_tokens=max_tokens, seed=seed, **chat)
+    ids, read, before = think(generator, sampler, prompt, grammar, max_tokens=max_tokens, seed=seed, **chat)
     left = max_tokens - (0 if before is None else len(before.tokens))
     problem = generator.problem(
         ids, grammar, model=model, max_tokens=left, sampler=sampler, validators=validators
     )
-    return draw_weighted(sampler, problem, grammar, n, seed, before)
+    results = draw_weighted(sampler, problem, grammar, n, seed, before)
+    for result in results:
+        result.prompt = generator.shown(ids[:read])
+    return results
 
 
 def think(
@@ -99,17 +102,18 @@ def think(
     seed: int | None,
     thinking: Any = None,
     chat_options: Any = None,
-) -> tuple[list[int], Thought | None]:
+) -> tuple[list[int], int | None, Thought | None]:
     """The prompt's ids with the thought before its texts, where the prompt has opened one or one is asked
-    for: all draws of a call share it, and their distribution is the target after it.
+    for; how many of them the prompt itself has (None: all); and the thought.
 
+    All draws of a call share it, and their distribution is the target after it.
     The thought is drawn token by token, with the sampler's temperature.
     """
     ids, start = generator.started(prompt, grammar, thinking, chat_options)
     if start is None:
-        return ids, None
+        return ids, None, None
     if not start.begun:  # the mask of both is not at hand here
-        return generator.started(prompt, grammar, False, chat_options)[0], None
+        return generator.started(prompt, grammar, False, chat_options)[0], None, None
     text = any_text() if isinstance(grammar, Condition) else grammar
     row = generator.rows(ids, text, 1, seed, max_tokens, thinking=thinking, chat_options=chat_options)[0]
     drawn = getattr(sampler, "transforms", sampler)
@@ -123,7 +127,7 @@ def think(
         decoder.cancel(number)
     finally:
         decoder.close()
-    return list(row.prompt), row.thought
+    return list(row.prompt), row.read, row.thought
 
 
 def draw_weighted(

@@ -231,7 +231,7 @@ class DiffusionGenerator(Prompted):
             text.logprob,
             stats=text.stats,
             automaton=text.automaton,
-            prompt=self._prompts.shown(prompt),
+            prompt=self.shown(prompt),
         )
 
 
