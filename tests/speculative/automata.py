@@ -73,6 +73,10 @@ class Patterned:
             place = following
         return place
 
+    def step_bytes(self, state: int, text: bytes) -> int | None:
+        place = self._walk(self._states[state], text)
+        return None if place is None else self._id(place)
+
     def is_finished(self, state: int) -> bool:
         return self._states[state] == "finished"
 
