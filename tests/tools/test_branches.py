@@ -175,15 +175,19 @@ def test_a_branch_needs_a_text_and_what_follows_it() -> None:
     with pytest.raises(InvalidGrammar):
         _core.Rest(json.dumps({"special": 3}))
     rest = _core.Rest(json.dumps({"language": {"literal": "b"}}))
+    listed = _core.ListedTools.of([_core.OfTool("a")])
     with pytest.raises(InvalidGrammar):
-        _core.branches(rest, [("", None)])
+        listed.read(7, rest, [(0, "", None)])
     with pytest.raises(InvalidGrammar):
-        _core.branches(rest, [("a", "{}")])
-    (one,) = _core.branches(rest, [("a", None)])
-    made = _core.composite('{"branches": 0}', "a list", [[one]])
+        listed.read(7, rest, [(0, "a", "{}")])
+    assert listed.missing(7) == [0] and listed.branches(7) is None
+    listed.read(7, rest, [(0, "a", None)])
+    branches = listed.branches(7)
+    assert branches and not branches.specials and listed.missing(7) == [] and listed.missing(8) == [0]
+    made = _core.composite('{"branches": 0}', "a list", [branches])
     assert made.compile(BYTES).matches(b"ab")
     with pytest.raises(InvalidGrammar):
-        _core.composite('{"branches": 1}', "a list", [[one]])
+        _core.composite('{"branches": 1}', "a list", [branches])
 
 
 VALUES = st.one_of(
@@ -234,7 +238,7 @@ SCHEMAS = st.recursive(
 
 def plain(schema: Any) -> Any:
     """What a plain definition with these parameters says: name, description, parameters, and these closed."""
-    ((_, said),) = _core.KeptTools(1 << 20).look([{"name": "f", "parameters": schema}])[2]
+    ((_, said),) = _core.KeptTools(1 << 20).look([{"name": "f", "parameters": schema}]).tools()[1]
     return said
 
 

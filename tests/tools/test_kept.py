@@ -136,38 +136,94 @@ def test_values_are_bounded_in_bytes() -> None:
     assert recent.get("h") is None and recent.get("g") == "g"
 
 
+def made(kept: _core.KeptTools, items: list[Any]) -> list[Any]:
+    """What is kept of each item, None where nothing is; it is its name from then on."""
+    listed = kept.look(items)
+    before, fresh = listed.tools()
+    for at, told in fresh:
+        if told:
+            listed.keep(at, told[0], _core.OfTool(told[0]))
+    return before
+
+
 def test_definitions_have_one_number_each_and_are_forgotten_past_the_bound() -> None:
     kept = _core.KeptTools(200)
-    first, size, found = kept.look([tool("f"), tool("g"), tool("f")])
-    assert first is not None and first[:8] == first[16:] != first[8:16] and size > 200
-    for (number, _), made in zip(found, "fg"):
-        kept.keep(number, made)
+    listed = kept.look([tool("f"), tool("g"), tool("f")])
+    first = listed.key
+    assert first is not None and first[:8] == first[16:] != first[8:16] and listed.size > 200
+    assert made(kept, [tool("f"), tool("g")]) == [None, None]
     for _ in range(9):  # each passes the bound; what is asked for each time stays
-        last = kept.look(
-            [tool("g"), tool("h", a={"description": 100 * "-"}), tool("i", b={"description": 100 * "-"})]
-        )
-        assert last[2][0] == "g" and last[0] and last[0][:8] == first[8:16]
-    numbers, _, found = kept.look([tool("f")])
-    assert found != ["f"] and numbers not in (first[:8], first[8:16])
+        others = [tool("h", a={"description": 100 * "-"}), tool("i", b={"description": 100 * "-"})]
+        key = kept.look([tool("g"), *others]).key
+        assert key and key[:8] == first[8:16] and made(kept, [tool("g")]) == ["g"]
+    del listed
+    assert kept.look([tool("f")]).key not in (first[:8], first[8:16]) and made(kept, [tool("f")]) == [None]
     long = [tool(f"f{i}", a={"description": 100 * "-"}) for i in range(9)]
-    once, again = kept.look(long)[0], kept.look(long)[0]
-    assert (
-        once and again and once[:8] != again[:8] and len(once) == len(again) == 72
-    )  # larger than all may be
+    once, again = kept.look(long).key, kept.look(long[1:]).key
+    assert once and again and once[8:16] != again[:8] and len(once) == 72  # larger than all may be
     full = _core.KeptTools(700)
     full.look([tool(f"before_{i}") for i in range(5)])
-    listed = [tool(f"f{i}") for i in range(6)]  # the bound is passed while they are read
-    for number, _ in full.look(listed)[2]:
-        full.keep(number, number)
-    assert all(type(one) is int for one in full.look(listed)[2])
+    names = [f"f{i}" for i in range(6)]  # the bound is passed while they are read
+    assert made(full, [*map(tool, names)]) == [None] * 6 and made(full, [*map(tool, names)]) == names
     small = _core.KeptTools(1 << 20)
-    small.keep(small.look([tool("g")])[2][0][0], "what was made")
-    assert small.look([tool("h"), tool("g")])[2][1] == "what was made"
+    assert made(small, [tool("g")]) == [None]
+    assert made(small, [tool("h"), tool("g")]) == [None, "g"]
     small.clear()
-    assert small.look([tool("g")])[2] != ["what was made"]
-    assert small.look([tool("f"), print])[::2] == (None, [small.look([tool("f")])[2][0], None])
-    for one, other in (({"a": 1}, {"a": True}), ({"a": 1}, {"a": 1.0}), ({"a": 1, "b": 2}, {"b": 2, "a": 1})):
-        assert small.look([one])[0] != small.look([other])[0]
+    assert made(small, [tool("g")]) == [None]
+    listed = small.look([tool("f"), print])
+    assert listed.key is None and [at for at, _ in listed.tools()[1]] == [0, 1]
+
+
+ALIKE: list[tuple[Any, Any]] = [
+    (1, True),
+    (0, False),
+    (1, 1.0),
+    (0.0, -0.0),
+    (1, "1"),
+    ("a", "b"),
+    ("\u00e9", "e"),
+    (None, "null"),
+    ([1, 2], [2, 1]),
+    ([1], [1, 1]),
+    ([[1], 2], [[1, 2]]),
+    ({"a": 1, "b": 2}, {"b": 2, "a": 1}),
+    ({"a": 1}, {"a": 1, "b": 2}),
+    ({"a": {"b": 1}, "c": 2}, {"a": {"b": 1, "c": 2}}),
+    ({"a": []}, {"a": {}}),
+]
+
+
+@pytest.mark.parametrize("one, other", ALIKE)
+def test_what_is_nearly_the_same_has_another_number(one: Any, other: Any) -> None:
+    """Each list is compared with what was seen of the one before."""
+    kept = _core.KeptTools(1 << 20)
+    for _ in range(2):
+        seen = [kept.look([{"a": value}, {"z": 0}]).key for value in (one, copy.deepcopy(one), other, one)]
+        assert seen[0] and seen[2] and seen[0] == seen[1] == seen[3]
+        assert seen[2][:8] != seen[0][:8] and seen[2][8:] == seen[0][8:]
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.data())
+def test_numbers_are_those_of_texts(data: st.DataObject) -> None:
+    """Of values that are changed in place, copied, and given in other orders."""
+    kept, numbers = _core.KeptTools(1 << 20), dict[str, bytes]()
+    values = data.draw(
+        st.lists(
+            st.dictionaries(TEXTS, ATOMS | TEXTS | st.lists(ATOMS | TEXTS, max_size=3), max_size=4),
+            min_size=1,
+            max_size=4,
+        )
+    )
+    for _ in range(6):
+        key = kept.look(values).key
+        assert key is not None
+        for at, value in enumerate(values):
+            number = key[8 * at : 8 * at + 8]
+            assert numbers.setdefault(json.dumps(value), number) == number
+        assert len(set(numbers.values())) == len(numbers)
+        values[data.draw(st.integers(0, len(values) - 1))][data.draw(TEXTS)] = data.draw(ATOMS | TEXTS)
+        values = json.loads(json.dumps(data.draw(st.permutations(values))))
 
 
 def test_a_list_that_is_read_by_several_threads_is_what_it_is() -> None:

@@ -103,6 +103,7 @@ pub(crate) use plain;
 
 /// Things numbered in the order in which they came: equal things have one number.  What they hold is counted as they
 /// come, for none changes or goes.
+#[derive(Clone)]
 pub struct Interner<T, S = FxBuildHasher> {
     things: IndexSet<T, S>,
     owned: usize,

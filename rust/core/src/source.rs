@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{json, Map, Value};
 
-use crate::compose::branches::Branch;
+use crate::compose::branches::Branches;
 use crate::compose::text::value_of;
 use crate::regex::Dialect;
 use crate::schema::left_out::left_out;
@@ -42,7 +42,7 @@ pub enum Source {
         /// Its name in messages.
         name: String,
         /// The lists.
-        lists: Vec<Arc<[Arc<Branch>]>>,
+        lists: Vec<Arc<Branches>>,
     },
 }
 
@@ -112,20 +112,19 @@ impl Source {
             Source::Gbnf(text, name) | Source::Composite(text, name) => text.len() + name.len(),
             Source::Choice(texts) => texts.iter().map(|text| text.len() + 24).sum(),
             Source::Branched { form, name, lists } => {
-                let branches = lists.iter().flat_map(|list| list.iter()).map(|branch| branch.bytes());
-                form.len() + name.len() + branches.sum::<usize>()
+                form.len() + name.len() + lists.iter().map(|list| list.bytes()).sum::<usize>()
             }
         }
     }
 }
 
 /// Puts lists of branches where their numbers stand.
-fn spell(form: &mut Value, lists: &[Arc<[Arc<Branch>]>]) {
+fn spell(form: &mut Value, lists: &[Arc<Branches>]) {
     match form {
         Value::Object(members) => {
             let number = members.get("branches").and_then(Value::as_u64);
             if let Some(list) = number.and_then(|i| lists.get(i as usize)) {
-                members.insert("branches".into(), list.iter().map(|branch| branch.to_form()).collect());
+                members.insert("branches".into(), list.to_form());
             }
             members.values_mut().for_each(|member| spell(member, lists));
         }

@@ -1,17 +1,18 @@
 //! Constraints that begin with texts of their own, each read once: see `tokenform_core::compose::branches`.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use pyo3::prelude::*;
-use tokenform_core::compose::branches::{Branch as Core, Rest as CoreRest};
+use pyo3::types::PyFrozenSet;
+use tokenform_core::compose::branches::{Branch, Branches as CoreBranches, Rest as CoreRest};
 
 use crate::errors::raise;
-use crate::host::unlocked;
+use crate::host::{lock, unlocked};
 
 /// What follows the texts of branches.
 #[pyclass(frozen, module = "tokenform._core")]
 pub struct Rest {
-    core: Arc<CoreRest>,
+    pub core: Arc<CoreRest>,
 }
 
 #[pymethods]
@@ -24,43 +25,57 @@ impl Rest {
     }
 }
 
-/// A text, and what follows it.
+/// The name of a tool, and its branch in each way of calling it, by the numbers of these.
 #[pyclass(frozen, module = "tokenform._core")]
-pub struct Branch {
-    pub core: Arc<Core>,
+pub struct OfTool {
+    pub name: Box<str>,
+    made: Mutex<Vec<(u64, Arc<Branch>)>>,
+}
+
+impl OfTool {
+    pub fn get(&self, way: u64) -> Option<Arc<Branch>> {
+        lock(&self.made).iter().find(|made| made.0 == way).map(|made| made.1.clone())
+    }
+
+    pub fn has(&self, way: u64) -> bool {
+        lock(&self.made).iter().any(|made| made.0 == way)
+    }
+
+    /// Keeps a branch, unless another thread was first.
+    pub fn put(&self, way: u64, branch: Arc<Branch>) {
+        let mut made = lock(&self.made);
+        if !made.iter().any(|made| made.0 == way) {
+            made.push((way, branch));
+        }
+    }
 }
 
 #[pymethods]
-impl Branch {
-    /// What was ignored or loosened.
-    #[getter]
-    fn report(&self) -> Vec<String> {
-        self.core.report().to_vec()
+impl OfTool {
+    #[new]
+    fn new(name: &str) -> Self {
+        OfTool { name: name.into(), made: Mutex::default() }
     }
 
-    /// The special tokens in what follows its text.
+    /// What was ignored or loosened when its schema was read; None: it was not read by itself.
     #[getter]
-    fn specials(&self) -> Vec<&str> {
-        self.core.specials().iter().map(|text| &**text).collect()
+    fn report(&self) -> Option<Vec<String>> {
+        let made = lock(&self.made);
+        made.iter().find(|made| made.1.has_schema()).map(|made| made.1.report().to_vec())
     }
 }
 
-/// Branches that go on alike: (text, the schema in the slot as JSON text) each.
-#[pyfunction]
-pub fn branches(
-    py: Python<'_>,
-    rest: &Bound<'_, Rest>,
-    all: Vec<(String, Option<String>)>,
-) -> PyResult<Vec<Branch>> {
-    let rest = &rest.get().core;
-    let read = unlocked(py, || Core::read(rest, all)).map_err(raise)?;
-    Ok(read.into_iter().map(|core| Branch { core }).collect())
+/// A list of branches, which a form names by its number.
+#[pyclass(frozen, module = "tokenform._core")]
+pub struct Branches {
+    pub core: Arc<CoreBranches>,
 }
 
-/// Branches that go on each in its own way: (text, the rule of the table, a grammar as JSON text, with which what follows it
-/// begins) each.  None for those after whose text nothing may follow.
-#[pyfunction]
-pub fn branches_of(py: Python<'_>, table: &str, all: Vec<(String, String)>) -> PyResult<Vec<Option<Branch>>> {
-    let read = unlocked(py, || Core::read_each(table, all)).map_err(raise)?;
-    Ok(read.into_iter().map(|core| core.map(|core| Branch { core })).collect())
+#[pymethods]
+impl Branches {
+    /// The special tokens in what follows their texts.
+    #[getter]
+    fn specials<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyFrozenSet>> {
+        PyFrozenSet::new(py, self.core.specials().iter().map(|text| &**text))
+    }
 }

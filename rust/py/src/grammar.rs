@@ -11,7 +11,7 @@ use tokenform_core::schema::options::{Options, CHOICES};
 use tokenform_core::{gbnf, Error, Grammar as Core, Kind, Limits};
 
 use crate::automaton::TokenAutomaton;
-use crate::branches::Branch;
+use crate::branches::Branches;
 use crate::errors::raise;
 use crate::host::unlocked;
 use crate::limits::Limits as PyLimits;
@@ -204,13 +204,12 @@ pub fn composite(
     py: Python<'_>,
     form: String,
     name: String,
-    lists: Vec<Vec<PyRef<'_, Branch>>>,
+    lists: Vec<PyRef<'_, Branches>>,
 ) -> PyResult<Grammar> {
     if lists.is_empty() {
         return grammar(py, Source::Composite(form, name));
     }
-    let lists =
-        lists.into_iter().map(|list| list.iter().map(|branch| branch.core.clone()).collect()).collect();
+    let lists = lists.iter().map(|list| list.core.clone()).collect();
     grammar(py, Source::Branched { form, name, lists })
 }
 

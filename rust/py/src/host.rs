@@ -7,7 +7,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::OnceLock;
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::{self, ThreadId};
 use std::time::{Duration, Instant};
 
@@ -53,6 +53,19 @@ pub fn unlocked<T: Ungil + Send>(py: Python<'_>, call: impl FnOnce() -> T + Ungi
     });
     INSIDE.fetch_sub(1, Ordering::SeqCst);
     answer
+}
+
+/// Runs a call without the interpreter, where it takes longer than getting it back may.
+pub fn unlocked_if<T: Ungil + Send>(
+    long: bool,
+    py: Python<'_>,
+    call: impl FnOnce() -> T + Ungil + Send,
+) -> T {
+    if long {
+        unlocked(py, call)
+    } else {
+        call()
+    }
 }
 
 /// Runs a call that runs Python code: the interpreter does not end in the middle of it.
@@ -107,6 +120,11 @@ fn _close(py: Python<'_>) {
 #[pyfunction]
 fn _forked() {
     process::forked();
+}
+
+/// What a lock holds; it is whole wherever a thread may have ended.
+pub fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
+    of.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Whether other threads of Python run beside the one that asks: an interpreter without a lock.

@@ -13,6 +13,7 @@ use tokenform_core::schema::parse::{most_values, too_many_values};
 
 use crate::errors::raise;
 use crate::host::{threads_run_beside, unlocked};
+use crate::seen::Step;
 
 /// Levels beyond which `json` decides what happens.
 const DEEPEST: usize = 200;
@@ -27,7 +28,7 @@ const LONG: usize = 1 << 20;
 /// and None alone. Where it has more values than a schema may have it is not written to its end.
 #[pyfunction]
 pub fn json_text(value: &Bound<'_, PyAny>) -> PyResult<Option<String>> {
-    let mut out = Out { text: String::with_capacity(1 << 11), values: 0 };
+    let mut out = Out { text: String::with_capacity(1 << 11), ..Out::default() };
     Ok(write(value, &mut out, DEEPEST)?.then_some(out.text))
 }
 
@@ -35,27 +36,39 @@ pub fn json_text(value: &Bound<'_, PyAny>) -> PyResult<Option<String>> {
 #[derive(Default)]
 pub struct Writer {
     text: String,
+    seen: Vec<Step>,
 }
 
 impl Writer {
-    /// As [`json_text`].
-    pub fn write(&mut self, value: &Bound<'_, PyAny>) -> PyResult<Option<&str>> {
-        let mut out = Out { text: std::mem::take(&mut self.text), values: 0 };
+    /// As [`json_text`], and what was seen of the value.
+    pub fn write(&mut self, value: &Bound<'_, PyAny>) -> PyResult<Option<(&str, &mut Vec<Step>)>> {
+        let seen = Some(std::mem::take(&mut self.seen));
+        let mut out = Out { text: std::mem::take(&mut self.text), values: 0, seen };
         out.text.clear();
+        out.seen.as_mut().expect("it is given above").clear();
         let plain = write(value, &mut out, DEEPEST);
-        self.text = out.text;
-        Ok(plain?.then_some(&self.text))
+        (self.text, self.seen) = (out.text, out.seen.unwrap_or_default());
+        Ok(plain?.then_some((&self.text, &mut self.seen)))
     }
 }
 
 /// What was written.
+#[derive(Default)]
 struct Out {
     text: String,
     /// Values that were written.
     values: u64,
+    /// What was seen on the way; None: nobody asks.
+    seen: Option<Vec<Step>>,
 }
 
 impl Out {
+    fn saw(&mut self, step: impl FnOnce() -> Step) {
+        if let Some(seen) = &mut self.seen {
+            seen.push(step());
+        }
+    }
+
     /// Counts a value that is written; now and then other threads have their turn, and nothing stays that is not held.
     fn counted(&mut self, py: Python<'_>) -> PyResult<()> {
         self.values += 1;
@@ -76,6 +89,7 @@ fn write(value: &Bound<'_, PyAny>, out: &mut Out, depth: usize) -> PyResult<bool
     }
     if let Ok(text) = value.downcast_exact::<PyString>() {
         let Ok(plain) = text.to_str() else { return Ok(false) };
+        out.saw(|| Step::Is(value.clone().unbind()));
         if plain.len() < LONG {
             write_text(plain, &mut out.text);
         } else {
@@ -85,44 +99,39 @@ fn write(value: &Bound<'_, PyAny>, out: &mut Out, depth: usize) -> PyResult<bool
         return Ok(true);
     }
     if let Ok(members) = value.downcast_exact::<PyDict>() {
+        out.saw(|| Step::Dict(members.len() as u32));
         return write_members(members.clone(), out, depth);
     }
     if let Ok(items) = value.downcast_exact::<PyList>() {
+        out.saw(|| Step::List(items.len() as u32));
         return write_items(items.py(), items.iter(), out, depth);
     }
     if let Ok(items) = value.downcast_exact::<PyTuple>() {
+        out.saw(|| Step::List(items.len() as u32));
         return write_items(items.py(), items.iter(), out, depth);
     }
+    out.saw(|| Step::Is(value.clone().unbind()));
     write_atom(value, &mut out.text)
 }
 
-/// Members are lent by the dict, which is held: holding each of them is a quarter of the time.
-#[allow(unsafe_code)]
 fn write_members(members: Bound<'_, PyDict>, out: &mut Out, depth: usize) -> PyResult<bool> {
-    let (py, dict, alone) = (members.py(), members.as_ptr(), !threads_run_beside());
-    let (mut place, mut count) = (0, 0);
-    let (mut key, mut value) = (std::ptr::null_mut(), std::ptr::null_mut());
+    let mut count = 0;
     out.text.push('{');
-    let plain = with_critical_section(&members, || {
-        // SAFETY: the dict lives.  Its members do until another thread may run.  Without an interpreter's lock they are held;
-        // with one that is while a value is written (`write` holds what it needs then) or counted (they are looked at no more)
-        while unsafe { ffi::PyDict_Next(dict, &mut place, &mut key, &mut value) } != 0 {
-            let (key, value) = unsafe { (Borrowed::from_ptr(py, key), Borrowed::from_ptr(py, value)) };
-            let _held = (!alone).then(|| (key.to_owned(), value.to_owned()));
-            let Ok(Ok(name)) = key.downcast_exact::<PyString>().map(|key| key.to_str()) else {
-                return Ok(false);
-            };
-            if count > 0 {
-                out.text.push_str(", ");
-            }
-            write_text(name, &mut out.text);
-            out.text.push_str(": ");
-            if !write(&value, out, depth - 1)? {
-                return Ok(false);
-            }
-            count += 1;
-            out.counted(py)?;
+    let plain = each_member(&members, |key, value| {
+        let Ok(Ok(name)) = key.downcast_exact::<PyString>().map(|key| key.to_str()) else {
+            return Ok(false);
+        };
+        if count > 0 {
+            out.text.push_str(", ");
         }
+        out.saw(|| Step::Is(key.clone().unbind()));
+        write_text(name, &mut out.text);
+        out.text.push_str(": ");
+        if !write(value, out, depth - 1)? {
+            return Ok(false);
+        }
+        count += 1;
+        out.counted(key.py())?;
         Ok(true)
     });
     if matches!(plain, Ok(true)) && count != members.len() {
@@ -130,6 +139,30 @@ fn write_members(members: Bound<'_, PyDict>, out: &mut Out, depth: usize) -> PyR
     }
     out.text.push('}');
     plain
+}
+
+/// Goes through the members until `look` says no, which is the answer then.  They are lent by the dict, which is held: holding
+/// each of them is a quarter of the time.
+#[allow(unsafe_code)]
+pub fn each_member<'py>(
+    members: &Bound<'py, PyDict>,
+    mut look: impl FnMut(&Bound<'py, PyAny>, &Bound<'py, PyAny>) -> PyResult<bool>,
+) -> PyResult<bool> {
+    let (py, dict, alone) = (members.py(), members.as_ptr(), !threads_run_beside());
+    let mut place = 0;
+    let (mut key, mut value) = (std::ptr::null_mut(), std::ptr::null_mut());
+    with_critical_section(members, || {
+        // SAFETY: the dict lives.  Its members do until another thread may run.  Without an interpreter's lock they are held;
+        // with one that is while a value is written (`write` holds what it needs then) or counted (they are looked at no more)
+        while unsafe { ffi::PyDict_Next(dict, &mut place, &mut key, &mut value) } != 0 {
+            let (key, value) = unsafe { (Borrowed::from_ptr(py, key), Borrowed::from_ptr(py, value)) };
+            let _held = (!alone).then(|| (key.to_owned(), value.to_owned()));
+            if !look(&key, &value)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    })
 }
 
 fn write_items<'py>(

@@ -12,7 +12,9 @@ mod host;
 mod json_text;
 mod kept;
 mod limits;
+mod listed;
 mod matcher;
+mod seen;
 mod state;
 mod vocabulary;
 
@@ -49,9 +51,9 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(grammar::context_free, m)?)?;
     m.add_class::<kept::KeptTools>()?;
     m.add_class::<branches::Rest>()?;
-    m.add_class::<branches::Branch>()?;
-    m.add_function(wrap_pyfunction!(branches::branches, m)?)?;
-    m.add_function(wrap_pyfunction!(branches::branches_of, m)?)?;
+    m.add_class::<branches::OfTool>()?;
+    m.add_class::<branches::Branches>()?;
+    m.add_class::<listed::ListedTools>()?;
     m.add_function(wrap_pyfunction!(grammar::composite, m)?)?;
     m.add_function(wrap_pyfunction!(grammar::gbnf_grammar, m)?)?;
     m.add_function(wrap_pyfunction!(grammar::read_gbnf, m)?)?;

@@ -111,7 +111,7 @@ def lowered(form: Form) -> Form:
     return Rules().grammar(form) if "sequence" in form or "choice" in form else form
 
 
-def compiled(form: Form, name: str, lists: Sequence[list[_core.Branch]] = ()) -> _core.Grammar:
+def compiled(form: Form, name: str, lists: Sequence[_core.Branches] = ()) -> _core.Grammar:
     """The core's grammar of a form; `name` is what its messages call it.
 
     lists: the branches that the form names by their numbers.
@@ -126,7 +126,7 @@ def compiled(form: Form, name: str, lists: Sequence[list[_core.Branch]] = ()) ->
     return composite(text, lists, name)
 
 
-def composite(text: str, lists: Sequence[list[_core.Branch]], name: str) -> _core.Grammar:
+def composite(text: str, lists: Sequence[_core.Branches], name: str) -> _core.Grammar:
     """The same of a form's JSON text."""
     return _core.composite(text, _short(name), list(lists))
 

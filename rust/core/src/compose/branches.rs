@@ -5,7 +5,7 @@
 //! a branch's text is made when a text comes to it: of ten thousand tools a text calls one or two.
 //! Invariant: a branch was read without an error, under the limits of any other constraint, so that making it later raises
 //! nothing that making it at once would not; it counts as much work in each list as it took to read.
-//! Complexity: a list costs sorting it; a byte costs two binary searches.
+//! Complexity: a list costs sorting it, once for all grammars that hold it; a byte costs two binary searches.
 //! Memory: a branch holds its texts.
 //! Rejected: rules of a grammar, one for each branch (tables of all symbols for each list); sharing the machines (their
 //! languages are numbers in one arena for each constraint).
@@ -151,18 +151,87 @@ impl Branch {
         &self.rest.specials
     }
 
+    /// Whether a schema of its own stands in what follows.
+    pub fn has_schema(&self) -> bool {
+        self.schema.is_some()
+    }
+
     /// As plain data.
-    pub(crate) fn to_form(&self) -> Value {
+    fn to_form(&self) -> Value {
         json!({ "head": self.head, "rest": self.form() })
     }
 
     /// Bytes of its texts.
-    pub(crate) fn bytes(&self) -> usize {
+    fn bytes(&self) -> usize {
         self.head.len() + self.schema.as_ref().map_or(0, |text| text.len()) + std::mem::size_of::<Branch>()
     }
 
     fn form(&self) -> Value {
         self.rest.form(self.schema.as_deref())
+    }
+}
+
+/// A list of branches, sorted by what they begin with, and what every grammar that holds it asks for.
+pub struct Branches {
+    all: Box<[Arc<Branch>]>,
+    /// Each once, sorted.
+    specials: Vec<Box<str>>,
+    report: Vec<String>,
+    work: u64,
+    bytes: usize,
+    hash: u64,
+}
+
+impl Branches {
+    /// The order in which they come makes no difference.
+    pub fn new(mut all: Vec<Arc<Branch>>) -> Arc<Branches> {
+        all.sort_by(|a, b| a.head.cmp(&b.head));
+        let mut rests: Vec<&Arc<Rest>> = all.iter().map(|branch| &branch.rest).collect();
+        rests.dedup_by(|a, b| Arc::ptr_eq(a, b));
+        let mut specials: Vec<Box<str>> =
+            rests.iter().flat_map(|rest| rest.specials.iter().cloned()).collect();
+        crate::lists::sort_unique(&mut specials);
+        let report = all.iter().flat_map(|branch| branch.report.iter().cloned()).collect();
+        let work = all.iter().map(|branch| branch.work).sum();
+        let bytes = all.iter().map(|branch| branch.bytes()).sum();
+        let mut hasher = keys().build_hasher();
+        all.iter().for_each(|branch| hasher.write_u64(branch.hash));
+        Arc::new(Branches { hash: hasher.finish(), all: all.into(), specials, report, work, bytes })
+    }
+
+    /// The special tokens in what follows their texts.
+    pub fn specials(&self) -> &[Box<str>] {
+        &self.specials
+    }
+
+    /// As plain data.
+    pub(crate) fn to_form(&self) -> Value {
+        self.all.iter().map(|branch| branch.to_form()).collect()
+    }
+
+    /// Bytes of their texts.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes
+    }
+}
+
+impl PartialEq for Branches {
+    fn eq(&self, other: &Self) -> bool {
+        std::ptr::eq(self, other) || (self.hash == other.hash && self.all == other.all)
+    }
+}
+
+impl Eq for Branches {}
+
+impl Hash for Branches {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        state.write_u64(self.hash);
+    }
+}
+
+impl std::fmt::Debug for Branches {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.all.fmt(f)
     }
 }
 
@@ -195,9 +264,9 @@ fn read_schema(text: &str, options: &Options, arena: &mut Option<Box<Lexicon>>) 
     Ok(Told { report: schema.report, work, least })
 }
 
-/// A list of branches by their texts, and the parts of those that are made.
+/// A list of branches, and the parts of those that are made.
 pub(super) struct List {
-    all: Box<[Arc<Branch>]>,
+    of: Arc<Branches>,
     made: Box<[u32]>,
 }
 
@@ -213,12 +282,12 @@ pub(super) struct Place {
 impl List {
     /// The byte of a text at a depth.
     fn byte_at(&self, at: u32, depth: u32) -> Option<u8> {
-        self.all[at as usize].head.as_bytes().get(depth as usize).copied()
+        self.of.all[at as usize].head.as_bytes().get(depth as usize).copied()
     }
 
     /// Where in the range the texts with a byte there begin, and where those end.
     fn with_byte(&self, place: Place, byte: u8) -> (u32, u32) {
-        let range = &self.all[place.low as usize..place.high as usize];
+        let range = &self.of.all[place.low as usize..place.high as usize];
         let at = |branch: &Arc<Branch>| branch.head.as_bytes().get(place.depth as usize).copied();
         let low = range.partition_point(|branch| at(branch) < Some(byte));
         let high = range.partition_point(|branch| at(branch) <= Some(byte));
@@ -228,27 +297,23 @@ impl List {
 
 impl CompositeAutomaton {
     /// The part of a list of branches.
-    pub(super) fn branches(&mut self, all: &[Arc<Branch>]) -> Result<u32> {
-        if all.is_empty() {
+    pub(super) fn branches(&mut self, of: Arc<Branches>) -> Result<u32> {
+        if of.all.is_empty() {
             return Err(Error::new(
                 Kind::UnsatisfiableGrammar,
                 "a list without branches matches no text at all",
             ));
         }
-        let mut all: Box<[Arc<Branch>]> = all.into();
-        all.sort_by(|a, b| a.head.cmp(&b.head));
-        for branch in &all {
-            work::spend(branch.work);
-            self.report.extend(branch.report.iter().cloned());
-        }
-        let made = vec![NONE; all.len()].into();
-        self.lists.push(List { all, made });
+        work::spend(of.work);
+        self.report.extend(of.report.iter().cloned());
+        let made = vec![NONE; of.all.len()].into();
+        self.lists.push(List { of, made });
         let list = self.lists.len() as u32 - 1;
         Ok(self.add(Part::Branches(list)))
     }
 
     pub(super) fn first_place(&self, list: u32) -> Place {
-        Place { list, low: 0, high: self.lists[list as usize].all.len() as u32, depth: 0 }
+        Place { list, low: 0, high: self.lists[list as usize].of.all.len() as u32, depth: 0 }
     }
 
     /// One byte of a branch's text; where it ends what follows begins.
@@ -289,7 +354,7 @@ impl CompositeAutomaton {
         if known != NONE {
             return known;
         }
-        let branch = self.lists[list as usize].all[at as usize].clone();
+        let branch = self.lists[list as usize].of.all[at as usize].clone();
         let (parts, hosts, lines) = (self.parts.len(), self.hosts.len(), self.report.len());
         let part = self.part(&branch.form(), &branch.head).unwrap_or_else(|e| work::refuse(e));
         self.report.truncate(lines); // told when the list was read
@@ -303,17 +368,15 @@ impl CompositeAutomaton {
 
     /// The special tokens that branches may hold.
     pub(super) fn special_texts(&self) -> Vec<Box<str>> {
-        let mut rests: Vec<&Arc<Rest>> =
-            self.lists.iter().flat_map(|list| list.all.iter().map(|branch| &branch.rest)).collect();
-        rests.dedup_by(|a, b| Arc::ptr_eq(a, b));
-        let mut texts: Vec<Box<str>> = rests.iter().flat_map(|rest| rest.specials.iter().cloned()).collect();
+        let mut texts: Vec<Box<str>> =
+            self.lists.iter().flat_map(|list| list.of.specials.iter().cloned()).collect();
         crate::lists::sort_unique(&mut texts);
         texts
     }
 
     /// A short way from a place to the end of a branch: those are tried that look shortest.
     pub(super) fn branch_way(&mut self, place: Place) -> Option<Vec<super::Piece>> {
-        let all = &self.lists[place.list as usize].all;
+        let all = &self.lists[place.list as usize].of.all;
         let mut order: Vec<u32> = (place.low..place.high).collect();
         let key = |at: &u32| (all[*at as usize].least, *at);
         if order.len() > TRIED {
@@ -330,14 +393,15 @@ impl CompositeAutomaton {
 
     fn way_through(&mut self, place: Place, at: u32) -> Option<Vec<super::Piece>> {
         let part = self.branch(place.list, at);
-        let head =
-            self.lists[place.list as usize].all[at as usize].head.as_bytes()[place.depth as usize..].to_vec();
+        let head = self.lists[place.list as usize].of.all[at as usize].head.as_bytes()
+            [place.depth as usize..]
+            .to_vec();
         Some(crate::cfg::finish::joined(vec![super::Piece::Bytes(head)], self.word_of(part)?))
     }
 
     /// What may be read at a place, `most` of it.
     pub(super) fn branches_in_words(&self, place: Place, most: usize) -> Vec<String> {
-        let all = &self.lists[place.list as usize].all[place.low as usize..place.high as usize];
+        let all = &self.lists[place.list as usize].of.all[place.low as usize..place.high as usize];
         let rest = |branch: &Arc<Branch>| {
             String::from_utf8_lossy(&branch.head.as_bytes()[place.depth as usize..]).into_owned()
         };
@@ -351,5 +415,5 @@ impl CompositeAutomaton {
 }
 
 fn list_ends(list: &List, at: u32, depth: u32) -> bool {
-    list.all[at as usize].head.len() == depth as usize
+    list.of.all[at as usize].head.len() == depth as usize
 }

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use serde_json::{json, Value};
 
-use super::branches::Branch;
+use super::branches::{Branch, Branches};
 use super::machines::{self, Machine};
 use super::text::value_of;
 use super::{language, tokens, Bound, CompositeAutomaton, OuterGrammar, Part, ReturnAddress, Spelled, END};
@@ -42,13 +42,24 @@ fn invalid(message: impl Into<String>) -> Error {
     Error::new(Kind::InvalidGrammar, message)
 }
 
+/// Parts that were read, by their names.
+pub(super) type Bounds = Vec<(String, Bound)>;
+
 /// Lists of branches that a form names by their numbers.
-pub(crate) type Lists = [Arc<[Arc<Branch>]>];
+pub(crate) type Lists = [Arc<Branches>];
 
 /// Reads a form; `name` is what messages call it.
 pub fn read(text: &str, name: &str, lists: &Lists) -> Result<Composite> {
-    let form = value_of(text)?;
     let mut lexicon: Box<Lexicon> = Box::default();
+    if !lists.is_empty() {
+        let mut joint = CompositeAutomaton::empty(lexicon);
+        joint.given = lists.to_vec();
+        joint.root = joint.read_around(text, name)?;
+        joint.given.clear();
+        joint.open_lexers(0);
+        return Ok(Composite::CompositeAutomaton(Box::new(joint)));
+    }
+    let form = value_of(text)?;
     if let (Some(value), None) = (form.get("language"), form.get("ends")) {
         let (term, _) = language::read(&mut lexicon, value)?;
         check(&mut lexicon, term, name)?;
@@ -58,9 +69,7 @@ pub fn read(text: &str, name: &str, lists: &Lists) -> Result<Composite> {
         return Ok(Composite::Schema(schema.into(), Box::new(Options::read(&form["options"])?)));
     }
     let mut joint = CompositeAutomaton::empty(lexicon);
-    joint.given = lists.to_vec();
     joint.root = joint.part(&form, name)?;
-    joint.given.clear();
     joint.open_lexers(0);
     Ok(Composite::CompositeAutomaton(Box::new(joint)))
 }
@@ -107,7 +116,7 @@ impl CompositeAutomaton {
             let (term, closed) = language::read(&mut self.lexicon, value)?;
             check(&mut self.lexicon, term, name)?;
             if let Some(ends) = form.get("ends") {
-                return self.host(&ended(value, ends));
+                return self.whole_host(&ended(value, ends));
             }
             if let (Some(token), true) = (form["unless"].as_str(), closed) {
                 return Ok(self.add(Part::Instead { token: token.into(), term, absent: false }));
@@ -135,16 +144,17 @@ impl CompositeAutomaton {
         }
         match form.get("branches") {
             Some(Value::Array(all)) => {
-                return self.branches(&all.iter().map(Branch::of_form).collect::<Result<Vec<_>>>()?)
+                let all = all.iter().map(Branch::of_form).collect::<Result<Vec<_>>>()?;
+                return self.branches(Branches::new(all));
             }
             Some(number) => {
                 let list = number.as_u64().and_then(|i| self.given.get(i as usize)).cloned();
-                return self.branches(&list.ok_or_else(|| invalid("no such list of branches is given"))?);
+                return self.branches(list.ok_or_else(|| invalid("no such list of branches is given"))?);
             }
             None => {}
         }
         match form.get("grammar") {
-            Some(structure) => self.host(structure),
+            Some(structure) => self.whole_host(structure),
             None if form["gbnf"].is_string() => {
                 let text = |key: &str| form[key].as_str().unwrap_or_default();
                 self.gbnf(gbnf::read(text("gbnf"), text("start"))?)
@@ -245,15 +255,29 @@ impl CompositeAutomaton {
         Ok(Bound { part, cost: cost.max(1), empty })
     }
 
-    /// A grammar with parts.
-    fn host(&mut self, structure: &Value) -> Result<u32> {
-        let mut known = Parts::default();
-        let (mut empty, mut at_once): (Vec<&str>, Vec<&str>) = Default::default();
+    fn whole_host(&mut self, structure: &Value) -> Result<u32> {
+        let bounds = self.bounds(structure)?;
+        self.host(structure, bounds)
+    }
+
+    /// The parts of a grammar that are no lists of branches.
+    pub(super) fn bounds(&mut self, structure: &Value) -> Result<Bounds> {
+        let parts = structure["parts"].as_object().into_iter().flatten();
+        let others = parts.filter(|(_, form)| form.get("branches").is_none());
+        others.map(|(name, form)| Ok((name.clone(), self.bound_part(form, name)?))).collect()
+    }
+
+    /// A grammar with parts, of which those are read that are no lists of branches.
+    pub(super) fn host(&mut self, structure: &Value, mut bounds: Bounds) -> Result<u32> {
         for (name, form) in structure["parts"].as_object().into_iter().flatten() {
-            let bound = self.bound_part(form, name)?;
-            if bound.empty {
-                empty.push(name);
+            if form.get("branches").is_some() {
+                bounds.push((name.clone(), self.bound_part(form, name)?));
             }
+        }
+        let (mut known, mut at_once) = (Parts::default(), Vec::<&str>::new());
+        let mut empty: Vec<&str> =
+            bounds.iter().filter(|(_, bound)| bound.empty).map(|(name, _)| &**name).collect();
+        for (name, bound) in &bounds {
             known.known.insert(name.clone(), (bound.part, bound.cost));
         }
         let values = structure["terminals"].as_array().map_or(&[][..], Vec::as_slice);

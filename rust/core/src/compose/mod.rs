@@ -20,6 +20,7 @@ pub mod form;
 mod inside;
 mod language;
 mod machines;
+mod prepared;
 mod quoted;
 mod rest;
 mod step;
@@ -94,6 +95,7 @@ struct Thread {
 }
 
 /// A part: what stands for a terminal.
+#[derive(Clone)]
 enum Part {
     /// The flag says that no word of it begins another.
     Language(TermId, bool),
@@ -136,6 +138,7 @@ enum Spelled {
 }
 
 /// A part of a grammar.  empty: it could be empty, which a rule says instead.
+#[derive(Clone)]
 struct Bound {
     part: u32,
     /// Bytes of a short text of it.
@@ -175,7 +178,7 @@ pub struct CompositeAutomaton {
     bound: Option<FxHashMap<Box<str>, Vec<TokenId>>>,
     deepest: Option<u32>,
     /// Lists that the form names, while it is read.
-    given: Vec<Arc<[Arc<branches::Branch>]>>,
+    given: Vec<Arc<branches::Branches>>,
     /// The tokens that end texts.
     eos: Vec<TokenId>,
     root: u32,

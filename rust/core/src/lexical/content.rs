@@ -27,7 +27,7 @@ const USUAL: usize = 64;
 pub type Content = u128;
 
 /// The contents of terms, by whether counters are clamped; for tokens of at most `longest` code points.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct Contents {
     known: rustc_hash::FxHashMap<(TermId, bool), Option<Content>>,
     longest: u32,

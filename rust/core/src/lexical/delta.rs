@@ -24,7 +24,7 @@ const MANY: usize = 64;
 pub type Runs = std::sync::Arc<[Run]>;
 
 /// Derivatives by the number of their term, as far as they were asked for.
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct Derived {
     runs: Vec<Option<Runs>>,
     boxed: usize,
@@ -52,7 +52,7 @@ impl Derived {
 }
 
 /// Both forms of the derivatives.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct Derivatives {
     raw: Derived,
     pruned: Derived,

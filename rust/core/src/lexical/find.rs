@@ -18,6 +18,7 @@ use crate::work;
 type Ways = Arc<[(u32, u32)]>;
 
 /// The automaton of some words; node 0 is the beginning.
+#[derive(Clone)]
 pub(super) struct Finder {
     children: Vec<BTreeMap<u32, u32>>,
     /// The longest other beginning of a word that a node ends with.
@@ -111,6 +112,10 @@ impl Finder {
 }
 
 impl Automaton for Finder {
+    fn copied(&self) -> Box<dyn Automaton> {
+        Box::new(self.clone())
+    }
+
     fn ends(&self, node: u32) -> bool {
         self.missing(node) == 0
     }

@@ -26,6 +26,7 @@ struct Place {
 }
 
 /// One document.
+#[derive(Clone)]
 pub(super) struct Spans {
     /// Characters of each different chunk.
     chunks: Vec<Vec<char>>,
@@ -81,6 +82,10 @@ impl Spans {
 }
 
 impl Automaton for Spans {
+    fn copied(&self) -> Box<dyn Automaton> {
+        Box::new(self.clone())
+    }
+
     fn ends(&self, set: u32) -> bool {
         self.sets[set as usize].iter().any(|p| p.offset == 0)
     }

@@ -79,6 +79,7 @@ pub(super) enum Lex {
 }
 
 /// Terms and the lexical states over them.
+#[derive(Clone)]
 pub struct Lexicon {
     pub terms: Terms,
     pub(super) states: Interner<Lex>,

@@ -20,7 +20,7 @@ use crate::{held, work};
 const SMALL: usize = 512;
 
 /// A language by states that have numbers.
-pub(super) trait Automaton: Send {
+pub(super) trait Automaton: Send + Sync {
     /// Whether a word ends here.
     fn ends(&self, state: u32) -> bool;
 
@@ -42,9 +42,18 @@ pub(super) trait Automaton: Send {
     }
 
     fn bytes(&self) -> usize;
+
+    fn copied(&self) -> Box<dyn Automaton>;
+}
+
+impl Clone for Box<dyn Automaton> {
+    fn clone(&self) -> Self {
+        self.copied()
+    }
 }
 
 /// The states of one language; the first is where words begin.
+#[derive(Clone)]
 struct Table {
     states: Vec<State>,
     /// Characters that are missing at least.
@@ -54,6 +63,10 @@ struct Table {
 }
 
 impl Automaton for Table {
+    fn copied(&self) -> Box<dyn Automaton> {
+        Box::new(self.clone())
+    }
+
     fn ends(&self, state: u32) -> bool {
         self.states[state as usize].ends
     }

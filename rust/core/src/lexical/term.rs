@@ -74,6 +74,7 @@ pub(super) struct Facts {
 }
 
 /// The arena of terms of one automaton.
+#[derive(Clone)]
 pub struct Terms {
     pub(super) terms: Interner<Term, Keyed>,
     pub(super) facts: Vec<Facts>,
@@ -94,7 +95,7 @@ held::owned!(Term, this => match this {
 });
 
 /// What was found of terms that were asked about.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct Known {
     pub live: FxHashMap<TermId, bool>,
     /// The length of some word of terms that a search found alive.

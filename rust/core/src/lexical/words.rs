@@ -31,6 +31,7 @@ pub struct Words {
 }
 
 /// Sorted distinct words.
+#[derive(Clone)]
 pub struct WordSet {
     pub words: Vec<Box<str>>,
     /// Whether JSON spells all of them as they are.
@@ -40,7 +41,7 @@ pub struct WordSet {
 }
 
 /// The tables of one arena.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct WordTables {
     pub sets: Vec<WordSet>,
     /// By the hash of their words.

@@ -14,7 +14,7 @@ from typing_extensions import Unpack
 from tokenform.errors import OptionError
 from tokenform.frontends.grammar import Grammar
 from tokenform.frontends.schemas import warn_unknown
-from tokenform.frontends.tools.definitions import ON_BAD_TOOL, ToolLike, listed
+from tokenform.frontends.tools.definitions import ON_BAD_TOOL, ToolLike, in_list
 from tokenform.frontends.tools.finding import find_format
 from tokenform.frontends.tools.kept import TOOLS, WEIGHT, LastAsked, text_of
 from tokenform.frontends.tools.layout import Format
@@ -117,16 +117,16 @@ def tools(
         )
     form, told = find_format(format), dict(json_options or {})
     bad = _on_bad_tool(on_bad_tool, told.pop("unsupported", "refuse"))
-    given = listed(tools)
-    numbers, size, found = TOOLS.look(given)
+    given = in_list(tools)
+    listed = TOOLS.look(given)
     asked = text_of([tool_choice, parallel, strict, reasoning, prompt, told, bad])
-    key = None if numbers is None or asked is None else (numbers, asked, form)
+    key = None if listed.key is None or asked is None else (listed.key, asked, form)
     kept = GRAMMARS.get(key) if key else None
     if kept is None:
         options = TurnOptions(form, tool_choice, parallel, strict, reasoning, prompt, told, bad)
-        kept = grammar_of_tools(given, options, found)
+        kept = grammar_of_tools(given, options, listed)
         if key:
-            GRAMMARS.put(key, kept, WEIGHT * size)
+            GRAMMARS.put(key, kept, WEIGHT * listed.size)
     grammar, lines = kept
     warn_unknown(lines)
     return grammar

@@ -40,7 +40,7 @@ ToolLike = Union["Tool", Mapping[str, Any], type, Callable[..., Any]]
 ON_BAD_TOOL = ("raise", "any", "omit")
 
 
-def listed(tools: Iterable[ToolLike] | Mapping[str, Any]) -> list[Any]:
+def in_list(tools: Iterable[ToolLike] | Mapping[str, Any]) -> list[Any]:
     """The items of a list of definitions, of a mapping with the key "tools", or a definition by itself.
 
     Raises:
@@ -56,12 +56,12 @@ def listed(tools: Iterable[ToolLike] | Mapping[str, Any]) -> list[Any]:
 def read_tools(
     tools: Iterable[ToolLike] | Mapping[str, Any],
     put_aside: Callable[[Tool, Exception], None] | None = None,
-    found: list[Any] | None = None,
+    listed: _core.ListedTools | None = None,
 ) -> Tools:
     """The tools of a list of definitions, or of a mapping with the key "tools".
 
     put_aside: is told of a definition whose parameters are no schema, which is then read with any arguments.
-    found: what is kept of each, as `TOOLS.look` says.
+    listed: what is kept of each, as `TOOLS.look` says.
 
     Raises:
         ToolError: a tool without a name, two of the same name, or something that is no tool.
@@ -70,46 +70,44 @@ def read_tools(
     """
     if isinstance(tools, Tools):
         return tools
-    given = listed(tools)
-    if found is None:
-        found = TOOLS.look(given)[2]
-    result = Tools(
-        [
-            one if type(one) is Tool else _new_tool(given[index], index, put_aside, one)
-            for index, one in enumerate(found)
-        ]
-    )
-    if len(result.by_name) == len(result):
-        return result
-    first: dict[str, int] = {}
-    for index, tool in enumerate(result):
-        if first.setdefault(tool.name, index) != index:
-            raise ToolError(
-                f"tools {first[tool.name]} and {index} have the same name {tool.name!r}; rename one"
-            )
+    given = in_list(tools)
+    if listed is None:
+        listed = TOOLS.look(given)
+    made, fresh = listed.tools()
+    for index, plain in fresh:
+        if plain:
+            tool, own = Tool.of_text(*plain), False
+        else:
+            tool, own = _new_tool(given[index], index, put_aside)
+        made[index] = tool
+        listed.keep(index, tool, tool.branches, own)
+    result = Tools(made)
+    result.listed = listed
+    twice = listed.twice()
+    if twice:
+        raise ToolError(
+            f"tools {twice[0]} and {twice[1]} have the same name {result[twice[1]].name!r}; rename one"
+        )
     return result
 
 
-def _new_tool(tool: Any, index: int, put_aside: Callable[[Tool, Exception], None] | None, found: Any) -> Tool:
-    """found: the number of a definition, and what it says where it is plain; None: it has none."""
-    number, plain = found or (None, None)
-    if plain:
-        made = Tool.of_text(*plain)
-    else:
+def _new_tool(
+    tool: Any, index: int, put_aside: Callable[[Tool, Exception], None] | None
+) -> tuple[Tool, bool]:
+    """The tool, and whether it is read with any arguments, whatever its definition says."""
+    bare = False
+    try:
         try:
             made = _read_tool(tool, index)
         except InvalidSchema as error:
             if put_aside is None or not isinstance(tool, Mapping):
                 raise
-            made, number = _from_json(tool, index, bare=True), None
+            made, bare = _from_json(tool, index, bare=True), True
             put_aside(made, error)
-        try:
-            f"{made.name}{made.description}".encode()
-        except UnicodeEncodeError:
-            raise ToolError(f"the name or description of tool {index} holds half a surrogate pair") from None
-    if number is not None:
-        TOOLS.keep(number, made)
-    return made
+        f"{made.name}{made.description}".encode()
+    except UnicodeEncodeError:
+        raise ToolError(f"the name or description of tool {index} holds half a surrogate pair") from None
+    return made, bare
 
 
 def _read_tool(tool: Any, index: int) -> Tool:

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -32,6 +31,7 @@ from tokenform.frontends.tools.shape import (
     Follows,
     Free,
     Kept,
+    Kind,
     Node,
     OneOf,
     Repeat,
@@ -44,7 +44,7 @@ from tokenform.frontends.tools.shape import (
     optional,
     sequence,
 )
-from tokenform.frontends.tools.tool import Tool
+from tokenform.frontends.tools.tool import Tool, Tools
 from tokenform.frontends.tools.turn import Reasoning, read_choice, told_reasoning
 
 
@@ -119,16 +119,8 @@ def _most(parallel: bool | int) -> int | None:
     return parallel
 
 
-@dataclass(frozen=True, eq=False)
-class _Kind:
-    """Calls of one kind: by this tools keep theirs.  follows: where they are alike."""
-
-    number: int
-    follows: Follows | None
-
-
 # By format, strictness, order and what is named: a few for each format of the library.
-_KINDS: dict[Any, _Kind] = {}
+_KINDS: dict[Any, Kind] = {}
 
 
 class Builder:
@@ -147,7 +139,8 @@ class Builder:
         most: int | None,
         told: str,
     ) -> None:
-        self.form, self.known, self.strict, self.order = form, known, strict, order
+        self.form, self.strict, self.order = form, strict, order
+        self.known = known if isinstance(known, Tools) else Tools(known)
         self.mode, self.most, self.told = mode, most, told
         self.rules: dict[str, Node] = {}
         self._notes: list[str] = []
@@ -167,7 +160,7 @@ class Builder:
     @property
     def slotted(self) -> bool:
         """Whether each call that was asked for has one document, its tool's own: the grammar tells of it."""
-        return any(self._slotted) and all(self._slotted) and not any(tool.strings_in for tool in self.known)
+        return any(self._slotted) and all(self._slotted)
 
     def notes(self) -> tuple[str, ...]:
         """What the schemas allow and the format can't write."""
@@ -334,9 +327,26 @@ class Builder:
 
     def options(self, calls: Named) -> list[Node]:
         """The calls of each tool; in formats of this library the same for every list of tools."""
+        kind = self.kind(calls)
+        if kind is None:
+            return [self._option(calls, tool, None) for tool in self.known]
+        made: list[Any] = [tool.written.get(kind) for tool in self.known]
+        for at in [at for at, option in enumerate(made) if option is None]:
+            tool = self.known[at]
+            made[at] = tool.written[kind] = self._option(calls, tool, kind)
+        if calls.alike:
+            self._slotted.append(all(type(one) is Kept for one in made))
+            return made
+        for one in made:
+            self._notes += one.notes
+            self.rules.update(one.follows.rules)
+        return made
+
+    def kind(self, calls: Named) -> Kind | None:
+        """The kind of calls; None: nobody keeps them."""
         self._slotted.append(self._own and calls.alike)
         if not self._own:
-            return [self._option(calls, tool, None) for tool in self.known]
+            return None
         key = self.form.name, self.strict, self.order, calls
         kind = _KINDS.get(key)
         if kind is None:
@@ -344,31 +354,29 @@ class Builder:
             if calls.alike:
                 node = calls.write(self._any, calls.parts)
                 rest = Follows(partial(_without, node, calls.head(ANY_TOOL)), slotted=True)
-            kind = _KINDS.setdefault(key, _Kind(len(_KINDS), rest))
-        made: list[Any] = [tool.written.get(kind) for tool in self.known]
-        for at in [at for at, option in enumerate(made) if option is None]:
-            tool = self.known[at]
-            made[at] = tool.written[kind] = self._option(calls, tool, kind)
-        for one in () if calls.alike else made:
-            self._notes += one.notes
-            self.rules.update(one.follows.rules)
-        return made
+            kind = _KINDS.setdefault(key, Kind(len(_KINDS), rest))
+        return kind
 
-    def _option(self, calls: Named, tool: Tool, kind: _Kind | None) -> Node:
+    def texts(self, calls: Named, tool: Tool) -> tuple[str, str]:
+        """What a call that is like all others begins with, and the schema of its arguments as JSON text."""
+        check_name(self.form, calls.parts, tool)
+        return calls.head(tool), tool.closed if self.strict else tool.text
+
+    def _option(self, calls: Named, tool: Tool, kind: Kind | None) -> Node:
         """The calls of a tool; kind: None where nobody keeps them."""
         head = calls.head(tool)
         number = kind.number if kind else len(self.rules)
         # what is kept knows nothing of this list
         again = partial(_again, self.form, tool, self.strict, self.order, number, calls)
         if kind and kind.follows and not tool.strings_in:
-            check_name(self.form, calls.parts, tool)
-            return Kept(head, kind.follows, tool.closed if self.strict else tool.text, again)
+            head, schema = self.texts(calls, tool)
+            return Kept((kind, tool.branches), head, kind.follows, schema, again)
         writer = self.writer(tool, number)
         node = calls.write(writer, calls.parts)
         if kind and not kind.follows:
             follows = Follows(lambda: _without(again(), head), writer.rules)
             follows.node = _without(node, head)
-            return Kept(head, follows, None, again, writer.notes())
+            return Kept((kind, tool.branches), head, follows, None, again, writer.notes())
         self._notes += writer.notes()
         self.rules.update(writer.rules)
         return Seq(node.parts) if isinstance(node, Seq) else node

@@ -4,7 +4,8 @@ Purpose: an agent comes with the same tools at every turn.  A definition that co
 and of the same list with the same options the grammar is the same object, with the masks that it has.
 Invariant: a key is a number that stands for the definition's whole JSON text, so what was made of another one
 is never given; what is no plain JSON (types, functions, generators) has no key.  What raised is not kept.
-Complexity: a lookup writes the JSON text of what is asked for, less than a microsecond a tool.
+Complexity: a lookup goes through what is asked for, and writes the JSON text of what did not come in this
+order before: less than a microsecond a tool.
 Memory: what is made weighs up to `WEIGHT` times its text (17 kB a tool in Gemma 4's format, 3 in Hermes'),
 automata aside, which keep to their own limits.
 Rejected: the identity of the list (its owner may change it); a sum of hashes (two lists may have the same).

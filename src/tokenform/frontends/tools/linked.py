@@ -10,7 +10,7 @@ Memory: a branch lives as long as its tool; forms are bounded in bytes.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,13 +18,14 @@ from tokenform import _core
 from tokenform.errors import InvalidGrammar
 from tokenform.frontends import forms
 from tokenform.frontends.forms import Form
+from tokenform.frontends.tools.call import Named
 from tokenform.frontends.tools.compiled import Compiler, known_options
 from tokenform.frontends.tools.grammar import Builder
 from tokenform.frontends.tools.kept import LastAsked
-from tokenform.frontends.tools.shape import Choice, Follows, Kept, Node, OneOf, Seq, Shape
+from tokenform.frontends.tools.shape import Choice, Follows, Kept, Kind, Node, OneOf, Seq, Shape
 
 # Lists of branches, which a form names by their numbers.
-Lists = list[list[_core.Branch]]
+Lists = list[_core.Branches]
 
 
 def branched_form(shape: Shape, json_options: Mapping[str, str] | None = None) -> tuple[Form, Lists]:
@@ -59,25 +60,21 @@ def turn_form(
     options = {**known_options(json_options), **(manner or {})}
     key = builder.key and (builder.key, tuple(sorted(options.items())))
     if key and (laid := _LAID.get(key)) is not None:
-        kept, linker = {calls: builder.options(calls) for calls in laid.lists}, Linker(options)
-        made = {calls: linker.branched(listed) for calls, listed in kept.items()}
-        same = all(branches and len(branches) == len(kept[calls]) for calls, branches in made.items())
-        if same and _specials(kept.values()) == laid.specials:
-            return laid.text, [branches for calls in laid.lists if (branches := made[calls])]
+        linker = Linker(options)
+        made = {calls: linker.calls(builder, calls) for calls in laid.lists}
+        lists = [branches for calls in laid.lists if (branches := made[calls])]
+        if len(lists) == len(laid.lists) and _specials(lists) == laid.specials:
+            return laid.text, lists
     linker = Linker(options)
     text = forms.written(Compiler(builder.shape(), options, linker).form())
     if key and None not in linker.listed:
-        specials = _specials(builder.options(calls) for calls in dict.fromkeys(linker.listed))
-        _LAID.put(key, _Laid(text, tuple(linker.listed), specials), len(text))
+        _LAID.put(key, _Laid(text, tuple(linker.listed), _specials(linker.lists)), len(text))
     return text, linker.lists
 
 
-def _specials(lists: Iterable[Sequence[Any]]) -> frozenset[str]:
-    """The special tokens of options that are kept."""
-    found = frozenset[str]()
-    for options in lists:
-        found = found.union(*(follows.specials for follows in {option.follows for option in options}))
-    return found
+def _specials(lists: Lists) -> frozenset[str]:
+    """The special tokens of branches."""
+    return frozenset[str]().union(*(branches.specials for branches in lists))
 
 
 class Linker:
@@ -108,30 +105,46 @@ class Linker:
         if isinstance(node, OneOf):
             self.listed.append(None)
 
-    def branched(self, options: Sequence[Node]) -> list[_core.Branch] | None:
+    def branched(self, options: Sequence[Node]) -> _core.Branches | None:
         """Those of the options that are kept, read where they are new; None: they can't be branches."""
-        told, kept = self._told, [option for option in options if type(option) is Kept]
+        kept = [option for option in options if type(option) is Kept]
         if not kept:
             return None
-        branches: list[Any] = [option.made.get(told) for option in kept]
-        places = [at for at, branch in enumerate(branches) if branch is None]
-        fresh = [kept[at] for at in places]
-        alike: dict[Follows, list[Kept]] = {}
-        for option in fresh:
-            if option.follows.slotted:
-                alike.setdefault(option.follows, []).append(option)
-        for follows, new in alike.items():
+        kind, listed = kept[0].of[0], _core.ListedTools.of([option.of[1] for option in kept])
+        missing = listed.missing(kind.way(self._told))
+        if kind.follows:
+            texts = [(at, kept[at].head, kept[at].schema) for at in missing]
+            return self.read(listed, kind, kind.follows, texts)
+        return self.read_each(listed, kind, [(at, kept[at]) for at in missing])
+
+    def calls(self, builder: Builder, calls: Named) -> _core.Branches | None:
+        """The calls of each tool, as `branched` of their options; None: they can't all be branches."""
+        kind, listed = builder.kind(calls), builder.known.listed
+        if kind is None or not kind.follows:
+            options = builder.options(calls)
+            return self.branched(options) if all(type(option) is Kept for option in options) else None
+        fresh = [(at, builder.known[at]) for at in listed.missing(kind.way(self._told))]
+        if any(tool.strings_in for _, tool in fresh):
+            return None
+        return self.read(
+            listed, kind, kind.follows, [(at, *builder.texts(calls, tool)) for at, tool in fresh]
+        )
+
+    def read(
+        self,
+        listed: _core.ListedTools,
+        kind: Kind,
+        follows: Follows,
+        texts: Sequence[tuple[int, str, str | None]],
+    ) -> _core.Branches | None:
+        """The branches of a list, of which these (place, text, schema in the slot) are read first."""
+        way = kind.way(self._told)
+        if texts:
             rest = self.rest(follows)
             if rest is None:
                 return None
-            for option, branch in zip(
-                new, _core.branches(rest, [(one.head, one.schema) for one in new]), strict=True
-            ):
-                option.made[told] = branch
-        self.read_each([option for option in fresh if not option.follows.slotted])
-        for at in places:
-            branches[at] = kept[at].made.get(told)
-        return None if None in (branches[at] for at in places) else branches
+            listed.read(way, rest, texts)
+        return listed.branches(way)
 
     def rest(self, follows: Follows) -> _core.Rest | None:
         """What follows the texts of options, as the engine reads it; None: it may be nothing."""
@@ -145,17 +158,21 @@ class Linker:
             follows.made[self._told] = made
         return follows.made[self._told]
 
-    def read_each(self, options: Sequence[Kept]) -> None:
-        """Reads options that go on each in its own way: what they have in common is written and read once."""
-        rules = {name: node for option in options for name, node in option.follows.rules.items()}
-        table = Compiler(Shape(Seq(()), rules), self.options)
-        starts = [(option.head, table.rule(option.follows.node)) for option in options]
-        try:
-            read = _core.branches_of(forms.written(table.rules.finished("")), starts) if starts else []
-        except InvalidGrammar:
-            return
-        for option, branch in zip(options, read, strict=True):
-            if branch is not None:
-                option.made[self._told] = branch
-                option.follows.specials = frozenset(branch.specials)
-                option.follows.forget()
+    def read_each(
+        self, listed: _core.ListedTools, kind: Kind, options: Sequence[tuple[int, Kept]]
+    ) -> _core.Branches | None:
+        """The same where each goes on in its own way: what they have in common is written and read once."""
+        way = kind.way(self._told)
+        if options:
+            rules = {name: node for _, option in options for name, node in option.follows.rules.items()}
+            table = Compiler(Shape(Seq(()), rules), self.options)
+            starts = [(at, option.head, table.rule(option.follows.node)) for at, option in options]
+            try:
+                read = listed.read_each(way, forms.written(table.rules.finished("")), starts)
+            except InvalidGrammar:
+                return None
+            for (_, option), specials in zip(options, read, strict=True):
+                if specials is not None:
+                    option.follows.specials = frozenset(specials)
+                    option.follows.forget()
+        return listed.branches(way)

@@ -56,11 +56,11 @@ class TurnOptions:
 
 
 def grammar_of_tools(
-    tools: Iterable[ToolLike], options: TurnOptions, found: list[Any] | None = None
+    tools: Iterable[ToolLike], options: TurnOptions, listed: _core.ListedTools | None = None
 ) -> tuple[Grammar, list[str]]:
     """The grammar of a turn, and what reading the tools told; raises what `tools` does.
 
-    found: what was kept of each, see `read_tools`.
+    listed: what was kept of each, see `read_tools`.
     """
     aside: dict[str, str] = {}
     omit, form = options.bad == "omit", options.format
@@ -71,10 +71,10 @@ def grammar_of_tools(
         aside.setdefault(tool.name, f"tool {tool.name!r} {what}: {reason}")
 
     with collected_later():  # what is made on the way is gone before collections go on
-        known = read_tools(tools, None if options.bad == "raise" else put_aside, found)
+        known = read_tools(tools, None if options.bad == "raise" else put_aside, listed)
         if omit and aside:
             known = Tools(tool for tool in known if tool.name not in aside)
-        source = f"tools({', '.join([tool.name for tool in known])}; {form.name})"
+        source = f"tools({known.listed.names()}; {form.name})"
         try:
             core, notes, told = _put_together(known, options, source)
         except (TokenformError, RecursionError):

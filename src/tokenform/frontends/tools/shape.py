@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import count
 from typing import Any, Union
 
 from tokenform import _core
@@ -156,30 +157,53 @@ class Follows:
         return frozenset(one.text for one in nodes if isinstance(one, Special))
 
 
+# Numbers of ways in which a tool is called and its documents are written.
+_WAYS = count()
+
+
+@dataclass(frozen=True, eq=False)
+class Kind:
+    """Calls of one kind: by this tools keep theirs.
+
+    follows: where they are alike.  ways: by how documents are written, the numbers under which the engine
+    keeps what it read.
+    """
+
+    number: int
+    follows: Follows | None
+    ways: dict[Any, int] = field(default_factory=dict)
+
+    def way(self, told: Any) -> int:
+        """The number of a manner of writing."""
+        found = self.ways.get(told)
+        return self.ways.setdefault(told, next(_WAYS)) if found is None else found
+
+
 class Kept(Seq):
     """An option that is read once for all trees that have it.
 
-    head: the text that it begins with.  schema: that of the document in the slot, as JSON text; None: there
-    is no slot.  whole: the same as nodes, which few ask for.  notes: what it leaves out.  made: what the
-    engine read of it, by options.
+    of: calls of what kind it is, and whose.  head: the text that it begins with.  schema: that of the
+    document in the slot, as JSON text; None: there is no slot.  whole: the same as nodes, which few ask for.
+    notes: what it leaves out.
     """
 
     def __init__(
         self,
+        of: tuple[Kind, _core.OfTool],
         head: str,
         follows: Follows,
         schema: str | None,
         whole: Callable[[], Node],
         notes: Sequence[str] = (),
     ) -> None:
-        self.__dict__.update(head=head, follows=follows, schema=schema, whole=whole, notes=notes, made={})
+        self.__dict__.update(of=of, head=head, follows=follows, schema=schema, whole=whole, notes=notes)
 
+    of: tuple[Kind, _core.OfTool]
     head: str
     follows: Follows
     schema: str | None
     whole: Callable[[], Node]
     notes: Sequence[str]
-    made: dict[Any, _core.Branch]
 
     @cached_property
     def parts(self) -> tuple[Node, ...]:

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
+from tokenform import _core
 from tokenform.errors import InvalidType, ToolError
 from tokenform.frontends import forms
 from tokenform.frontends.grammar import Grammar
@@ -54,6 +55,7 @@ class Tool:
         shown: the parameters as prompts show them, where they are others.
         text: the parameters as JSON text.
         written: what formats made of it, by format and options.
+        branches: what the engine read of that.
     """
 
     name: str
@@ -65,8 +67,10 @@ class Tool:
     shown: Mapping[str, Any] | None = field(default=None, repr=False)
     text: str = field(default="", repr=False)
     written: dict[Any, Any] = field(default_factory=dict, init=False, repr=False)
+    branches: _core.OfTool = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "branches", _core.OfTool(self.name))
         if not self.text:
             object.__setattr__(self, "text", forms.written(self.parameters))
 
@@ -74,7 +78,14 @@ class Tool:
     def of_text(cls, name: str, description: str, text: str, closed: str | None) -> Tool:
         """The tool whose parameters are those of a text; closed: see there."""
         made = cls.__new__(cls)
-        made.__dict__.update(name=name, description=description, text=text, strings_in={}, written={})
+        made.__dict__.update(
+            name=name,
+            description=description,
+            text=text,
+            strings_in={},
+            written={},
+            branches=_core.OfTool(name),
+        )
         if closed is not None:
             made.__dict__["closed"] = closed
         return made
@@ -106,11 +117,8 @@ class Tool:
     @cached_property
     def told(self) -> list[str]:
         """What reading the parameters told: its report without what nothing satisfies."""
-        for made in self.written.values():
-            if getattr(made, "schema", None) is not None:
-                for branch in made.made.values():
-                    return self.lines(branch.report)
-        return self.report
+        report = self.branches.report
+        return self.report if report is None else self.lines(report)
 
     def validate(self, arguments: Any) -> None:
         """Raise ToolError, with the JSON Pointer of the fault, unless the arguments satisfy the schema."""
@@ -177,6 +185,14 @@ def any_arguments(tool: Tool) -> Tool:
 
 class Tools(tuple[Tool, ...]):
     """Tools that were read: their names differ."""
+
+    @cached_property
+    def listed(self) -> _core.ListedTools:
+        """The same for the engine."""
+        return _core.ListedTools.of([tool.branches for tool in self])
+
+    def __reduce__(self) -> Any:
+        return Tools, (tuple(self),)
 
     @cached_property
     def by_name(self) -> dict[str, Tool]:

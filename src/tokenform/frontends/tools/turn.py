@@ -41,7 +41,7 @@ def read_choice(tool_choice: Any, known: Sequence[Tool]) -> ToolChoice:
         ToolError: it names a tool that there is not, or asks for a call where there is no tool.
         OptionError: it is no choice.
     """
-    choice = _read(tool_choice, tuple(known))
+    choice = _read(tool_choice, known if isinstance(known, tuple) else tuple(known))
     if choice.mode != "none" and not choice.tools:
         if choice.mode == "required":
             raise ToolError(f"tool_choice {tool_choice!r} asks for a call, but there is no tool to call")

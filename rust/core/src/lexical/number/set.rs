@@ -201,7 +201,7 @@ impl<'a> Members<'a> {
 held::owned!(NumSet, this => this.pieces.len() * (std::mem::size_of::<Piece>() + 64));
 
 /// Interned sets.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct NumSets {
     sets: Interner<NumSet, Keyed>,
 }

@@ -78,7 +78,7 @@ pub(super) struct Spelled {
 }
 
 /// Sets of numbers and the texts that were read of them.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct NumberTerms {
     pub sets: NumSets,
     /// What a token of the vocabulary can do to a number.

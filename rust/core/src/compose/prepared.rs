@@ -1,0 +1,95 @@
+//! Forms in which lists of branches stand, read once but for the lists.
+//!
+//! What stands around the calls of tools is the same in every turn, and its languages take longer to read than five hundred
+//! tools that are known: a copy of what was read of them is a few lists of numbers.
+//! Invariant: what a copy goes on to is what a fresh reading would: it has read the parts that are no lists, in their order, and
+//! nothing else; reading it counts as much work each time.
+//! Memory: at most [`MOST`] bytes of texts and languages; past that all are forgotten.
+//! Rejected: a copy of the whole automaton (places of its grammar know how long the texts of a list are).
+
+use std::sync::{Arc, Mutex, OnceLock};
+
+use rustc_hash::FxHashMap;
+use serde_json::Value;
+
+use super::form::Bounds;
+use super::text::value_of;
+use super::{CompositeAutomaton, Part};
+use crate::automaton::Piece;
+use crate::error::Result;
+use crate::hash::KeyedMap;
+use crate::lexical::Lexicon;
+use crate::work;
+
+const MOST: usize = 8 << 20;
+
+struct Prepared {
+    structure: Value,
+    bounds: Bounds,
+    lexicon: Lexicon,
+    parts: Vec<Part>,
+    words: FxHashMap<u32, Option<Vec<Piece>>>,
+    report: Vec<String>,
+    work: u64,
+    /// The limit under which it was read.
+    limit: u64,
+}
+
+#[derive(Default)]
+struct Known {
+    forms: KeyedMap<Box<str>, Arc<Prepared>>,
+    bytes: usize,
+}
+
+fn known<T>(look: impl FnOnce(&mut Known) -> T) -> Option<T> {
+    static KNOWN: OnceLock<Mutex<Known>> = OnceLock::new();
+    // never waited for: in a process that was forked meanwhile nobody gives it back
+    KNOWN.get_or_init(Mutex::default).try_lock().ok().map(|mut known| look(&mut known))
+}
+
+impl CompositeAutomaton {
+    /// Reads a form, whose lists are given, into an automaton that has read nothing yet.
+    pub(super) fn read_around(&mut self, text: &str, name: &str) -> Result<u32> {
+        let found = known(|known| known.forms.get(text).cloned()).flatten();
+        if let Some(found) = found.filter(|found| found.limit <= work::allowed()) {
+            work::spend(found.work);
+            *self.lexicon = found.lexicon.clone();
+            self.parts.clone_from(&found.parts);
+            self.words.clone_from(&found.words);
+            self.report.clone_from(&found.report);
+            return self.host(&found.structure, found.bounds.clone());
+        }
+        let before = work::spent();
+        let form = value_of(text)?;
+        let Some(structure) = form.get("grammar") else { return self.part(&form, name) };
+        let bounds = self.bounds(structure)?;
+        if self.hosts.is_empty() && self.machines.is_empty() && self.lists.is_empty() {
+            self.remember(text, structure, &bounds, work::spent().saturating_sub(before));
+        }
+        self.host(structure, bounds)
+    }
+
+    fn remember(&mut self, text: &str, structure: &Value, bounds: &Bounds, work: u64) {
+        let bytes = 4 * text.len() + self.lexicon.bytes();
+        if bytes > MOST {
+            return;
+        }
+        let prepared = Arc::new(Prepared {
+            structure: structure.clone(),
+            bounds: bounds.clone(),
+            lexicon: Lexicon::clone(&self.lexicon),
+            parts: self.parts.clone(),
+            words: self.words.clone(),
+            report: self.report.clone(),
+            work,
+            limit: work::allowed(),
+        });
+        known(|known| {
+            if known.bytes + bytes > MOST {
+                *known = Known::default();
+            }
+            known.bytes += bytes;
+            known.forms.insert(text.into(), prepared);
+        });
+    }
+}
