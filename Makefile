@@ -22,10 +22,10 @@ demo: $(VENV)/.ready
 
 test: test-engine test-package
 
-# in the profile without link-time optimization: a release is optimized anew for each program of the tests
+# without optimization: that of the engine for its tests would take six times as long as they do
 test-engine:
 	@echo "== tests of the engine (Rust; about a minute after a change) =="
-	@cd rust && cargo test --profile quick -q -p tokenform-core
+	@cd rust && cargo test -q -p tokenform-core
 
 test-package: $(VENV)/.tools
 	@echo "== tests of the package (Python; several minutes, no GPU needed) =="

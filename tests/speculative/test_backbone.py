@@ -272,6 +272,7 @@ def test_random_histories_equal_a_fresh_replay(name):
         assert fuzz(random.Random(seed), name, 40) <= TOLERANCE
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["gpt2", "gemma3"])
 def test_random_histories_of_compiled_passes_equal_a_fresh_replay(name):
     compiled = Compiled("eager")

@@ -67,6 +67,7 @@ def test_texts_are_those_of_the_model_as_it_is(name):
     assert {size for _, size, _ in shapes(fast)} <= {1, 4} and shapes(fast)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("drafter", [None, "auto"])
 def test_shapes_are_few_whatever_is_asked(drafter):
     """Each is compiled once; a second generator run over the same compiles nothing."""

@@ -95,6 +95,7 @@ def ended(pid: int) -> bool:
     return False
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(900)
 def test_stopped_twice_and_resumed(setting: tuple[Path, Path], tmp_path: Path) -> None:
     data, model = setting

@@ -127,7 +127,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("prompt", ["library", "schema"])
+@pytest.mark.parametrize("prompt", [pytest.param("library", marks=pytest.mark.slow), "schema"])
 def test_a_run_with_a_chat_model(
     model: Path, tmp_path: Path, prompt: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
