@@ -9,6 +9,7 @@ Complexity: one spelling a text, once a state; states and ends where they are as
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -35,7 +36,7 @@ class Ends(NamedTuple):
     tokens: np.ndarray
 
 
-class Choices:
+class Choices(ABC):
     """What is decided is said by a subclass.
 
     Args:
@@ -61,13 +62,13 @@ class Choices:
         self.leaves: list[list[int]] = []
         self._at: dict[int, list[int]] = {}
 
+    @abstractmethod
     def begins(self, token: int) -> bool:
         """Whether a token at the root begins an option; else it is something else that may stand there."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _completing(self, option: int, node: int, allowed: Sequence[int]) -> Sequence[int]:
         """Those of the allowed tokens at a node that complete an option."""
-        raise NotImplementedError
 
     def state(self, node: int) -> State | None:
         """The automaton's state at a node; None where it refuses the path."""

@@ -45,7 +45,6 @@ class Ending(Choices):
         self, automaton: Any, state: State, head: bytes, tail: bytes, spelling: Spelling, eos: frozenset[int]
     ) -> None:
         super().__init__(automaton, state, (b"end", b"more"), spelling, eos)
-        self._texts = frozenset(spelling.ids.values())
         heads = [self._path(END, self._tokens(head + gap), False) for gap in _GAPS]
         self._written(
             END, [one for one in heads if one is not None and automaton.is_accepting(self.state(one))]
@@ -69,7 +68,9 @@ class Ending(Choices):
             return [token for token in allowed if token in self._eos]
         rest = self._rests[option, node]
         if not rest:
-            return [token for token in allowed if token not in self._eos and token not in self._texts]
+            return [
+                token for token in allowed if token not in self._eos and not _is_text(self._spelling, token)
+            ]
         data = self._spelling.tokens
         return [token for token in allowed if token not in self._eos and data[token].startswith(rest)]
 
@@ -99,7 +100,7 @@ def _tail(automaton: Any, end: State, spelling: Spelling, eos: frozenset[int]) -
     for token in allowed.tolist():
         if token in eos:
             continue
-        if spelling.ids.get(spelling.tokens[token]) != token:
+        if not _is_text(spelling, token):
             special = True
         elif text := spelling.tokens[token].lstrip(SPACE):
             heads.add(text[:1])
@@ -108,3 +109,8 @@ def _tail(automaton: Any, end: State, spelling: Spelling, eos: frozenset[int]) -
     (first,) = heads
     after = automaton.step_bytes(end, first)
     return None if after is None else first + automaton.forced_bytes(after)[:_LONGEST]
+
+
+def _is_text(spelling: Spelling, token: int) -> bool:
+    """Whether a token is no special one."""
+    return spelling.ids.get(spelling.tokens[token]) == token

@@ -19,7 +19,7 @@ from .ending import ending
 from .values import ValueChoices
 
 MOST = 4096
-"""ValueChoices of one place that are decided as wholes."""
+"""Values of one place that are decided as wholes."""
 
 LONGEST = 40
 """Code points of a string that is searched, at most."""
