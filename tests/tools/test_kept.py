@@ -139,8 +139,8 @@ def test_values_are_bounded_in_bytes() -> None:
 def made(kept: _core.KeptTools, items: list[Any]) -> list[Any]:
     """What is kept of each item, None where nothing is; it is its name from then on."""
     listed = kept.look(items)
-    before, fresh = listed.tools()
-    for at, told in fresh:
+    before, fresh = listed.made()
+    for at, told in zip(fresh, listed.definitions(fresh), strict=True):
         if told:
             listed.keep(at, told[0], _core.OfTool(told[0]))
     return before
@@ -171,7 +171,7 @@ def test_definitions_have_one_number_each_and_are_forgotten_past_the_bound() -> 
     small.clear()
     assert made(small, [tool("g")]) == [None]
     listed = small.look([tool("f"), print])
-    assert listed.key is None and [at for at, _ in listed.tools()[1]] == [0, 1]
+    assert listed.key is None and listed.made()[1] == [0, 1]
 
 
 ALIKE: list[tuple[Any, Any]] = [

@@ -69,24 +69,34 @@ impl ListedTools {
         ListedTools::new(tools.into_iter().map(|own| Slot::Own(Some(own))).collect(), None, 0)
     }
 
-    /// The tool at each place, None where there is none yet; of these the place, and what the definition says where it is plain.
-    #[allow(clippy::type_complexity)]
-    fn tools<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyList>, Vec<(usize, Option<Plain>)>)> {
-        let (tools, mut fresh) = (PyList::empty(py), Vec::new());
+    /// What was made at each place, None where there is nothing yet; the places of these.
+    fn made<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyList>, Vec<usize>)> {
+        let (all, mut fresh) = (PyList::empty(py), Vec::new());
         for (at, slot) in lock(&self.slots).iter().enumerate() {
             let known = if let Slot::Known(known) = slot { Some(known) } else { None };
-            let tool = known.and_then(|known| lock(&known.made).as_ref().map(|made| made.tool.clone_ref(py)));
-            if tool.is_none() {
-                fresh.push((at, known.cloned()));
+            let made = known.and_then(|known| lock(&known.made).as_ref().map(|made| made.tool.clone_ref(py)));
+            if made.is_none() {
+                fresh.push(at);
             }
-            tools.append(tool)?;
+            all.append(made)?;
         }
-        let read = |known: &Arc<Known>| -> Option<Plain> {
-            Definition::read(&known.text).map(|one| (one.name, one.description, one.parameters, one.closed))
+        Ok((all, fresh))
+    }
+
+    /// What the definitions at places say, where they are plain.
+    fn definitions(&self, py: Python<'_>, places: Vec<usize>) -> Vec<Option<Plain>> {
+        let slots = lock(&self.slots);
+        let known = places.iter().map(|&at| match &slots[at] {
+            Slot::Known(known) => Some(known.clone()),
+            Slot::Own(_) => None,
+        });
+        let known: Vec<Option<Arc<Known>>> = known.collect();
+        drop(slots);
+        let read = |known: &Option<Arc<Known>>| {
+            let one = Definition::read(&known.as_ref()?.text)?;
+            Some((one.name, one.description, one.parameters, one.closed))
         };
-        let all = || fresh.iter().map(|(at, known)| (*at, known.as_ref().and_then(read))).collect();
-        let told = unlocked_if(fresh.len() > FEW, py, all);
-        Ok((tools, told))
+        unlocked_if(places.len() > FEW, py, || known.iter().map(read).collect())
     }
 
     /// The tool that was made for a place; own: this list's alone, whatever the definition says.

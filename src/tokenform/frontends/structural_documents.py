@@ -11,7 +11,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from tokenform.errors import InvalidGrammar, ToolError, UnsupportedSchema
+from tokenform.errors import ToolError, UnsupportedSchema
+from tokenform.frontends.structural_texts import wrong
 from tokenform.frontends.tools.elements import Nested
 from tokenform.frontends.tools.formats import FORMATS
 from tokenform.frontends.tools.layout import Elements, Tagged
@@ -48,11 +49,6 @@ _IN_STRINGS = re.compile(r"\A(?![0-9eE+.-]+\Z|(?:t?r?u?e?|f?a?l?s?e?|n?u?l?l?)\Z
 """Texts that occur in documents within strings only."""
 
 
-def wrong(message: str, place: str) -> InvalidGrammar:
-    """The error for a place in a tag."""
-    return InvalidGrammar(f"{message} (in the structural tag at {place!r}).", pointer=place)
-
-
 def document(
     spec: Mapping[str, Any],
     place: str,
@@ -60,10 +56,12 @@ def document(
     options: Mapping[str, str],
     rules: dict[str, Node],
     literal: Callable[[str], Node],
+    scope: str,
 ) -> Node:
     """The node of a part.
 
-    without: texts that may not occur in it.  options: those of the whole tag; `rules` takes what is named.
+    without: texts that may not occur in it.  options: those of the whole tag; `rules` takes what is named, by
+    names that begin with the scope.
     """
     own = _own_options(spec, options, place)
     style, schema = spec.get("style", "json"), spec["json_schema"]
@@ -76,7 +74,7 @@ def document(
         raise wrong(f"the style {style!r} is not known; there are json, {', '.join(STYLES)}", place)
     named = dict.fromkeys(rules)
     order = own.get("order", options.get("order", "declared"))
-    node = _styled(style, schema, order, without, place, rules, literal)
+    node = _styled(style, schema, order, without, place, rules, literal, scope)
     told = (("whitespace", own["whitespace"]),) if "whitespace" in own else ()
     space = _space(own.get("whitespace", options.get("whitespace", "")))
     again = _Spacing(space, told)
@@ -113,6 +111,7 @@ def _styled(
     place: str,
     rules: dict[str, Node],
     literal: Callable[[str], Node],
+    scope: str,
 ) -> Node:
     """Arguments as the tool format of a style writes them."""
     schema = {"type": "object"} if schema is True else schema
@@ -123,7 +122,7 @@ def _styled(
         if isinstance(layout, Elements):
             layout = replace(layout, outer=(*layout.outer, *without))
             quoted = '="{name}"' in layout.member
-            nested = Nested(rules, order, layout, literal, _attribute if quoted else str)
+            nested = Nested(rules, order, layout, literal, _attribute if quoted else str, scope)
             if quoted:
                 nested.key = r'[^"<>&\x00-\x1f]{1,64}'
             made, notes = nested.arguments(schema, owner, False), nested.loosened

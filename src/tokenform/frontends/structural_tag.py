@@ -8,14 +8,16 @@ a text, which many rows of tokens spell), and parts have no temperature: such ta
 any order have no key twice and all that are required; objects may have members that their schema does not
 name, unless it forbids them; whitespace that no `max_whitespace_cnt` bounds is what writers put there, 24
 characters at most between arguments.
+Complexity: a tag among others that was read before costs a look (`structural_kept.py`).
 Source: XGrammar 0.2.8, `structural_tag.py`; vLLM's older form, `{"structures": [...], "triggers": [...]}`.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from tokenform import _core
@@ -28,8 +30,11 @@ from tokenform.frontends.grammar import Grammar
 from tokenform.frontends.json_text import read_json
 from tokenform.frontends.patterns import regex
 from tokenform.frontends.schemas import json_schema, warn_unknown
-from tokenform.frontends.structural_documents import document, wrong
-from tokenform.frontends.tools.compiled import shape_form
+from tokenform.frontends.structural_documents import document
+from tokenform.frontends.structural_kept import LEVELS, kept, manner_of
+from tokenform.frontends.structural_texts import Texts, list_in, str_in, strings_in, wrong
+from tokenform.frontends.tools.compiled import known_options, shape_form
+from tokenform.frontends.tools.linked import branched_form
 from tokenform.frontends.tools.shape import (
     Choice,
     Free,
@@ -38,8 +43,6 @@ from tokenform.frontends.tools.shape import (
     Repeat,
     Seq,
     Shape,
-    Special,
-    Text,
     Trigger,
     choice,
     sequence,
@@ -77,24 +80,30 @@ def structural_tag(
     >>> automaton.matches(b"It is <f>42</f>, then."), automaton.matches(b"It is <f>many</f>")
     (True, False)
     """
-    spec = read_json(tag, name="the structural tag", kind=InvalidGrammar) if isinstance(tag, str) else tag
-    _check_json(spec)
-    known = tuple(sorted({text for text in special if text}, key=len, reverse=True))
+    if isinstance(tag, str):
+        spec = read_json(tag, name="the structural tag", kind=InvalidGrammar)
+    else:
+        _check_json(tag)
+        spec = tag
+    options = known_options(json_options)
+    texts = Texts(tuple(special), token_text)
     # what is made on the way is gone before collections go on
     with collected_later():
-        core, form = _put_together(_TagReader(known, token_text, json_options or {}), spec, json_options)
+        core = _put_together(texts, options, spec)
     warn_unknown(core.notes)
-    return Grammar(core, form=form, source="structural tag")
+    return Grammar(core, source="structural tag")
 
 
-def _put_together(
-    reader: _TagReader, spec: Any, json_options: Mapping[str, str] | None
-) -> tuple[_core.Grammar, forms.Form]:
-    """The core's grammar, and the form that it was made of."""
-    node = reader.root(spec)
-    form = shape_form(Shape(node, reader.rules), json_options)
+def _put_together(texts: Texts, options: Mapping[str, str], spec: Any) -> _core.Grammar:
+    """The core's grammar; where putting it together of tags that are kept fails, that of all tags anew."""
+    reader = _TagReader(texts, options, keeps=True)
+    with contextlib.suppress(TokenformError):
+        form, lists = branched_form(Shape(reader.root(spec), reader.rules), options)
+        return forms.compiled(form, "structural tag", lists)
+    reader = _TagReader(texts, options)
+    form = shape_form(Shape(reader.root(spec), reader.rules), options)
     try:
-        return forms.compiled(form, "structural tag"), form
+        return forms.compiled(form, "structural tag")
     except TokenformError:
         reader.blame()
         raise
@@ -110,19 +119,22 @@ def _check_json(spec: Any) -> None:
 
 
 class _TagReader:
-    """The formats of a tag as nodes.  `after` is what may follow: texts at which free text ends."""
+    """The formats of a tag as nodes.  `after` is what may follow: texts at which free text ends.
+
+    keeps: tags that were read before are not read again.  scope: what the names of rules begin with.
+    """
 
     def __init__(
         self,
-        special: tuple[str, ...],
-        token_text: Callable[[int], str | None] | None,
+        texts: Texts,
         options: Mapping[str, str],
+        *,
+        keeps: bool = False,
+        scope: str = "",
     ) -> None:
         self.rules: dict[str, Node] = {}
-        self._options = options
-        self._special = special
-        self._mark = re.compile("|".join(map(re.escape, special))) if special else None
-        self._token_text = token_text
+        self._texts, self._options = texts, options
+        self._scope, self._keeps = scope, keeps
         self._parts: list[tuple[str, Callable[[], Any]]] = []  # what has errors of its own, by its place
 
     def root(self, spec: Any) -> Node:
@@ -150,7 +162,7 @@ class _TagReader:
 
     def _older(self, spec: Mapping[str, Any]) -> Node:
         tags = []
-        for number, one in enumerate(_list(spec, "structures", "")):
+        for number, one in enumerate(list_in(spec, "structures", "")):
             place = f"/structures/{number}"
             if not isinstance(one, Mapping) or "schema" not in one:
                 raise wrong('a structure has "begin", "schema" and "end"', place)
@@ -176,24 +188,24 @@ class _TagReader:
     # ---- what has no parts
 
     def const(self, spec: Any, place: str, after: tuple[str, ...], depth: int) -> Node:
-        return self.literal(_str(spec, "value", place))
+        return self._texts.literal(str_in(spec, "value", place))
 
     def json(self, spec: Any, place: str, after: tuple[str, ...], depth: int) -> Node:
         if "json_schema" not in spec:
             raise wrong('a "json_schema" is missing', place)
         schema = spec["json_schema"]
         self._parts.append((f"{place}/json_schema", lambda: json_schema(schema)))
-        without = _strings(spec, "excludes", place)
-        return document(spec, place, without, self._options, self.rules, self.literal)
+        without = strings_in(spec, "excludes", place)
+        return document(spec, place, without, self._options, self.rules, self._texts.literal, self._scope)
 
     def regex(self, spec: Any, place: str, after: tuple[str, ...], depth: int) -> Node:
-        pattern = _str(spec, "pattern", place)
+        pattern = str_in(spec, "pattern", place)
         self._parts.append((f"{place}/pattern", lambda: regex(pattern, dialect="auto")))
         # `\d` is a digit of ASCII, as those who write tags and read calls take it
         return Given({"language": {"regex": f"^(?:{pattern})$", "dialect": "auto"}})
 
     def grammar(self, spec: Any, place: str, after: tuple[str, ...], depth: int) -> Node:
-        text = _str(spec, "grammar", place)
+        text = str_in(spec, "grammar", place)
         self._parts.append((f"{place}/grammar", lambda: gbnf(text)))
         if not is_ebnf(text):
             return Given({"gbnf": text, "start": "root"})
@@ -204,7 +216,7 @@ class _TagReader:
             raise
 
     def any_text(self, spec: Any, place: str, after: tuple[str, ...], depth: int) -> Node:
-        excluded = _strings(spec, "excludes", place)
+        excluded = strings_in(spec, "excludes", place)
         if (most := spec.get("max_chars")) is None:
             return _free(excluded, after)
         if not isinstance(most, int) or isinstance(most, bool) or most < 0:
@@ -216,20 +228,20 @@ class _TagReader:
         return Given({"language": short})
 
     def token(self, spec: Any, place: str, after: tuple[str, ...], depth: int) -> Node:
-        return self.literal(self._named(spec.get("token"), place))
+        return self._texts.literal(self._texts.named(spec.get("token"), place))
 
     def any_tokens(self, spec: Any, place: str, after: tuple[str, ...], depth: int) -> Node:
-        return _free(self._tokens(spec, "exclude_tokens", place), after)
+        return _free(self._texts.tokens(spec, "exclude_tokens", place), after)
 
     def exclude_token(self, spec: Any, place: str, after: tuple[str, ...], depth: int) -> Node:
         listed = spec.get("exclude_tokens") or []
-        self._tokens(spec, "exclude_tokens", place)
+        self._texts.tokens(spec, "exclude_tokens", place)
         return Given({"but": [*listed, *after]})
 
     # ---- what has parts
 
     def sequence(self, spec: Any, place: str, after: tuple[str, ...], depth: int) -> Node:
-        elements = _list(spec, "elements", place)
+        elements = list_in(spec, "elements", place)
         nodes: list[Node] = []
         follow = after
         for number in range(len(elements) - 1, -1, -1):
@@ -239,7 +251,7 @@ class _TagReader:
         return sequence(*nodes)
 
     def either(self, spec: Any, place: str, after: tuple[str, ...], depth: int) -> Node:
-        elements = _list(spec, "elements", place)
+        elements = list_in(spec, "elements", place)
         if not elements:
             raise wrong("or has no elements", place)
         return choice(
@@ -258,49 +270,71 @@ class _TagReader:
         follow = (*after, *(again or ())) if most != 1 else after
         return Repeat(self.format(content, f"{place}/content", follow, depth + 1), least, most)
 
-    def tag(self, spec: Any, place: str, after: tuple[str, ...], depth: int) -> Node:
-        begin = self._text(spec.get("begin"), f"{place}/begin")
+    def tag(self, spec: Any, place: str, after: tuple[str, ...], depth: int, lead: str = "") -> Node:
+        """lead: what of its text was written before."""
+        begin = self._texts.text(spec.get("begin"), f"{place}/begin").removeprefix(lead)
         given = spec.get("end")
         listed = given if isinstance(given, list) else [given]
-        ends = [self._text(one, f"{place}/end") for one in listed]
+        ends = [self._texts.text(one, f"{place}/end") for one in listed]
         if not ends:
             raise wrong("a tag has an end", place)
         follow = after if "" in ends else tuple(ends)
         content = self.format(spec.get("content"), f"{place}/content", follow, depth + 1)
-        return sequence(self.literal(begin), content, choice([self.literal(end) for end in ends]))
+        return sequence(
+            self._texts.literal(begin), content, choice([self._texts.literal(end) for end in ends])
+        )
 
     def triggered(self, spec: Any, place: str, after: tuple[str, ...], depth: int) -> Node:
         by_token = spec["type"] == "token_triggered_tags"
         if by_token:
-            triggers = self._tokens(spec, "trigger_tokens", place)
-            excluded = self._tokens(spec, "exclude_tokens", place)
+            triggers = self._texts.tokens(spec, "trigger_tokens", place)
+            excluded = self._texts.tokens(spec, "exclude_tokens", place)
         else:
-            triggers, excluded = _strings(spec, "triggers", place), _strings(spec, "excludes", place)
-        tags = []
-        for number, one in enumerate(_list(spec, "tags", place)):
+            triggers, excluded = strings_in(spec, "triggers", place), strings_in(spec, "excludes", place)
+        tags: dict[str, list[tuple[Any, str]]] = {}
+        for number, one in enumerate(list_in(spec, "tags", place)):
             where = f"{place}/tags/{number}"
-            begin = self._text(one.get("begin") if isinstance(one, Mapping) else None, f"{where}/begin")
-            if sum(begin.startswith(trigger) for trigger in triggers) != 1:
+            begin = self._texts.text(one.get("begin") if isinstance(one, Mapping) else None, f"{where}/begin")
+            leads = [trigger for trigger in triggers if begin.startswith(trigger)]
+            if len(leads) != 1:
                 raise wrong(f"{begin!r} begins with exactly one trigger of {list(triggers)}", where)
-            tags.append(self.tag(one, where, (*triggers, *after), depth + 1))
-        return self._mixed(tags, triggers, excluded, spec, place, after)
+            tags.setdefault(leads[0], []).append((one, where))
+        one_of = self._tags(tags, (*triggers, *after), depth + 1)
+        return self._mixed(one_of, triggers, excluded, spec, place, after)
+
+    def _tags(
+        self, led: Mapping[str, list[tuple[Any, str]]], after: tuple[str, ...], depth: int
+    ) -> list[Node]:
+        """Tags, each with its place, by the texts that lead to them; those that are kept are one node."""
+        options: list[Node] = []
+        for lead, tags in led.items():
+            if self._keeps and depth + LEVELS < _DEEP:
+                read = partial(_read_alone, self._texts.special, self._options, lead)
+                found = kept(manner_of(self._texts.special, lead, self._options), tags, read)
+                if branches := [one for one in found if one is not None]:
+                    options.append(sequence(self._texts.literal(lead), Choice(tuple(branches))))
+                for one in branches:
+                    self.rules.update(one.follows.rules)
+                tags = [tag for tag, one in zip(tags, found, strict=True) if one is None]
+            options += [self.tag(one, where, after, depth) for one, where in tags]
+        return options
 
     def dispatch(self, spec: Any, place: str, after: tuple[str, ...], depth: int) -> Node:
         by_token = spec["type"] == "token_dispatch"
-        rules = _list(spec, "rules", place)
+        rules = list_in(spec, "rules", place)
         triggers, tags = [], []
         for number, rule in enumerate(rules):
             where = f"{place}/rules/{number}"
             if not isinstance(rule, Sequence) or isinstance(rule, str) or len(rule) != 2:
                 raise wrong("a rule is a pattern and a format", where)
-            triggers.append(self._named(rule[0], where) if by_token else rule[0])
+            triggers.append(self._texts.named(rule[0], where) if by_token else rule[0])
             if not isinstance(triggers[-1], str) or not triggers[-1]:
                 raise wrong("the pattern of a rule is a text", where)
         for number, rule in enumerate(rules):
             content = self.format(rule[1], f"{place}/rules/{number}/1", (*triggers, *after), depth + 1)
-            tags.append(sequence(self.literal(triggers[number]), content))
+            tags.append(sequence(self._texts.literal(triggers[number]), content))
         name = "exclude_tokens" if by_token else "excludes"
-        excluded = self._tokens(spec, name, place) if by_token else _strings(spec, name, place)
+        excluded = self._texts.tokens(spec, name, place) if by_token else strings_in(spec, name, place)
         once = {"stop_after_first": not spec.get("loop", True)}
         return self._mixed(tags, tuple(triggers), excluded, once, place, after)
 
@@ -326,56 +360,21 @@ class _TagReader:
         return Seq((again, text))
 
     def separated(self, spec: Any, place: str, after: tuple[str, ...], depth: int) -> Node:
-        separator = _str(spec, "separator", place)
+        separator = str_in(spec, "separator", place)
         follow = (separator, *after) if separator else after
-        tags = [
-            self.tag(one, f"{place}/tags/{number}", follow, depth + 1)
-            if isinstance(one, Mapping)
-            else self.format(one, f"{place}/tags/{number}", follow, depth + 1)
-            for number, one in enumerate(_list(spec, "tags", place))
-        ]
-        if not tags:
+        led: dict[str, list[tuple[Any, str]]] = {}
+        for number, one in enumerate(list_in(spec, "tags", place)):
+            where = f"{place}/tags/{number}"
+            if not isinstance(one, Mapping):
+                raise wrong("a format is a mapping", where)
+            begin = self._texts.text(one.get("begin"), f"{where}/begin")
+            led.setdefault(self._texts.lead(begin), []).append((one, where))
+        if not led:
             raise wrong("there are no tags", place)
+        tags = self._tags(led, follow, depth + 1)
         least = 1 if spec.get("at_least_one") else 0
         most = 1 if spec.get("stop_after_first") else None
-        return Repeat(choice(tags), least, most, self.literal(separator) if separator else None)
-
-    # ---- texts
-
-    def literal(self, text: str) -> Node:
-        """A text; the control tokens in it as such."""
-        if self._mark is None:
-            return Text(text)
-        parts: list[Node] = []
-        end = 0
-        for found in self._mark.finditer(text):
-            parts += [Text(text[end : found.start()]), Special(found.group())]
-            end = found.end()
-        return sequence(*parts, Text(text[end:]))
-
-    def _text(self, value: Any, place: str) -> str:
-        """A text, or that of a token."""
-        if isinstance(value, Mapping) and value.get("type") == "token":
-            return self._named(value.get("token"), place)
-        if not isinstance(value, str):
-            raise wrong("a text is missing", place)
-        return value
-
-    def _named(self, token: Any, place: str) -> str:
-        """The text of a token by its name or number."""
-        if isinstance(token, str) and token:
-            return token
-        if isinstance(token, int) and not isinstance(token, bool) and self._token_text is not None:
-            text = self._token_text(token)
-            if text:
-                return text
-        raise wrong(f"the token {token!r} has no text that is known here", place)
-
-    def _tokens(self, spec: Any, name: str, place: str) -> tuple[str, ...]:
-        listed = spec.get(name) or []
-        if not isinstance(listed, list):
-            raise wrong(f"{name} is a list of tokens", place)
-        return tuple(self._named(one, f"{place}/{name}") for one in listed)
+        return Repeat(choice(tags), least, most, self._texts.literal(separator) if separator else None)
 
     def _begins(self, spec: Any) -> tuple[str, ...] | None:
         """The texts one of which a format begins with, where it begins with such; else None."""
@@ -394,6 +393,19 @@ class _TagReader:
             if all(one is not None for one in several):
                 return tuple(text for one in several for text in one or ())
         return None
+
+
+def _read_alone(
+    special: tuple[str, ...], options: Mapping[str, str], lead: str, tag: Any, place: str, scope: str
+) -> tuple[Node, Mapping[str, Node]] | None:
+    """A tag behind the text that leads to it, and the rules that it names; None: it begins with that alone,
+    or with a control token that begins within it.
+    """
+    texts, begin = Texts(special), tag["begin"]
+    if not isinstance(begin, str) or len(begin) <= len(lead) or texts.cuts(begin, len(lead)):
+        return None
+    reader = _TagReader(texts, options, scope=scope)
+    return reader.tag(tag, place, (), 0, lead), reader.rules
 
 
 _TIMES = {"optional": (0, 1), "plus": (1, None), "star": (0, None)}
@@ -435,24 +447,3 @@ def _free(excluded: tuple[str, ...], after: tuple[str, ...]) -> Node:
     """Text without any of these."""
     texts = dict.fromkeys(text for text in (*excluded, *after) if text)
     return Free(until=tuple(Trigger(text) for text in texts))
-
-
-def _str(spec: Mapping[str, Any], name: str, place: str) -> str:
-    value = spec.get(name)
-    if not isinstance(value, str):
-        raise wrong(f"{name!r} is a text", place)
-    return value
-
-
-def _list(spec: Mapping[str, Any], name: str, place: str) -> list[Any]:
-    value = spec.get(name)
-    if not isinstance(value, list):
-        raise wrong(f"{name!r} is a list", place)
-    return value
-
-
-def _strings(spec: Mapping[str, Any], name: str, place: str) -> tuple[str, ...]:
-    listed = spec.get(name) or []
-    if not isinstance(listed, list) or not all(isinstance(one, str) and one for one in listed):
-        raise wrong(f"{name!r} is a list of texts", place)
-    return tuple(listed)

@@ -18,6 +18,7 @@ import contextlib
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Sequence
+from functools import cached_property
 from typing import Any, TypeVar
 
 from tokenform.engine import Grammar, TokenAutomaton, Vocabulary
@@ -105,12 +106,13 @@ class GrammarCompiler:
     def _tag(self, kind: str, text: str, **options: Any) -> Grammar:
         """A structural tag, whose literals may hold this vocabulary's control tokens."""
         return structural_tag(
-            text, special=self._controls(), token_text=self._spelled, json_options=spelling_of(options)
+            text, special=self._controls, token_text=self._spelled, json_options=spelling_of(options)
         )
 
-    def _controls(self) -> list[str]:
+    @cached_property
+    def _controls(self) -> tuple[str, ...]:
         named = (self._spelled(token) for token in self.vocabulary.special)
-        return [text for text in named if text]
+        return tuple(text for text in named if text)
 
     def _spelled(self, token: int) -> str | None:
         known = 0 <= token < self.vocabulary.size

@@ -73,8 +73,8 @@ def read_tools(
     given = in_list(tools)
     if listed is None:
         listed = TOOLS.look(given)
-    made, fresh = listed.tools()
-    for index, plain in fresh:
+    made, fresh = listed.made()
+    for index, plain in zip(fresh, listed.definitions(fresh), strict=True):
         if plain:
             tool, own = Tool.of_text(*plain), False
         else:

@@ -353,7 +353,7 @@ class Builder:
             rest = None
             if calls.alike:
                 node = calls.write(self._any, calls.parts)
-                rest = Follows(partial(_without, node, calls.head(ANY_TOOL)), slotted=True)
+                rest = Follows(partial(_without, node, calls.head(ANY_TOOL)))
             kind = _KINDS.setdefault(key, Kind(len(_KINDS), rest))
         return kind
 

@@ -22,10 +22,12 @@ from tokenform.frontends.tools.call import Named
 from tokenform.frontends.tools.compiled import Compiler, known_options
 from tokenform.frontends.tools.grammar import Builder
 from tokenform.frontends.tools.kept import LastAsked
-from tokenform.frontends.tools.shape import Choice, Follows, Kept, Kind, Node, OneOf, Seq, Shape
+from tokenform.frontends.tools.shape import Choice, Follows, Kept, Node, OneOf, Seq, Shape
 
 # Lists of branches, which a form names by their numbers.
 Lists = list[_core.Branches]
+# The place of an option, its text, the schema in its slot as JSON text.
+Slotted = tuple[int, str, "str | None"]
 
 
 def branched_form(shape: Shape, json_options: Mapping[str, str] | None = None) -> tuple[Form, Lists]:
@@ -110,12 +112,21 @@ class Linker:
         kept = [option for option in options if type(option) is Kept]
         if not kept:
             return None
-        kind, listed = kept[0].of[0], _core.ListedTools.of([option.of[1] for option in kept])
-        missing = listed.missing(kind.way(self._told))
-        if kind.follows:
-            texts = [(at, kept[at].head, kept[at].schema) for at in missing]
-            return self.read(listed, kind, kind.follows, texts)
-        return self.read_each(listed, kind, [(at, kept[at]) for at in missing])
+        way = kept[0].of[0].way(self._told)
+        listed = _core.ListedTools.of([option.of[1] for option in kept])
+        alike: dict[Follows, list[Slotted]] = {}
+        apart: list[tuple[int, Kept]] = []
+        for at in listed.missing(way):
+            option = kept[at]
+            if option.schema is None:
+                apart.append((at, option))
+            else:
+                alike.setdefault(option.follows, []).append((at, option.head, option.schema))
+        for follows, texts in alike.items():
+            self.read(listed, way, follows, texts)
+        if apart:
+            self.read_each(listed, way, apart)
+        return listed.branches(way)
 
     def calls(self, builder: Builder, calls: Named) -> _core.Branches | None:
         """The calls of each tool, as `branched` of their options; None: they can't all be branches."""
@@ -123,34 +134,25 @@ class Linker:
         if kind is None or not kind.follows:
             options = builder.options(calls)
             return self.branched(options) if all(type(option) is Kept for option in options) else None
-        fresh = [(at, builder.known[at]) for at in listed.missing(kind.way(self._told))]
+        way = kind.way(self._told)
+        fresh = [(at, builder.known[at]) for at in listed.missing(way)]
         if any(tool.strings_in for _, tool in fresh):
             return None
-        return self.read(
-            listed, kind, kind.follows, [(at, *builder.texts(calls, tool)) for at, tool in fresh]
-        )
-
-    def read(
-        self,
-        listed: _core.ListedTools,
-        kind: Kind,
-        follows: Follows,
-        texts: Sequence[tuple[int, str, str | None]],
-    ) -> _core.Branches | None:
-        """The branches of a list, of which these (place, text, schema in the slot) are read first."""
-        way = kind.way(self._told)
-        if texts:
-            rest = self.rest(follows)
-            if rest is None:
-                return None
-            listed.read(way, rest, texts)
+        if fresh:
+            self.read(listed, way, kind.follows, [(at, *builder.texts(calls, tool)) for at, tool in fresh])
         return listed.branches(way)
+
+    def read(self, listed: _core.ListedTools, way: int, follows: Follows, texts: Sequence[Slotted]) -> None:
+        """Reads those of a list that go on alike, unless they can't be branches."""
+        rest = self.rest(follows)
+        if rest is not None:
+            listed.read(way, rest, texts)
 
     def rest(self, follows: Follows) -> _core.Rest | None:
         """What follows the texts of options, as the engine reads it; None: it may be nothing."""
         if self._told not in follows.made:
             form = Compiler(Shape(follows.node, follows.rules), self.options).form()
-            spelling = forms.written({**self.options, "without": []})
+            spelling = forms.written({**self.options, "without": [], **follows.spelling})
             try:
                 made = _core.Rest(forms.written(form), spelling)
             except InvalidGrammar:
@@ -158,21 +160,16 @@ class Linker:
             follows.made[self._told] = made
         return follows.made[self._told]
 
-    def read_each(
-        self, listed: _core.ListedTools, kind: Kind, options: Sequence[tuple[int, Kept]]
-    ) -> _core.Branches | None:
+    def read_each(self, listed: _core.ListedTools, way: int, options: Sequence[tuple[int, Kept]]) -> None:
         """The same where each goes on in its own way: what they have in common is written and read once."""
-        way = kind.way(self._told)
-        if options:
-            rules = {name: node for _, option in options for name, node in option.follows.rules.items()}
-            table = Compiler(Shape(Seq(()), rules), self.options)
-            starts = [(at, option.head, table.rule(option.follows.node)) for at, option in options]
-            try:
-                read = listed.read_each(way, forms.written(table.rules.finished("")), starts)
-            except InvalidGrammar:
-                return None
-            for (_, option), specials in zip(options, read, strict=True):
-                if specials is not None:
-                    option.follows.specials = frozenset(specials)
-                    option.follows.forget()
-        return listed.branches(way)
+        rules = {name: node for _, option in options for name, node in option.follows.rules.items()}
+        table = Compiler(Shape(Seq(()), rules), self.options)
+        starts = [(at, option.head, table.rule(option.follows.node)) for at, option in options]
+        try:
+            read = listed.read_each(way, forms.written(table.rules.finished("")), starts)
+        except InvalidGrammar:
+            return
+        for (_, option), specials in zip(options, read, strict=True):
+            if specials is not None:
+                option.follows.specials = frozenset(specials)
+                option.follows.forget()

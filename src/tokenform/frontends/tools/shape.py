@@ -131,14 +131,17 @@ class Slot:
 class Follows:
     """What follows the texts that options begin with.
 
-    write: writes its tree.  rules: that it names.  slotted: it is that of many, with a `Slot` for each one's
-    document.  made: what the engine read of it then, by options.
+    write: writes its tree.  rules: that it names.  spelling: how documents in its `Slot` are written, where
+    not as all others.  made: what the engine read of it then, by options.
     """
 
     def __init__(
-        self, write: Callable[[], Node], rules: Mapping[str, Node] | None = None, slotted: bool = False
+        self,
+        write: Callable[[], Node],
+        rules: Mapping[str, Node] | None = None,
+        spelling: Mapping[str, Any] | None = None,
     ) -> None:
-        self.write, self.rules, self.slotted = write, rules or {}, slotted
+        self.write, self.rules, self.spelling = write, rules or {}, spelling or {}
         self.made: dict[Any, _core.Rest | None] = {}
 
     @cached_property
