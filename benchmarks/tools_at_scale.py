@@ -1,11 +1,13 @@
 """Tools by the hundred: a new list, the same again, and one tool dropped, added or changed.
 
     python benchmarks/tools_at_scale.py [--counts 10 50 100 200 500 10000] [--tools FILE] [--rounds 3]
+    python benchmarks/tools_at_scale.py --tags [--counts 300]
     python benchmarks/tools_at_scale.py --serve 2000
 
 Each figure is CPU milliseconds of one thread for front end, compile and first mask together, the least of the
 rounds, over a vocabulary of bytes and words.  MB: the memory that the new list adds to the process.  Beside
 it XGrammar's structural tags, where it is installed (compile alone).
+--tags: the same lists as JSON texts of structural tags, a tag for each tool, as vLLM has them of a request.
 --serve: so many requests to `tokenform serve`'s app, each with 300 tools of which one has changed, and in
 turns with them as many without tools, as streams.  Printed: the median of the differences until the first
 event is here, in time and in CPU of all threads but the client's (what goes on beside is counted in both).
@@ -24,7 +26,7 @@ import random
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -76,16 +78,36 @@ def lists(base: list[dict[str, Any]], count: int, seed: int) -> Iterator[tuple[s
     yield "changed", changed
 
 
-def begun(tools: list[dict[str, Any]], over: tf.Vocabulary) -> tf.TokenAutomaton:
-    """The automaton of a list, its first mask made."""
-    automaton = tf.tools(tools, format="hermes", tool_choice="required").compile(over)
+def tagged(tools: list[dict[str, Any]]) -> str:
+    """The list as a structural tag."""
+
+    def tag(tool: dict[str, Any]) -> dict[str, Any]:
+        function = tool["function"]
+        return {
+            "type": "tag",
+            "begin": f'<tool_call>\n{{"name": "{function["name"]}", "arguments": ',
+            "content": {"type": "json_schema", "json_schema": function["parameters"]},
+            "end": "}\n</tool_call>",
+        }
+
+    form = {"type": "triggered_tags", "triggers": ["<tool_call>"], "tags": [tag(tool) for tool in tools]}
+    return json.dumps({"type": "structural_tag", "format": form})
+
+
+def begun(asked: list[dict[str, Any]] | str, over: tf.Vocabulary) -> tf.TokenAutomaton:
+    """The automaton of a list, or of its structural tag, its first mask made."""
+    if isinstance(asked, str):
+        grammar = tf.tool_formats.structural_tag(asked)
+    else:
+        grammar = tf.tools(asked, format="hermes", tool_choice="required")
+    automaton = grammar.compile(over)
     automaton.mask(automaton.start)
     return automaton
 
 
-def masks(tools: list[dict[str, Any]], names: list[str]) -> str:
+def masks(asked: list[dict[str, Any]] | str, names: list[str]) -> str:
     """A hash of the masks along the beginnings of calls."""
-    automaton, found = begun(tools, vocabulary()), hashlib.sha256()
+    automaton, found = begun(asked, vocabulary()), hashlib.sha256()
     for name in names:
         state = automaton.start
         for byte in f'<tool_call>\n{{"name": "{name}", "arguments": {{"'.encode():
@@ -95,14 +117,14 @@ def masks(tools: list[dict[str, Any]], names: list[str]) -> str:
     return found.hexdigest()
 
 
-def fresh(tools: list[dict[str, Any]], names: list[str]) -> str:
+def fresh(asked: list[dict[str, Any]] | str, names: list[str]) -> str:
     """The same in a process that has made nothing before."""
     program = (
         f"import json, sys; sys.path.insert(0, {str(Path(__file__).parent)!r}); import tools_at_scale as t; "
         "print(t.masks(*json.load(sys.stdin)))"
     )
     ran = subprocess.run(
-        [sys.executable, "-c", program], input=json.dumps([tools, names]), capture_output=True, text=True
+        [sys.executable, "-c", program], input=json.dumps([asked, names]), capture_output=True, text=True
     )
     return ran.stdout.strip() or ran.stderr[-500:]
 
@@ -122,17 +144,7 @@ def xgrammar(tools: list[dict[str, Any]]) -> float | None:
     info = xgr.TokenizerInfo(words, stop_token_ids=[256])
     compiler = xgr.GrammarCompiler(info, max_threads=1, cache_enabled=False)
 
-    def tag(tool: dict[str, Any]) -> dict[str, Any]:
-        function = tool["function"]
-        return {
-            "type": "tag",
-            "begin": f'<tool_call>\n{{"name": "{function["name"]}", "arguments": ',
-            "content": {"type": "json_schema", "json_schema": function["parameters"]},
-            "end": "}\n</tool_call>",
-        }
-
-    form = {"type": "triggered_tags", "triggers": ["<tool_call>"], "tags": [tag(tool) for tool in tools]}
-    text = json.dumps({"type": "structural_tag", "format": form})
+    text = tagged(tools)
     started = time.process_time()
     compiler.compile_structural_tag(text)
     return time.process_time() - started
@@ -196,13 +208,15 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--tools", type=Path, default=SHARED)
     parser.add_argument("--beside", type=int, default=200, help="most tools that XGrammar is given")
+    parser.add_argument("--tags", action="store_true", help="of structural tags")
     parser.add_argument("--serve", type=int, metavar="REQUESTS", help="times a server instead")
     given = parser.parse_args()
     base, over = known(given.tools), vocabulary()
     if given.serve:
         serve(base, given.serve)
         return
-    begun(new(base, 3, 999), over)
+    asked: Callable[[list[dict[str, Any]]], list[dict[str, Any]] | str] = tagged if given.tags else list
+    begun(asked(new(base, 3, 999)), over)
     kinds = ["new", "same", "dropped", "added", "changed"]
     print(
         f"{'tools':>7}" + "".join(f"{kind:>10}" for kind in kinds) + f"{'MB':>8}{'XGrammar':>10}   ms of CPU"
@@ -214,8 +228,9 @@ def main() -> None:
             held = []
             before = resident()
             for kind, tools in lists(base, count, 7 * number + count):
+                given_list = asked(tools)
                 started = time.process_time()
-                held.append(begun(tools, over))
+                held.append(begun(given_list, over))
                 taken = time.process_time() - started
                 least[kind] = min(least.get(kind, taken), taken)
                 if kind == "new":
@@ -232,7 +247,7 @@ def main() -> None:
     for _, tools in lists(base, 60, 5):
         names = [tool["function"]["name"] for tool in rng.sample(tools, 20)]
         compared += 1
-        same += masks(tools, names) == fresh(tools, names)
+        same += masks(asked(tools), names) == fresh(asked(tools), names)
     print(f"masks: {same} of {compared} lists as in a fresh process, 20 calls each")
 
 

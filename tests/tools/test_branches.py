@@ -238,8 +238,8 @@ SCHEMAS = st.recursive(
 
 def plain(schema: Any) -> Any:
     """What a plain definition with these parameters says: name, description, parameters, and these closed."""
-    ((_, said),) = _core.KeptTools(1 << 20).look([{"name": "f", "parameters": schema}]).tools()[1]
-    return said
+    listed = _core.KeptTools(1 << 20).look([{"name": "f", "parameters": schema}])
+    return listed.definitions([0])[0]
 
 
 @settings(max_examples=400, deadline=None)
