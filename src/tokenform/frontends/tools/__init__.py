@@ -13,8 +13,8 @@ from tokenform.frontends.tools.definitions import read_tools
 from tokenform.frontends.tools.detect import detect_format
 from tokenform.frontends.tools.finding import find_format
 from tokenform.frontends.tools.formats import FORMATS
-from tokenform.frontends.tools.grammar import tool_shape
 from tokenform.frontends.tools.layout import Format
+from tokenform.frontends.tools.making import tool_shape
 from tokenform.frontends.tools.mcp import mcp_tools
 from tokenform.frontends.tools.response_template import response_format
 from tokenform.frontends.tools.shape import Shape

@@ -1,6 +1,6 @@
 """A list of tools and a format, as the tree of the texts that the model may write.
 
-Purpose: `tool_shape(…)` puts together what comes before the calls (reasoning, free text), the calls in the
+Purpose: `Builder.shape` puts together what comes before the calls (reasoning, free text), the calls in the
 format's own layout, and what may follow, for each `tool_choice`.
 Invariant: a text of the tree reads back (`reader.py`) as calls whose names are among the tools and whose
 arguments satisfy their schemas; from every prefix of a text some text of the tree goes on, so a model can't
@@ -14,15 +14,14 @@ on).
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-from tokenform.errors import InvalidSchema, OptionError
+from tokenform.errors import InvalidSchema
 from tokenform.frontends.tools import fenced, harmony
 from tokenform.frontends.tools.call import ANY_TOOL, CallWriter, Named, check_name
-from tokenform.frontends.tools.definitions import ToolLike, read_tools
-from tokenform.frontends.tools.formats import FORMATS, named
+from tokenform.frontends.tools.formats import FORMATS
 from tokenform.frontends.tools.layout import Format, JsonCall, Name, Wire
 from tokenform.frontends.tools.shape import (
     BLANK,
@@ -45,79 +44,6 @@ from tokenform.frontends.tools.shape import (
     sequence,
 )
 from tokenform.frontends.tools.tool import Tool, Tools
-from tokenform.frontends.tools.turn import Reasoning, read_choice, told_reasoning
-
-
-def tool_shape(
-    tools: Iterable[ToolLike],
-    *,
-    format: Any,
-    tool_choice: Any = "auto",
-    parallel: bool | int = True,
-    strict: bool = True,
-    reasoning: Reasoning = "auto",
-    order: str = "declared",
-    prompt: str | None = None,
-) -> Shape:
-    """The tree of a model's turn that may call tools.
-
-    Args:
-        tools: definitions, pydantic models or functions (see `read_tools`).
-        format: a format or its name.
-        tool_choice: "auto" (text, calls or both), "required" or "any" (at least one call, no text beside the
-            reasoning), "none" (no call), the name of the one tool to call, or an object of OpenAI's API
-            ("function", "allowed_tools").
-        parallel: several calls in one turn; a number is the most there may be.
-        strict: arguments that the schema does not declare are forbidden, unless it speaks of them itself.
-        reasoning: "auto": a reasoning block may come first; "open": the prompt has opened it; "none": there
-            is none.
-        order: "declared" or "any": how formats that write each argument by itself order them.
-        prompt: the prompt as the chat template renders it; with "auto", its end tells whether it has opened
-            the reasoning block.
-    Raises:
-        ToolError, InvalidSchema, InvalidType: the definitions, see `read_tools`; a name that the format can't
-            write.
-        UnsupportedSchema: arguments that the format can't keep to their schema.
-        OptionError: an option's value.
-    """
-    return builder_of(
-        read_tools(tools),
-        named(format),
-        tool_choice=tool_choice,
-        parallel=parallel,
-        strict=strict,
-        reasoning=reasoning,
-        order=order,
-        prompt=prompt,
-    ).shape()
-
-
-def builder_of(
-    known: Sequence[Tool],
-    form: Format,
-    *,
-    tool_choice: Any = "auto",
-    parallel: bool | int = True,
-    strict: bool = True,
-    reasoning: Reasoning = "auto",
-    order: str = "declared",
-    prompt: str | None = None,
-) -> Builder:
-    """What makes the tree of a turn, see `tool_shape`."""
-    most, told = _most(parallel), told_reasoning(reasoning, prompt, form)
-    choice = read_choice(tool_choice, known)
-    return Builder(form, choice.tools, strict, order, choice.mode, 1 if choice.single else most, told)
-
-
-def _most(parallel: bool | int) -> int | None:
-    if parallel is True:
-        return None
-    if parallel is False:
-        return 1
-    if not isinstance(parallel, int) or parallel < 1:
-        raise OptionError(f"parallel must be True, False or a number from 1, not {parallel!r}")
-    return parallel
-
 
 # By format, strictness, order and what is named: a few for each format of the library.
 _KINDS: dict[Any, Kind] = {}

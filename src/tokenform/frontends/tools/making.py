@@ -20,12 +20,14 @@ from tokenform.frontends.garbage import collected_later
 from tokenform.frontends.grammar import Grammar
 from tokenform.frontends.tools.compiled import shape_form
 from tokenform.frontends.tools.definitions import ToolLike, read_tools
-from tokenform.frontends.tools.grammar import Builder, builder_of, tool_shape
+from tokenform.frontends.tools.formats import named
+from tokenform.frontends.tools.grammar import Builder
 from tokenform.frontends.tools.layout import Format
 from tokenform.frontends.tools.linked import turn_form
 from tokenform.frontends.tools.reader import read_turn
+from tokenform.frontends.tools.shape import Shape
 from tokenform.frontends.tools.tool import Definitions, Tool, Tools, any_arguments
-from tokenform.frontends.tools.turn import Reasoning
+from tokenform.frontends.tools.turn import Reasoning, most_calls, read_choice, told_reasoning
 
 
 @dataclass(frozen=True)
@@ -42,17 +44,34 @@ class TurnOptions:
     bad: str = "raise"
 
     def builder(self, tools: Sequence[Tool]) -> Builder:
-        """What makes the tree of the turn."""
-        return builder_of(
-            tools,
-            self.format,
-            tool_choice=self.tool_choice,
-            parallel=self.parallel,
-            strict=self.strict,
-            reasoning=self.reasoning,
-            prompt=self.prompt,
-            order=self.spelling.get("order", "declared"),
-        )
+        """What makes the tree of the turn.
+
+        Raises:
+            ToolError: it asks for a tool that there is not.
+            OptionError: an option's value.
+        """
+        most, told = most_calls(self.parallel), told_reasoning(self.reasoning, self.prompt, self.format)
+        choice, order = read_choice(self.tool_choice, tools), self.spelling.get("order", "declared")
+        most = 1 if choice.single else most
+        return Builder(self.format, choice.tools, self.strict, order, choice.mode, most, told)
+
+
+def tool_shape(tools: Iterable[ToolLike], *, format: Any, order: str = "declared", **options: Any) -> Shape:
+    """The tree of a model's turn that may call tools.
+
+    Args:
+        tools: definitions, pydantic models or functions (see `read_tools`).
+        format: a format or its name.
+        order: "declared" or "any": how formats that write each argument by itself order them.
+        options: `tool_choice`, `parallel`, `strict`, `reasoning`, `prompt`, as of `tokenform.tools`.
+    Raises:
+        ToolError, InvalidSchema, InvalidType: the definitions, see `read_tools`; a name that the format can't
+            write.
+        UnsupportedSchema: arguments that the format can't keep to their schema.
+        OptionError: an option's value.
+    """
+    asked = TurnOptions(named(format), spelling={"order": order}, **options)
+    return asked.builder(read_tools(tools)).shape()
 
 
 def grammar_of_tools(

@@ -113,3 +113,18 @@ def told_reasoning(reasoning: str, prompt: str | None, form: Format) -> str:
         return "none"
     # earlier in a prompt a marker may just be spoken of
     return "open" if tail.endswith(opened.rstrip()) else "own"
+
+
+def most_calls(parallel: bool | int) -> int | None:
+    """Most calls that `parallel` allows; None: any number.
+
+    Raises:
+        OptionError: it is neither a flag nor a number from 1.
+    """
+    if parallel is True:
+        return None
+    if parallel is False:
+        return 1
+    if not isinstance(parallel, int) or parallel < 1:
+        raise OptionError(f"parallel must be True, False or a number from 1, not {parallel!r}")
+    return parallel
