@@ -80,15 +80,15 @@ def structural_tag(
     >>> automaton.matches(b"It is <f>42</f>, then."), automaton.matches(b"It is <f>many</f>")
     (True, False)
     """
-    if isinstance(tag, str):
-        spec = read_json(tag, name="the structural tag", kind=InvalidGrammar)
-    else:
-        _check_json(tag)
-        spec = tag
     options = known_options(json_options)
     texts = Texts(tuple(special), token_text)
     # what is made on the way is gone before collections go on
     with collected_later():
+        if isinstance(tag, str):
+            spec = read_json(tag, name="the structural tag", kind=InvalidGrammar)
+        else:
+            _check_json(tag)
+            spec = tag
         core = _put_together(texts, options, spec)
     warn_unknown(core.notes)
     return Grammar(core, source="structural tag")
