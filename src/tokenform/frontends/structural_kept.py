@@ -111,10 +111,10 @@ def _kept(manner: Manner, tag: Any, place: str, read: Read) -> Kept | None:
     if found is None:
         return None
     node, rules = found
-    first, *rest = _parts(node)
+    first, *rest = node.parts if isinstance(node, Seq) else (node,)
     if type(first) is not Text or not rest:  # a branch begins with a text, and something follows
         return None
-    again, text = partial(_again, read, place, scope), forms.written(tag)
+    again = partial(_again, read, place, scope, forms.written(tag))
     of = manner.kind, _core.OfTool(first.text)
     documents = [part for part in rest if type(part) is Json]
     parts = [Slot() if type(part) is Json else part for part in rest]
@@ -125,10 +125,8 @@ def _kept(manner: Manner, tag: Any, place: str, read: Read) -> Kept | None:
         key = key, forms.written(spelling)
         alike = Follows(partial(sequence, *parts), None, spelling)
         follows = manner.follows.setdefault(key, alike)
-        return Kept(of, first.text, follows, forms.written(own.schema), partial(again, text))
-    apart = Follows(lambda: sequence(*_parts(again(text))[1:]), rules)
-    apart.node = sequence(*rest)
-    return Kept(of, first.text, apart, None, partial(again, text))
+        return Kept(of, first.text, follows, forms.written(own.schema), again)
+    return Kept.alone(of, first.text, node, rules, again)
 
 
 def _again(read: Read, place: str, scope: str, text: str) -> Node:
@@ -136,10 +134,6 @@ def _again(read: Read, place: str, scope: str, text: str) -> Node:
     found = read(loads(text), place, scope)
     assert found is not None
     return found[0]
-
-
-def _parts(node: Node) -> tuple[Node, ...]:
-    return node.parts if isinstance(node, Seq) else (node,)
 
 
 def _key(node: Node) -> Hashable:

@@ -17,6 +17,17 @@ from tokenform.errors import InvalidSchema, UnsupportedSchema
 
 TYPES = ("string", "integer", "number", "boolean", "null", "array", "object")
 DEFINITIONS = ("$defs", "definitions")
+# What says nothing of values.
+ANNOTATIONS = (
+    "title",
+    "description",
+    "default",
+    "examples",
+    "deprecated",
+    "readOnly",
+    "writeOnly",
+    "$comment",
+)
 
 
 def conjuncts(

@@ -37,11 +37,11 @@ from tokenform.frontends.tools.shape import (
     Seq,
     Shape,
     Special,
-    Text,
     Trigger,
     choice,
     optional,
     sequence,
+    without,
 )
 from tokenform.frontends.tools.tool import Tool, Tools
 
@@ -279,7 +279,7 @@ class Builder:
             rest = None
             if calls.alike:
                 node = calls.write(self._any, calls.parts)
-                rest = Follows(partial(_without, node, calls.head(ANY_TOOL)))
+                rest = Follows(partial(without, node, calls.head(ANY_TOOL)))
             kind = _KINDS.setdefault(key, Kind(len(_KINDS), rest))
         return kind
 
@@ -300,9 +300,7 @@ class Builder:
         writer = self.writer(tool, number)
         node = calls.write(writer, calls.parts)
         if kind and not kind.follows:
-            follows = Follows(lambda: _without(again(), head), writer.rules)
-            follows.node = _without(node, head)
-            return Kept((kind, tool.branches), head, follows, None, again, writer.notes())
+            return Kept.alone((kind, tool.branches), head, node, writer.rules, again, writer.notes())
         self._notes += writer.notes()
         self.rules.update(writer.rules)
         return Seq(node.parts) if isinstance(node, Seq) else node
@@ -316,10 +314,3 @@ def _scope(tool: Tool, number: int) -> str:
 def _again(form: Format, tool: Tool, strict: bool, order: str, number: int, calls: Named) -> Node:
     """The calls of a tool by itself."""
     return calls.write(CallWriter(form, tool, strict, order, {}, {}, _scope(tool, number)), calls.parts)
-
-
-def _without(node: Node, head: str) -> Node:
-    """What follows the text that a node begins with."""
-    first, *rest = node.parts if isinstance(node, Seq) else (node,)
-    assert isinstance(first, Text) and first.text.startswith(head)
-    return sequence(Text(first.text[len(head) :]), *rest)

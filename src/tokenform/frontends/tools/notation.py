@@ -25,6 +25,7 @@ from tokenform.frontends.forms import written
 from tokenform.frontends.pattern_dialects import DIALECT
 from tokenform.frontends.tools.cases import ASSERTIONS, Splitter
 from tokenform.frontends.tools.conjuncts import (
+    ANNOTATIONS,
     DEFINITIONS,
     alone,
     conjuncts,
@@ -37,17 +38,6 @@ from tokenform.frontends.tools.judge import satisfies
 from tokenform.frontends.tools.members import Case, all_of, member_cases, of_kind
 from tokenform.frontends.tools.shape import Given, Node, Regex, Rule, Seq, Text, choice, listed, sequence
 
-# What says nothing of values.
-_ANNOTATIONS = (
-    "title",
-    "description",
-    "default",
-    "examples",
-    "deprecated",
-    "readOnly",
-    "writeOnly",
-    "$comment",
-)
 _ARRAY = ("contains", "uniqueItems", "unevaluatedItems")
 _BOUNDS = ("minLength", "maxLength", "pattern", "format", "not", "if")
 # A member's value: its key, its tree, and whether it has to be there.
@@ -200,7 +190,7 @@ class Notation:
         What names rules or tells notes is its owner's.
         """
         if isinstance(schema, Mapping):
-            schema = {key: said for key, said in schema.items() if key not in _ANNOTATIONS}
+            schema = {key: said for key, said in schema.items() if key not in ANNOTATIONS}
         text = json.dumps(schema) if isinstance(schema, bool) else written(schema)
         own = text, place, self.scope, owner
         found = self.values.get(own[:2]) or self.values.get(own)
@@ -223,7 +213,8 @@ class Notation:
         if schema is True or not ASSERTIONS & set(schema):
             return self.any(place)
         if ASSERTIONS & set(schema) == {"$ref"}:
-            return self._reference(str(schema["$ref"]), owner, root, place)
+            named = str(schema["$ref"])
+            return self._ruled_value(named, resolve(named, root, owner), owner, root, place)
         parts = [part for part, _ in conjuncts(schema, root, owner)]
         whole = alone(schema, root, owner)
         for part in parts:
@@ -259,23 +250,11 @@ class Notation:
             schema = {"allOf": [*rest, branch]} if rest else branch
             if types_of(schema, owner, root):
                 made.append(
-                    self._nested(schema, owner, root, place)
+                    self._ruled_value(json.dumps(schema), schema, owner, root, place)
                     if rest
                     else self.value(schema, owner, root, place)
                 )
         return choice(made)
-
-    def _nested(
-        self, schema: Mapping[str, Any], owner: str, root: Mapping[str, Any], place: Node | None
-    ) -> Node:
-        """A schema put together here, as a rule: it may lead back to itself."""
-        key = (id(root), json.dumps(schema), place)
-        if key not in self._named:
-            self._roots.append(root)
-            self._named[key] = name = f"{self.scope}value_{len(self.rules)}"
-            self.rules[name] = Seq(())
-            self.rules[name] = self.value(schema, owner, root, place)
-        return self.rule(self._named[key])
 
     def _kinds(
         self,
@@ -308,13 +287,16 @@ class Notation:
             options.append(self._object(whole, parts, owner, root, place))
         return options
 
-    def _reference(self, reference: str, owner: str, root: Mapping[str, Any], place: Node | None) -> Node:
-        key = (id(root), reference, place)
+    def _ruled_value(
+        self, said: str, schema: Any, owner: str, root: Mapping[str, Any], place: Node | None
+    ) -> Node:
+        """A schema as a rule, for it may lead back to itself.  said: a reference to it, or its text."""
+        key = (id(root), said, place)
         if key not in self._named:
             self._roots.append(root)  # keeps the id from being used again
             self._named[key] = name = f"{self.scope}value_{len(self.rules)}"
             self.rules[name] = Seq(())
-            self.rules[name] = self.value(resolve(reference, root, owner), owner, root, place)
+            self.rules[name] = self.value(schema, owner, root, place)
         return self.rule(self._named[key])
 
     def _array(

@@ -150,8 +150,7 @@ class CallReader(LiteralReader):
                 first = part.parts[0]
                 there = isinstance(first, str) and (yield from self.source.matches(first))
                 if not there:
-                    self.source.back(mark)
-                self.source.release(mark)
+                    self.source.undo(mark)
                 if there:
                     yield from self._parts(part.parts, wire)
             elif isinstance(part, JsonCall):
@@ -226,8 +225,7 @@ class CallReader(LiteralReader):
         python = any(isinstance(part, PythonArguments) for part in following)
         broken = stop not in stops or "\n" in name or (python and not name.replace(".", "_").isidentifier())
         if stop in stops and broken:
-            self.source.back(start)
-        self.source.release(start)
+            self.source.undo(start)
         if broken:
             raise fail(self.source, "the call's name does not end")
         counted = any(isinstance(p, Maybe) and any(isinstance(i, Id) for i in p.parts) for p in wire.call)

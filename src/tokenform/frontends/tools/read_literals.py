@@ -61,8 +61,7 @@ class LiteralReader:
                     self.source.back(start)
                     self._over = yield from self.behind(wire)
                     if not self._over:
-                        self.source.back(place)
-                    self.source.release(place)
+                        self.source.undo(place)
                 if self._over:
                     break
                 if self.source.ended and token.startswith(here):
@@ -111,10 +110,8 @@ class LiteralReader:
                     yield from self.source.blank()
                     for stop in stops:
                         found = found or (yield from self.source.matches(stop))
-                    self.source.back(name)
-            self.source.release(name)
-        self.source.back(start)
-        self.source.release(start)
+                    self.source.undo(name)
+        self.source.undo(start)
         return found
 
     def behind(self, wire: Wire) -> Reading[bool]:
@@ -130,8 +127,7 @@ class LiteralReader:
             for token in row:
                 yield from self.source.blank()
                 there = there and (yield from self.source.accept(token))
-            self.source.back(mark)
-            self.source.release(mark)
+            self.source.undo(mark)
             if there:
                 return True
         return False
@@ -148,8 +144,7 @@ class LiteralReader:
         for token in self.tokens(text):
             yield from self.source.blank()
             if not (yield from self.source.accept(token)):
-                self.source.back(mark)
-                self.source.release(mark)
+                self.source.undo(mark)
                 return False
         self.source.release(mark)
         return True

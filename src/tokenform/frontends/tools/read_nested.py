@@ -18,23 +18,21 @@ from functools import cached_property
 from typing import Any
 
 from tokenform.errors import TokenformError
-from tokenform.frontends.tools.conjuncts import alone, conjuncts, first_items, further_items, types_of
+from tokenform.frontends.tools.conjuncts import (
+    ANNOTATIONS,
+    DEFINITIONS,
+    alone,
+    conjuncts,
+    first_items,
+    further_items,
+    types_of,
+)
 from tokenform.frontends.tools.elements import JSON, LIST, OBJECT, TEXT
 from tokenform.frontends.tools.judge import satisfies
 from tokenform.frontends.tools.layout import Elements, Format, MarkedArguments
 from tokenform.frontends.tools.read_values import DEPTH, Emit, comma, fail, inside_string
 from tokenform.frontends.tools.source import Reading, Source
 
-ANNOTATIONS = {
-    "title",
-    "description",
-    "default",
-    "examples",
-    "deprecated",
-    "$comment",
-    "$defs",
-    "definitions",
-}
 # A whole number with zeros before it, as Python's `int` takes it.
 _PADDED = re.compile(r"-?0+[1-9][0-9]{0,400}")
 _WORDS = {"true": True, "false": False, "null": None, "none": None}
@@ -207,8 +205,7 @@ class NestedReader:
             there and not found["name"].startswith("/") and not re.search(r"[\s\"'=]", found["name"].strip())
         )
         if not there:
-            self.source.back(mark)
-        self.source.release(mark)
+            self.source.undo(mark)
         return (found["name"].strip(), found["kind"]) if there else None
 
     def _value(self, emit: Emit, place: NestedPlace, kind: str, closer: str, depth: int) -> Reading[None]:
@@ -240,8 +237,7 @@ class NestedReader:
         child = (yield from self.source.matches(opens)) and not (yield from self.source.matches(opens + "/"))
         first_item = child and (yield from self.source.matches(self.layout.item))
         ends = (yield from self.source.matches(opens + "/")) and "string" not in kinds
-        self.source.back(mark)
-        self.source.release(mark)
+        self.source.undo(mark)
         if child:
             return LIST if "array" in kinds and (first_item or "object" not in kinds) else OBJECT
         if ends and kinds & {"array", "object"} and not kinds & {"number", "integer", "boolean"}:
@@ -280,7 +276,7 @@ class NestedPlace:
     @cached_property
     def silent(self) -> bool:
         """Whether everything is allowed, because nothing is said."""
-        return not isinstance(self.schema, Mapping) or set(self.schema) <= ANNOTATIONS
+        return not isinstance(self.schema, Mapping) or set(self.schema) <= {*ANNOTATIONS, *DEFINITIONS}
 
     @property
     def declares(self) -> bool:

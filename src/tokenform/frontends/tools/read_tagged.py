@@ -158,8 +158,7 @@ class TaggedReader:
         if found:
             self._emit("".join(taken).strip())
         else:
-            self.source.back(mark)
-        self.source.release(mark)
+            self.source.undo(mark)
         return found
 
     def _next(self) -> Reading[bool]:
@@ -235,8 +234,7 @@ class TaggedReader:
             here = yield from self.source.peek(len(text))
             found = found or here == text
             misspelled = misspelled or here.lower() == text.lower()
-        self.source.back(mark)
-        self.source.release(mark)
+        self.source.undo(mark)
         if misspelled and not found:
             raise fail(self.source, f"an argument is followed by what is spelled {here!r}")
         return found

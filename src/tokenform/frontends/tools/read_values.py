@@ -269,8 +269,7 @@ def _python_string(source: Source, emit: Emit) -> Reading[None]:
         yield from source.blank()
         following = yield from source.peek()
         if following not in ("'", '"'):
-            source.back(mark)
-        source.release(mark)
+            source.undo(mark)
     emit('"')
 
 
@@ -353,8 +352,7 @@ def passed_over(source: Source, start: int, marks: Sequence[str]) -> Reading[boo
             break
     found = stop is not None and stop not in marks and depth == 0
     if not found:
-        source.back(here)
-    source.release(here)
+        source.undo(here)
     return found
 
 

@@ -258,8 +258,7 @@ class Reader(TurnRead):
         yield from self.source.blank()
         explicit = yield from self.source.accept(opened)
         if not explicit:
-            self.source.back(mark)
-        self.source.release(mark)
+            self.source.undo(mark)
         opens = explicit or self._reasoning == "open"
         if not opens and (self._reasoning == "own" or not (yield from self._closes(closed))):
             return
@@ -286,8 +285,7 @@ class Reader(TurnRead):
                 end = place
         if stop == closed or end is None:
             end = self.source.position
-        self.source.back(mark)
-        self.source.release(mark)
+        self.source.undo(mark)
         self.thought(self.source.take(end - mark))
 
     def _passes(self, opener: str, silent: CallReader) -> Reading[bool]:
@@ -322,6 +320,5 @@ class Reader(TurnRead):
                 break
             if not (yield from self._passes(stop, silent)):
                 self.source.take(len(stop))
-        self.source.back(mark)
-        self.source.release(mark)
+        self.source.undo(mark)
         return stop == closed

@@ -201,6 +201,21 @@ class Kept(Seq):
     ) -> None:
         self.__dict__.update(of=of, head=head, follows=follows, schema=schema, whole=whole, notes=notes)
 
+    @classmethod
+    def alone(
+        cls,
+        of: tuple[Kind, _core.OfTool],
+        head: str,
+        node: Node,
+        rules: Mapping[str, Node],
+        again: Callable[[], Node],
+        notes: Sequence[str] = (),
+    ) -> Kept:
+        """One that goes on in its own way.  node: all of it, which names the rules; again: makes it anew."""
+        follows = Follows(lambda: without(again(), head), rules)
+        follows.node = without(node, head)
+        return cls(of, head, follows, None, again, notes)
+
     of: tuple[Kind, _core.OfTool]
     head: str
     follows: Follows
@@ -334,6 +349,13 @@ def sequence(*parts: Node) -> Node:
             flat.append(pieces[0])
         flat += pieces[1:]
     return flat[0] if len(flat) == 1 else Seq(tuple(flat))
+
+
+def without(node: Node, head: str) -> Node:
+    """What follows the text that a node begins with."""
+    first, *rest = node.parts if isinstance(node, Seq) else (node,)
+    assert isinstance(first, Text) and first.text.startswith(head)
+    return sequence(Text(first.text[len(head) :]), *rest)
 
 
 def _joins(flat: list[Node], piece: Node) -> bool:

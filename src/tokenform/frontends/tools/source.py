@@ -88,6 +88,11 @@ class Source:
     def release(self, mark: int) -> None:
         self._marks.remove(mark)
 
+    def undo(self, mark: int) -> None:
+        """Goes back to a mark for good."""
+        self.back(mark)
+        self.release(mark)
+
     def take(self, count: int) -> str:
         """The next `count` characters, which must have arrived."""
         at = self._at
