@@ -92,14 +92,20 @@ pub trait ByteAutomaton: Send {
         Vec::new()
     }
 
+    /// Whether a whole text is one of [`ByteAutomaton::exceptional`].
+    fn is_exceptional(&mut self, _ctx: CtxId, _text: &str) -> bool {
+        false
+    }
+
     /// The lexical state, at the beginning of the text, of languages that tell apart what texts mean which are none of
     /// [`ByteAutomaton::exceptional`]; it has all texts. `None` where other things tell them apart as well, or nothing does.
     fn partition(&mut self, _ctx: CtxId) -> Option<LexId> {
         None
     }
 
-    /// A number for the answers of [`ByteAutomaton::exceptional`], where they never change.
-    fn exceptional_id(&mut self, _ctx: CtxId) -> Option<u32> {
+    /// Where every text that the lexeme may have can be closed: a superset of the bytes that may follow, whatever the text
+    /// was. `None` where it must be asked for each.
+    fn after_any(&mut self, _ctx: CtxId) -> Option<ByteSet> {
         None
     }
 

@@ -209,6 +209,16 @@ impl ByteAutomaton for CompositeAutomaton {
         }
     }
 
+    fn is_exceptional(&mut self, ctx: CtxId, text: &str) -> bool {
+        let at = self.json_at(ctx);
+        at.is_some_and(|(_, machine, inner)| self.with_json(machine, |m| m.is_exceptional(inner, text)))
+    }
+
+    fn after_any(&mut self, ctx: CtxId) -> Option<ByteSet> {
+        let (_, machine, inner) = self.json_at(ctx)?;
+        self.with_json(machine, |m| m.after_any(inner))
+    }
+
     fn changes(&self) -> u64 {
         self.machines.iter().map(|m| m.changes()).sum()
     }

@@ -105,6 +105,18 @@ impl JsonMachine {
         out
     }
 
+    /// Whether the text is one that the frame or an earlier item knows.
+    pub(super) fn is_special_text(&mut self, ctx: CtxId, text: &str) -> bool {
+        let node = self.node(ctx);
+        if !node.record.is_none() && self.alike.recalled.contains(text) {
+            return true;
+        }
+        node.place == ParserPhase::Key && {
+            let set = self.special_set(node.object());
+            self.alike.named[set as usize].binary_search_by(|name| (**name).cmp(text)).is_ok()
+        }
+    }
+
     /// Every text of a remembered item is known from now on.
     pub(super) fn recall(&mut self, value: JsonNodeId) {
         let mut stack = vec![value];

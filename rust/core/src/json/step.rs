@@ -231,13 +231,18 @@ impl ByteAutomaton for JsonMachine {
         self.special_texts(ctx, text)
     }
 
+    fn is_exceptional(&mut self, ctx: CtxId, text: &str) -> bool {
+        self.is_special_text(ctx, text)
+    }
+
     fn partition(&mut self, ctx: CtxId) -> Option<LexId> {
         self.kinds_of_keys(ctx)
     }
 
-    fn exceptional_id(&mut self, ctx: CtxId) -> Option<u32> {
+    fn after_any(&mut self, ctx: CtxId) -> Option<ByteSet> {
         let node = self.node(ctx);
-        (node.record.is_none() && node.place == ParserPhase::Key).then(|| self.special_set(node.object()))
+        // a key is offered only if something can follow it
+        (node.record.is_none() && node.place == ParserPhase::Key).then(|| self.before_value())
     }
 
     fn changes(&self) -> u64 {

@@ -12,6 +12,7 @@
 
 use super::{JsonMachine, Node, ParserPhase};
 use crate::automaton::{CtxId, Pos};
+use crate::lexical::spell::ByteSet;
 use crate::lexical::term::Term;
 use crate::lexical::{LexId, Spelling, TermId, Terms};
 use crate::schema::options::Whitespace;
@@ -114,6 +115,14 @@ impl JsonMachine {
                 self.terms().tuple(&[only(go, Terms::EPS), only(close, line)])
             }
             _ => Terms::EPS,
+        }
+    }
+
+    /// Bytes that may follow a key.
+    pub(super) fn before_value(&self) -> ByteSet {
+        match self.schema.options.whitespace {
+            Whitespace::Any | Whitespace::AtMost(_) => ByteSet::of(b" \t\r\n:"),
+            _ => ByteSet::of(b":"),
         }
     }
 

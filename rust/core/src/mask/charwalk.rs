@@ -58,7 +58,7 @@ pub(super) struct CharWalk<'a> {
 
 /// A state, taken apart.
 pub(super) struct Known {
-    row: Arc<[(u32, LexId)]>,
+    pub(super) row: Arc<[(u32, LexId)]>,
     /// What the row says of ASCII.
     ascii: [LexId; 128],
     outcome: OutcomeId,
@@ -144,6 +144,9 @@ impl<'a> CharWalk<'a> {
         if from == to {
             return;
         }
+        if self.below_counted(at, lex, known, preset) {
+            return;
+        }
         let lone = self.lone(lex, known, to - from);
         match (lone, chars.kids(at)) {
             (Some(lone), _) if preset && lone.rare => {
@@ -166,7 +169,7 @@ impl<'a> CharWalk<'a> {
     }
 
     /// The children that a state can read, in preorder.
-    fn live_kids(&self, kids: &[(CharId, u32)], known: &Known) -> Vec<u32> {
+    pub(super) fn live_kids(&self, kids: &[(CharId, u32)], known: &Known) -> Vec<u32> {
         let chars: &'a Chars = self.vocab.chars();
         let upto = |c: CharId| kids.partition_point(|k| k.0 < c);
         let mut places: Vec<u32> = Vec::new();
@@ -224,7 +227,7 @@ impl<'a> CharWalk<'a> {
     }
 
     /// A node whose character leads the state elsewhere, with all that is below.
-    fn other(&mut self, at: u32, lex: LexId, known: &Known, preset: bool) {
+    pub(super) fn other(&mut self, at: u32, lex: LexId, known: &Known, preset: bool) {
         let chars: &'a Chars = self.vocab.chars();
         let (c, node) = (chars.char_of(at), chars.node(at));
         match self.target(known, c) {
@@ -258,7 +261,7 @@ impl<'a> CharWalk<'a> {
     }
 
     /// A node that the state can't read.
-    fn dead(&mut self, node: NodeId, lex: LexId, preset: bool) {
+    pub(super) fn dead(&mut self, node: NodeId, lex: LexId, preset: bool) {
         if preset {
             self.clear_below(node);
         }
@@ -350,7 +353,7 @@ impl<'a> CharWalk<'a> {
 
     /// The tokens of nodes from..to stay inside.
     #[inline]
-    fn set(&mut self, from: u32, to: u32) {
+    pub(super) fn set(&mut self, from: u32, to: u32) {
         let tokens = self.vocab.chars().tokens(from, to);
         match &mut self.words {
             Some(words) => words.allow_all(tokens.iter().copied()),

@@ -148,13 +148,16 @@ impl<S: ByteAutomaton> Core<S> {
         if !self.structure.records(pos.ctx) {
             self.collect_exits(&mask, pos, out);
         } else if !self.collect_generic(node, &mask, pos, text, out) {
-            let held = text.len();
-            for (exit, outcome) in mask.all_exits() {
-                text.truncate(held);
-                text.extend(exit.path(vocab.trie(), node));
-                self.collect_exit(exit, outcome, pos.ctx, text, out);
+            match self.structure.after_any(pos.ctx) {
+                Some(after) => {
+                    let on: Vec<NodeId> = mask.exits.going_on(after).map(|(exit, _)| exit.node).collect();
+                    let (on, ends): (Vec<_>, Vec<_>) =
+                        mask.all_exits().partition(|(e, _)| on.contains(&e.node));
+                    out.extend(ends.iter().flat_map(|(exit, _)| vocab.trie().tokens(exit.node)).map(|t| t.0));
+                    self.collect_each((node, pos.ctx), on.into_iter(), text, out);
+                }
+                None => self.collect_each((node, pos.ctx), mask.all_exits(), text, out),
             }
-            text.truncate(held);
         }
         match &mask.within {
             Within::Few(ids) => out.extend_from_slice(ids),
@@ -271,42 +274,62 @@ impl<S: ByteAutomaton> Core<S> {
             self.after.remove(&(next, mask.exits.id));
             return false;
         }
-        let vocab = self.vocab.clone();
-        let mut single = self.named_below(node, pos.ctx, &plain);
-        let escaped = mask.exits.list.iter().filter(|e| e.escaped).map(|e| e.node);
-        single.extend(escaped);
-        crate::lists::sort_unique(&mut single);
+        let single = self.odd_texts(node, mask, pos.ctx, &plain);
         let mut gone = single.clone();
         gone.extend(mask.missing.iter());
         self.without(&ids, &gone, out);
-        let held = text.len();
-        for (exit, outcome) in mask.all_exits().filter(|e| single.binary_search(&e.0.node).is_ok()) {
-            text.truncate(held);
-            text.extend(exit.path(vocab.trie(), node));
-            self.collect_exit(exit, outcome, pos.ctx, text, out);
-        }
-        text.truncate(held);
+        let single = mask.all_exits().filter(|e| single.binary_search(&e.0.node).is_ok());
+        self.collect_each((node, pos.ctx), single, text, out);
         true
     }
 
-    /// Where the texts that are not like most others end below a node, as far as no escape is in them; those with one
-    /// are among the escaped exits.
-    fn named_below(&mut self, node: NodeId, ctx: CtxId, begun: &str) -> Vec<NodeId> {
-        let set = if begun.is_empty() { self.structure.exceptional_id(ctx) } else { None };
-        if let Some(known) = set.and_then(|set| self.named.get(&(set, node))) {
-            return known.to_vec();
+    /// Exits of a lexeme whose text matters, one by one.
+    fn collect_each<'e>(
+        &mut self,
+        (node, ctx): (NodeId, CtxId),
+        exits: impl Iterator<Item = (&'e Exit, &'e [u32])>,
+        text: &mut Vec<u8>,
+        out: &mut Vec<u32>,
+    ) {
+        let (vocab, held) = (self.vocab.clone(), text.len());
+        for (exit, outcome) in exits {
+            text.truncate(held);
+            text.extend(exit.path(vocab.trie(), node));
+            self.collect_exit(exit, outcome, ctx, text, out);
         }
-        let trie = self.vocab.trie();
-        let mut ends: Vec<NodeId> = Vec::new();
-        for rest in self.structure.exceptional(ctx, begun) {
-            let end = trie.spells(node, &rest).and_then(|at| trie.child(at, b'"'));
-            ends.extend(end);
-        }
-        if let Some(set) = set {
-            let ends = self.counted(ends.clone());
-            self.named.insert((set, node), ends);
-        }
-        ends
+        text.truncate(held);
+    }
+
+    /// The exits below a node behind texts that are not like most others, or have an escape: those from which a token
+    /// goes on, where the others can be closed whatever the text.
+    fn odd_texts(&mut self, node: NodeId, mask: &LexMask, ctx: CtxId, begun: &str) -> Vec<NodeId> {
+        let vocab = self.vocab.clone();
+        let trie = vocab.trie();
+        let mut odd: Vec<NodeId> = match self.structure.after_any(ctx) {
+            Some(after) => {
+                // all texts that the frame knows begin with none: they are not listed
+                let rests = (!begun.is_empty()).then(|| self.structure.exceptional(ctx, begun));
+                let above = trie.path(Trie::ROOT, node).len();
+                let mut is_odd = |exit: &Exit, path: &[u8]| {
+                    exit.escaped
+                        || match (&rests, std::str::from_utf8(&path[above..])) {
+                            (Some(rests), Ok(path)) => rests.iter().any(|rest| rest == path),
+                            (None, Ok(path)) => self.structure.is_exceptional(ctx, path),
+                            (_, Err(_)) => true,
+                        }
+                };
+                let on = mask.exits.going_on(after);
+                on.filter(|(exit, path)| is_odd(exit, path)).map(|(exit, _)| exit.node).collect()
+            }
+            None => {
+                let rests = self.structure.exceptional(ctx, begun).into_iter();
+                let named = |rest: String| trie.spells(node, &rest).and_then(|at| trie.child(at, b'"'));
+                let escaped = mask.exits.list.iter().filter(|exit| exit.escaped).map(|exit| exit.node);
+                rests.filter_map(named).chain(escaped).collect()
+            }
+        };
+        crate::lists::sort_unique(&mut odd);
+        odd
     }
 
     /// `outcome`: the languages that accept there, which a state that shares the exit may have of its own.

@@ -53,8 +53,6 @@ pub struct Core<S> {
     /// Tokens that leave a lexeme, by the position that follows and the set of exits.
     pub(super) after: FxHashMap<(Pos, u64), Arc<[u32]>>,
     pub(super) left: FxHashMap<(CtxId, u64), Arc<[u32]>>,
-    /// Where the texts of an unchanging set end below a node.
-    pub(super) named: FxHashMap<(u32, NodeId), Arc<[NodeId]>>,
     /// Masks of deep positions, by what a token can see of the levels above.
     near: FxHashMap<(u32, u32, u32), (Arc<Mask>, bool)>,
     /// Lexical states by what their masks are shared under.
@@ -90,7 +88,6 @@ impl<S: ByteAutomaton> Core<S> {
             content_ids: FxHashMap::default(),
             crossing: None,
             left: FxHashMap::default(),
-            named: FxHashMap::default(),
             insides: FxHashMap::default(),
             kept: FxHashMap::default(),
             lexemes: LexerMaskBuilder::default(),
@@ -416,7 +413,7 @@ impl<S: ByteAutomaton> Engine for Core<S> {
     }
 
     fn bytes(&mut self) -> usize {
-        let tables = held::bytes!(self: stands, texts, lexmasks, after, left, named, near, contents, content_ids, insides, kept);
+        let tables = held::bytes!(self: stands, texts, lexmasks, after, left, near, contents, content_ids, insides, kept);
         let crossing = self.crossing.as_ref().map_or(0, Crossing::bytes);
         tables + crossing + self.listed + self.lexemes.bytes() + self.structure.bytes()
     }

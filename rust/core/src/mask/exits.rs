@@ -5,6 +5,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use rustc_hash::FxHashMap;
 
 use super::rest::Tails;
+use crate::held;
+use crate::lexical::spell::ByteSet;
 use crate::vocab::{NodeId, Trie, Vocabulary};
 
 /// A place where the lexeme may end.
@@ -45,8 +47,19 @@ pub struct Exits {
     pub remainders: Option<Remainders>,
     /// Exits without a closing byte, by their outcome: what follows the lexeme in the tokens, merged.
     pub groups: Vec<Remainders>,
+    onward: Vec<Onward>,
     /// Tells exit sets apart in memo tables.
     pub id: u64,
+}
+
+/// An exit with a closing byte that tokens go on behind.
+struct Onward {
+    /// Its place in the list.
+    at: u32,
+    /// The bytes behind it.
+    next: ByteSet,
+    /// Bytes from the root of the trie up to the closing one: climbing up to there again is a walk through memory.
+    path: Box<[u8]>,
 }
 
 /// A trie of what follows the lexeme (its closing byte, where it has one) in the tokens that hold its end.
@@ -67,12 +80,32 @@ impl Exits {
         let remainders = Remainders::merge(vocab, &list);
         let mut list = list;
         let groups = Remainders::group(vocab, &mut list);
-        Exits { list, remainders, groups, id: NEXT.fetch_add(1, Ordering::Relaxed) }
+        let trie = vocab.trie();
+        let closed =
+            (0..).zip(&list).filter(|(_, exit)| exit.closed && !trie.children(exit.node).0.is_empty());
+        let onward = closed.map(|(at, exit)| Onward {
+            at,
+            next: ByteSet::of(trie.children(exit.node).0),
+            path: exit.path(trie, Trie::ROOT).into(),
+        });
+        let onward = onward.collect();
+        Exits { list, remainders, groups, onward, id: NEXT.fetch_add(1, Ordering::Relaxed) }
+    }
+
+    /// Exits with a closing byte that tokens go on behind with one of these bytes, each with the bytes from the root of
+    /// the trie up to the closing one.
+    pub(super) fn going_on(&self, bytes: ByteSet) -> impl Iterator<Item = (&Exit, &[u8])> {
+        let some = move |onward: &&Onward| !onward.next.and(&bytes).is_empty();
+        self.onward.iter().filter(some).map(|onward| (&self.list[onward.at as usize], &*onward.path))
     }
 
     pub(super) fn bytes(&self) -> usize {
         let merged: usize = self.remainders.iter().chain(&self.groups).map(|r| r.trie.len() * 24).sum();
-        merged + self.list.iter().map(Exit::bytes).sum::<usize>() + 64
+        merged
+            + self.list.iter().map(Exit::bytes).sum::<usize>()
+            + held::list(&self.onward)
+            + self.onward.iter().map(|onward| held::slice(&onward.path)).sum::<usize>()
+            + 64
     }
 }
 

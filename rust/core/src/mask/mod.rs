@@ -10,7 +10,7 @@
 //!
 //! | question | files |
 //! |---|---|
-//! | tokens inside a lexeme | [`lexmask`], `within`, `exits`, `walk`, `charwalk`, `loops`; kept in [`store`] |
+//! | tokens inside a lexeme | [`lexmask`], `within`, `exits`, `walk`, `charwalk`, `loops`, `counted`; kept in [`store`] |
 //! | tokens over several lexemes of a grammar | `lexemes`, `plans`, `single`, `rest`, `conflicts`, `crossing` |
 //! | how far the end is; where tokens lead | `completion`, `distance`, `successors`, `followers`, `inside`, `anytext` |
 //! | memory, threads | `epoch`, `shards`, [`reclaim`], `races` |
@@ -27,6 +27,7 @@ mod completion;
 mod conflicts;
 #[doc(hidden)]
 pub mod core;
+mod counted;
 mod crossing;
 mod distance;
 mod drawn;
