@@ -215,3 +215,12 @@ def test_any_order_as_rules_of_gbnf() -> None:
         assert not back.matches(text.encode()), text
     with pytest.raises(LimitExceeded, match="20 members in any order"):
         written(20)
+
+
+@pytest.mark.parametrize("schema", [{}, {"description": "A."}, {"readOnly": True}, {"$defs": {}}])
+def test_where_a_schema_only_annotates_a_text_is_a_text(schema: dict[str, Any]) -> None:
+    mark = "]<]minimax[>["
+    call = f'{mark}<invoke name="f">{mark}<a>12{mark}</a>{mark}</invoke>\n'
+    text = f"{mark}<tool_call>\n{call}{mark}</tool_call>"
+    tool = {"name": "f", "parameters": {"properties": {"a": schema}}}
+    assert parse_tool_calls(text, [tool], format="minimax_m3")[0].arguments == {"a": "12"}

@@ -19,7 +19,7 @@ from typing import Any
 from tokenform.errors import TokenformError, ToolError
 from tokenform.frontends.byte_vocabulary import byte_vocabulary
 from tokenform.frontends.tools.formats import FORMATS
-from tokenform.frontends.tools.layout import Format, Part
+from tokenform.frontends.tools.layout import Format
 from tokenform.frontends.tools.making import TurnOptions, grammar_of_tools
 from tokenform.frontends.tools.reader import read_turn
 from tokenform.frontends.tools.templates import Template
@@ -173,19 +173,6 @@ def _ends(form: Format, template: str) -> int:
 
 def _likeness(form: Format, written: str) -> float:
     """The part of the format's literals that stand in the text as they are, whitespace included."""
-    literals = [part for part in (*(form.wire.section or ()), form.wire.between) if part]
-    literals += _literals(form.wire.call)
+    literals = [*filter(None, (*form.wire.literals, form.wire.between))]
     found = sum(len(text) for text in literals if text in written)
     return found / max(sum(map(len, literals)), 1)
-
-
-def _literals(parts: tuple[Part, ...]) -> list[str]:
-    found: list[str] = []
-    for part in parts:
-        if isinstance(part, str):
-            found.append(part)
-        else:
-            for name in ("before", "middle", "after"):
-                text = getattr(part, name, None)
-                found += [text] if isinstance(text, str) else []
-    return found

@@ -188,6 +188,19 @@ class Wire:
         first = (self.section and self.section[0]) or self.call[0]
         return first if isinstance(first, str) else "{"
 
+    @property
+    def literals(self) -> list[str]:
+        """The markers of the section, of a call and of its arguments."""
+        texts = list(self.section or ())
+        for part in self.call:
+            if isinstance(part, str):
+                texts.append(part)
+            elif isinstance(part, Tagged):
+                texts += [part.before, part.middle, part.after]
+            elif isinstance(part, MarkedArguments):
+                texts += [part.opened, part.closed]
+        return texts
+
 
 @dataclass(frozen=True)
 class Format:

@@ -76,7 +76,7 @@ def response_format(template: Mapping[str, Any], tokens: Iterable[str] = ()) -> 
     fences = _texts(content, "open", "content") if "open" in content else ()
     ends = _ends(content, "content")
     known = tuple(tokens)
-    literals = [text for wire in wires for text in _literals(wire)]
+    literals = [text for wire in wires for text in wire.literals]
     literals += [*(reasoning or ()), *fences, *ends]
     return Format(
         name="response_template",
@@ -228,19 +228,6 @@ def _pattern(pattern: str, key: str, name: str = _FIELD) -> list[list[Piece]]:
     if found is None:
         raise _refused(f"{key} {pattern!r} is no row of literals and groups", name)
     return found
-
-
-def _literals(wire: Wire) -> list[str]:
-    """The markers of a layout."""
-    texts = list(wire.section or ())
-    for part in wire.call:
-        if isinstance(part, str):
-            texts.append(part)
-        elif isinstance(part, Tagged):
-            texts += [part.before, part.middle, part.after]
-        elif isinstance(part, MarkedArguments):
-            texts += [part.opened, part.closed]
-    return texts
 
 
 def _special(literals: Sequence[str], tokens: Sequence[str]) -> list[str]:
