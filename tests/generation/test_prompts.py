@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import datetime
 import json
+import re
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Optional
 
 import pytest
 from pydantic import BaseModel, Field
@@ -73,6 +75,8 @@ def test_a_text_is_the_users_message_after_what_the_answer_looks_like(chatting: 
         ),
         ({"properties": {f"{i}" * 20: {"type": "null"} for i in range(100)}}, "Answer with JSON."),
         (int, "Answer with JSON."),
+        (list[int], "Answer with a JSON list of integers."),
+        (list[Optional[str]], "Answer with a JSON list of strings."),  # noqa: UP045
         (tf.json_schema('{"type": "object"}'), "JSON"),
         (tf.combinators.any_text(), ""),
         (tf.regex("a" * 2000), ""),
@@ -85,6 +89,29 @@ def test_the_words_fit_the_constraint(chatting: tf.Generator, constraint: Any, w
     shown, bare = str(chatting.show("Hi", constraint)), "user: Hi\nassistant: "
     assert (shown == bare) if not words else (words in shown and shown != bare)
     assert str(chatting.show("Hi", constraint, show_schema=False)) == bare
+
+
+@pytest.mark.parametrize(
+    ("constraint", "begun"),
+    [
+        *((int, True), (float | None, True), (bool, True), (datetime.date, True)),
+        *((tf.regex("[0-9]{4}"), True), (re.compile("[0-9]{4}"), True)),
+        ({"type": "string", "pattern": "^[A-Z]{3}$"}, True),
+        *((str, False), (list[int], False), (Person, False), (Literal[1, 2], False), (dict[str, int], False)),
+        *((int | str, False), (tf.choice(["new", "paid"]), False), (tf.lark('start: "a"'), False)),
+        *((tf.combinators.any_text(), False), (None, False)),
+    ],
+    ids=str,
+)
+def test_the_models_turn_is_begun_before_a_bare_value(
+    chatting: tf.Generator, constraint: Any, begun: bool
+) -> None:
+    turn = "assistant: The answer is:\n\n"
+    assert str(chatting.show("Hi", constraint)).endswith(turn) == begun
+    for other in ({"show_schema": False}, {"raw": True}):
+        assert not str(chatting.show("Hi", constraint, **other)).endswith(turn)
+    assert not str(chatting.show(CHAT, constraint)).endswith(turn)
+    assert str(chatting.show("Hi", constraint, system="Be brief.")).endswith(turn) == begun
 
 
 def test_the_schema_is_shown_where_it_is_asked_for(chatting: tf.Generator) -> None:

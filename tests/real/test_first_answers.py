@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 from typing import Literal
 
@@ -128,3 +129,30 @@ def test_first_use_from_several_threads(model_folder: str, number: int) -> None:
     written = run(FROM_THREADS, model_folder, schema, PERSON)
     assert len({*written["texts"], written["after"]}) == 1  # type: ignore[misc]
     assert "Ines Duarte" in str(written["after"])
+
+
+BARE = [
+    ("How many pupils are in the class? The class has 26 pupils and two teachers.", int, 26),
+    ("How old is the bridge? The bridge is 118 years old.", int, 118),
+    ("How many pages has the book? The book has 342 pages.", int, 342),
+    ("What does the ticket cost? The ticket costs 7.25 dollars.", float, 7.25),
+    ("How long is the rope? The rope is 3.5 metres long.", float, 3.5),
+    ("Give the number to call. For questions call 555-0164.", re.compile("[0-9]{3}-[0-9]{4}"), "555-0164"),
+    ("What is the ticket's number? Your ticket TK-48213 was closed.", tf.regex("TK-[0-9]+"), "TK-48213"),
+    ("What is the room? The meeting is in room B214.", tf.regex("[A-F][0-9]{3}"), "B214"),
+]
+
+
+def test_a_bare_value_is_the_one_of_the_text(smol: tf.Generator) -> None:
+    texts, constraints, right = zip(*BARE, strict=True)
+    written = [one.value for (one,) in smol.sample(list(texts), list(constraints), max_tokens=24)]
+    assert sum(one == wanted for one, wanted in zip(written, right, strict=True)) >= 7, written
+
+
+def test_a_number_ends_where_the_model_would_go_on_with_a_word(smol: tf.Generator) -> None:
+    grammar = tf.lark('start: "wait " NUMBER\nNUMBER: /[0-9]+/')
+    written = [
+        smol.generate(f"Wait for {minutes} minutes, then call.", grammar, max_tokens=24).text
+        for minutes in (4, 15, 30)
+    ]
+    assert written == ["wait 4", "wait 15", "wait 30"]

@@ -299,8 +299,10 @@ class Generator(Prompted, Writing):
         given = {**self._prompts.chat_options, **(chat_options or {})}
         told = thinking_of(thinking, given)
         options, aloud = {**self.thoughts.options(told), **given}, self.thoughts.aloud(told)
-        ids = self._prompts.read(prompt, grammar, options, aloud)
-        return self.thoughts.lead(ids, grammar, told, limits)
+        ids, start = self.thoughts.lead(
+            self._prompts.read(prompt, grammar, options, aloud), grammar, told, limits
+        )
+        return ([*ids, *self._prompts.lead_in(prompt, grammar)] if start is None else ids), start
 
     def show(
         self,

@@ -1,9 +1,10 @@
-"""What is put into the messages of a chat: words about the form of the answer, before the text of a prompt,
-and what the template leaves out, tools and the calls of earlier turns.
+"""What is put into a chat: words about the form of the answer before the text of a prompt, the beginning of
+the model's turn, and what the template leaves out, tools and the calls of earlier turns.
 
-Purpose: a model that is refused what it wants to write derails; told what is wanted, it mostly wants that.  A
-model that is not told of tools can't call them rightly, and an assistant's turn that was a call alone would
-be empty.
+Purpose: a model that is refused what it wants to write derails; told what is wanted, it mostly wants that.
+A chat model answers in a sentence ("The hotel has 30 rooms."); held to the number alone it writes 1000000,
+behind "The answer is:" the right one.  A model that is not told of tools can't call them rightly, and an
+assistant's turn that was a call alone would be empty.
 Invariant: the words say nothing that the constraint does not, and nothing where nothing short can be said.
 Messages whose template shows tools and calls are not changed.
 Complexity: linear in the words; a schema is looked at down to `DEPTH`.  One more rendering where there are
@@ -32,6 +33,11 @@ WRITTEN = {
 }
 """Formats that a text has in other words, and how the constraint wants them."""
 _JSON = "Answer with JSON."
+LEAD_IN = "The answer is:\n\n"
+"""Chosen by `benchmarks/bare_values.py`; a line of its own, so that the value begins a token."""
+_BARE = frozenset({"integer", "number", "boolean"})
+_WRITTEN_SO = frozenset({"format", "pattern"})
+_KINDS = {"string": "strings", "integer": "integers", "number": "numbers", "boolean": "booleans"}
 Render = Callable[[list[Any], Sequence[Mapping[str, Any]]], list[int]]
 
 
@@ -64,6 +70,27 @@ def instruction(grammar: Any, show: bool | Literal["auto"]) -> str:
     return ""
 
 
+def lead_in(grammar: Any) -> str:
+    """What the model's turn begins with before a bare value: a number, a date, a text of a pattern.
+
+    "" before all else: a model begins documents by itself, and strings in quotes worse with it.
+    """
+    if grammar.tools:
+        return ""
+    try:
+        schema = grammar.schema
+    except LimitExceeded:
+        return ""
+    if schema is None:
+        return LEAD_IN if 0 < len(_pattern(grammar)) <= MOST else ""
+    value = _target(schema, schema)
+    if not isinstance(value, Mapping):
+        return ""
+    kind, written_so = value.get("type"), value.keys() & _WRITTEN_SO
+    bare = "enum" not in value and (str(kind) in _BARE or (kind == "string" and written_so))
+    return LEAD_IN if bare else ""
+
+
 def _of_schema(schema: Any) -> str:
     values = schema.get("enum") if isinstance(schema, Mapping) else None
     if isinstance(values, list):
@@ -74,7 +101,9 @@ def _of_schema(schema: Any) -> str:
             fields, what = _fields(_items(schema, schema), schema, depth), "a JSON list of objects"
         if fields and len(fields) <= MOST:
             return f"Answer with {what} with the fields {fields}."
-    return _JSON
+    items = _target(_items(schema, schema), schema)
+    kind = _KINDS.get(str(items.get("type"))) if isinstance(items, Mapping) else None
+    return f"Answer with a JSON list of {kind}." if kind else _JSON
 
 
 def _fields(schema: Any, root: Any, depth: int) -> str:
@@ -126,12 +155,23 @@ def _target(schema: Any, root: Any) -> Any:
 
 
 def _of_language(language: Mapping[str, Any], whole: bool) -> str:
-    words, pattern = language.get("words"), language.get("regex")
+    words, pattern = language.get("words"), _regex(language)
     if words:
         return _one_of([str(one) for one in words], whole)
-    if pattern and pattern != "(?s).*" and (whole or len(pattern) <= MOST):
+    if pattern and (whole or len(pattern) <= MOST):
         return f"Answer with a text that matches the regular expression {pattern}"
     return ""
+
+
+def _pattern(grammar: Any) -> str:
+    """The regular expression that a grammar is; "" where it is none, or any text."""
+    kind, what = next(iter((getattr(grammar, "form", None) or {"": None}).items()))
+    return _regex(what) if kind == "language" and isinstance(what, Mapping) else ""
+
+
+def _regex(language: Mapping[str, Any]) -> str:
+    pattern = str(language.get("regex") or "")
+    return "" if pattern == "(?s).*" else pattern
 
 
 def _one_of(words: list[str], whole: bool) -> str:

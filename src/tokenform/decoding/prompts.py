@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from tokenform.decoding.aloud import Reason
-from tokenform.decoding.instructions import completed, instruction
+from tokenform.decoding.instructions import completed, instruction, lead_in
 from tokenform.engine import Grammar, Vocabulary, tokenizers
 from tokenform.errors import ModelError, OptionError, PromptTooLong, TokenformError
 from tokenform.frontends import Condition
@@ -158,6 +158,18 @@ class PromptReader:
                 "shorten it."
             )
         return ids
+
+    def lead_in(self, prompt: Prompt | Framed, grammar: Grammar | Condition) -> list[int]:
+        """The ids of what the model's turn begins with, before its answer: none but behind texts, which the
+        model is told how to answer."""
+        options = self.options
+        if isinstance(prompt, Framed):
+            options, prompt = prompt.options, prompt.prompt
+        told = isinstance(prompt, str) and not options.raw and options.show_schema
+        if not told or not self.has_chat_template:
+            return []
+        text = lead_in(grammar)
+        return tokenizers.encode(self._tokenizer, text, specials=False) if text else []
 
     @property
     def has_chat_template(self) -> bool:

@@ -23,7 +23,8 @@ def to_constraint(constraint: Any) -> Grammar | Condition:
 
 
 def to_grammar(constraint: Any) -> Grammar:
-    """A grammar from a grammar, a schema (mapping, boolean, JSON text), a Python type, or None (any text)."""
+    """A grammar from a grammar, a schema (mapping, boolean, JSON text), a Python type, a compiled pattern, or
+    None (any text)."""
     if isinstance(constraint, Grammar):
         return constraint
     if constraint is None:
@@ -32,10 +33,12 @@ def to_grammar(constraint: Any) -> Grammar:
         return _schema_of_text(constraint)
     if isinstance(constraint, Mapping | bool):
         return json_schema(constraint)
+    if isinstance(constraint, re.Pattern):
+        return patterns.regex(constraint)
     if is_type(constraint):
         return from_type(constraint)
     raise OptionError(
-        f"{type(constraint).__name__} is not a constraint; pass a grammar, a schema, a type or None."
+        f"{type(constraint).__name__} is not a constraint; pass a grammar, a schema, a type, a pattern, None."
     )
 
 

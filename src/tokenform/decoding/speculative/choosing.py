@@ -36,6 +36,7 @@ WIDTH = 64
 """Nodes that one pass scores for one value."""
 
 _NEVER = -math.inf
+_LEAST = 1e-12  # a probability that rounding may have taken
 _VALUE, _PATH = 1 << 40, 1 << 41  # streams of numbers apart from tokens'
 
 
@@ -136,9 +137,20 @@ class Choosing:
         """Takes what a pass said at a node: log-probabilities of `asked`, and the model's own."""
         if node in self.learnt:
             return
-        learnt = self.learnt[node] = Learnt(scores[0].tolist(), scores[1:], own[0].tolist(), own[1:])
+        ends = scores[1:] if self.choices.rest is None else self._with_rest(node, scores[1:])
+        learnt = self.learnt[node] = Learnt(scores[0].tolist(), ends, own[0].tolist(), own[1:])
         for child, logprob in zip(self.tree.children(node), learnt.children, strict=True):
             self._reach[child] = self._reach[node] + logprob
+
+    def _with_rest(self, node: int, scores: Sequence[np.ndarray]) -> list[np.ndarray]:
+        """The log-probabilities of what ends the options, where one of them has all that the others leave."""
+        options = [end.option for end in self.choices.ends(node)]
+        taken = [one for option, one in zip(options, scores, strict=True) if option != self.choices.rest]
+        left = math.log(max(1.0 - float(np.exp(np.concatenate(taken)).sum()), _LEAST))
+        return [
+            one if option != self.choices.rest else one + (left - _logsum(one))
+            for option, one in zip(options, scores, strict=True)
+        ]
 
     def value(self, chosen: Chosen) -> bytes:
         return self.choices.options[chosen.option]

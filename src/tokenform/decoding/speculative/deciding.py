@@ -25,12 +25,13 @@ from tokenform.decoding.keyed_random import race_key
 from tokenform.decoding.speculative.node import Node
 
 from .choosing import WIDTH, Choosing, Chosen
-from .ending import Ending
 from .places import Places, Short
 from .request import UNKNOWN
 from .scores import Listed, Scores
 from .searching import Search
 from .tree import ROOT
+from .values import ValueChoices
+from .word_end import WordEnd
 
 if TYPE_CHECKING:
     from .live import Live
@@ -128,7 +129,7 @@ class Deciding:
         if told is not None:
             if told.refused[0] is None and _elsewhere(drawn.refused, choosing):
                 told.refused[0] = drawn.refused
-            if not isinstance(choosing.place, Ending):
+            if isinstance(choosing.place, ValueChoices | Short):
                 begun = choosing.position - len(live.request.prompt)
                 live.output.decided.append(Decision(begun, choosing.value(chosen), choosing.logprobs))
         return told
@@ -144,6 +145,8 @@ class Deciding:
         if place is None:
             return None
         if isinstance(place, Short) and (not local.greedy or live.forced_token(node) is not None):
+            return None
+        if isinstance(place, WordEnd) and not place.stands_behind(_before(live, node)):
             return None
         depth = 0 if node == ROOT else live.tree.depths[node]
         position, begun = len(live.text) + depth, live.choosing
@@ -267,6 +270,13 @@ class Deciding:
         if chosen.refused:
             refused[0] = UNKNOWN
         return Told([*tokens, end], logprobs, refused, known)
+
+
+def _before(live: Live, node: int) -> int | None:
+    """The token of the text before a node; None where there is none."""
+    if node != ROOT:
+        return live.tree.tokens[node]
+    return live.text[-1] if len(live.text) > len(live.request.prompt) else None
 
 
 def _elsewhere(refused: int | None, choosing: Whole) -> bool:

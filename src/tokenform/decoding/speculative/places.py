@@ -1,4 +1,5 @@
-"""What is decided as a whole at the places of a text: a value, a short string, or whether the text ends.
+"""What is decided as a whole at the places of a text: a value, a short string, whether the text ends or a
+word in it.
 
 Complexity: one look a state; what was found is kept for the states that were asked for last.
 """
@@ -17,6 +18,7 @@ from .choices import Choices
 from .drafters.spelling import Encode, Spelling
 from .ending import ending
 from .values import ValueChoices
+from .word_end import word_end
 
 MOST = 4096
 """Values of one place that are decided as wholes."""
@@ -80,6 +82,7 @@ class Places:
             if left is None:
                 found = short_string(automaton, state, spelling.tokens)
                 found = found or ending(automaton, state, spelling, eos)
+                found = found or word_end(automaton, state, spelling, eos)
             elif len(left) > 1:
                 found = ValueChoices(automaton, state, left, spelling, eos)
         except TokenformError:  # a limit: the mask tells, or the text goes on token by token

@@ -12,6 +12,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 from weakref import WeakKeyDictionary
 
+import numpy as np
+
 from .base import Context
 from .other_vocabulary import LongestMatch
 
@@ -26,6 +28,7 @@ class Spelling:
 
     Attributes:
         ids: bytes -> token id.
+        firsts: the first byte of each token, uint8 [V]; 0 of one without bytes.
         longest: longest match from the left.
     """
 
@@ -34,6 +37,7 @@ class Spelling:
     ) -> None:
         self.tokens, hidden = tokens, frozenset(special)
         self.ids = {b: i for i, b in reversed(list(enumerate(tokens))) if b and i not in hidden}
+        self.firsts = np.array([one[0] if one else 0 for one in tokens], np.uint8)
         self.longest = LongestMatch(self.ids)
         self.encode: Encode = encode if encode is not None else self.longest
 
@@ -42,7 +46,8 @@ class Spelling:
         if encode is None:
             return self
         other = object.__new__(Spelling)
-        other.tokens, other.ids, other.longest, other.encode = self.tokens, self.ids, self.longest, encode
+        other.tokens, other.ids, other.firsts = self.tokens, self.ids, self.firsts
+        other.longest, other.encode = self.longest, encode
         return other
 
 

@@ -1,0 +1,121 @@
+"""Whether a text ends behind a word, or this gets longer: the judge sums the model's own probabilities."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tokenform as tf
+from tokenform.decoding.scheduler import Scheduler
+from tokenform.decoding.speculative.drafters.spelling import Spelling
+from tokenform.decoding.speculative.tree import ROOT
+from tokenform.decoding.speculative.word_end import END, LONGER, WordEnd, word_end
+
+from .judge import generator, logprobs
+
+WORD = tf.regex("no [a-z]+")
+PROMPT = "newark"
+
+
+def longer(gen: tf.Generator, before: list[int]) -> float:
+    """The model's probability of a token of letters alone."""
+    row = np.exp(logprobs(gen.model, before)[-1])
+    tokens = [gen.vocabulary.token(one) for one in range(gen.vocabulary.size)]
+    return float(sum(row[one] for one, data in enumerate(tokens) if re.fullmatch(b"[a-z]+", data)))
+
+
+def places(gen: tf.Generator, result: tf.Result[Any]) -> list[tuple[float, bool]]:
+    """At each place behind a letter: the probability of a longer word, and whether it got longer."""
+    found, ids, text = list[tuple[float, bool]](), gen.prompt_ids(PROMPT), b""
+    for token in result.tokens:
+        if len(text) > len(b"no "):
+            found.append((longer(gen, ids), True))
+        ids.append(token)
+        text += gen.vocabulary.token(token)
+    return found if result.reason == "length" else [*found, (longer(gen, ids), False)]
+
+
+@pytest.mark.parametrize("drafter", [None, "auto"])
+def test_a_greedy_word_gets_longer_where_that_is_likelier_than_all_else(drafter: Any) -> None:
+    seen, by_token = set[bool](), 0
+    for seed in range(16):
+        gen = generator(seed=seed, drafter=drafter)
+        (result,) = gen.sample(PROMPT, WORD, sampler=tf.Local(0.0), max_tokens=24)
+        for chance, grew in places(gen, result):
+            assert grew == (chance > 0.5), seed
+            seen.add(grew)
+        (other,) = gen.sample(PROMPT, WORD, sampler=tf.Local(0.0, values="token"), max_tokens=24)
+        by_token += other.text != result.text
+    assert False in seen and by_token  # the test can fail
+
+
+def test_draws_get_longer_with_the_models_probability() -> None:
+    count, wanted, found = 400, 0.0, 0
+    gen = generator(seed=5)
+    for result in gen.sample(PROMPT, WORD, n=count, seed=1, sampler=tf.Local(1.0), max_tokens=24):
+        (chance, grew), *_ = places(gen, result)
+        wanted, found = wanted + chance, found + grew
+    assert 0.01 < wanted / count < 0.99
+    assert abs(found - wanted) < 4 * (wanted * (1 - wanted / count)) ** 0.5
+
+
+@pytest.mark.parametrize("temperature", [0.0, 1.5])
+def test_seeds_batches_drafts_streams_and_schedulers_write_alike(temperature: float) -> None:
+    local = tf.Local(temperature)
+    gen, plain = generator(), generator(drafter=None)
+    prompts = [f"{PROMPT} {number}" for number in range(6)]
+    batch = [one[0].text for one in gen.sample(prompts, WORD, seed=3, sampler=local, max_tokens=24)]
+    for other in (gen, plain):
+        alone = [other.sample(one, WORD, seed=3, sampler=local, max_tokens=24)[0].text for one in prompts]
+        assert batch == alone
+    assert batch == ["".join(gen.stream(one, WORD, seed=3, sampler=local, max_tokens=24)) for one in prompts]
+    with Scheduler(gen) as scheduler:
+        jobs = [scheduler.submit(one, WORD, seed=3, sampler=local, max_tokens=24) for one in prompts]
+        assert batch == [job.future.result()[0].text for job in jobs]
+
+
+BYTES = [bytes([byte]) for byte in range(256)]
+VOCABULARY = tf.Vocabulary([*BYTES, b"<end>", b"12", b"1 "], eos=[256], special=[256])
+
+
+def place(pattern: str, text: str) -> WordEnd | None:
+    automaton = tf.regex(pattern).compile(VOCABULARY)
+    state = automaton.step_bytes(automaton.start, text.encode())
+    return word_end(
+        automaton, state, Spelling(VOCABULARY.tokens, None, VOCABULARY.special), frozenset(VOCABULARY.eos)
+    )
+
+
+@pytest.mark.parametrize(
+    ("pattern", "text"),
+    [
+        ("move [0-9]+", "move 3"),
+        (r"-?(0|[1-9][0-9]*)(\.[0-9]+)?", "12"),
+        (r"-?(0|[1-9][0-9]*)(\.[0-9]+)?", "12.5"),
+        (r"\w+", "Zürich"),
+        ("[a-z]{1,8}", "oslo"),
+    ],
+)
+def test_a_word_that_can_only_get_longer_is_weighed(pattern: str, text: str) -> None:
+    found = place(pattern, text)
+    assert found is not None and found.stands_behind(ord("3")) and found.stands_behind(0xBC)
+    assert not found.stands_behind(ord(" ")) and not found.stands_behind(None)
+    ends = {end.option: set(end.tokens.tolist()) for end in found.ends(ROOT)}
+    assert ends[END] == {256} and 256 not in ends[LONGER] and ends[LONGER]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "text"),
+    [
+        ("[a-z ]*", "the capital of"),  # a refused "F" says nothing of the end
+        (r"[0-9]+(\+[0-9]+)*", "3"),
+        ("[0-9]{4}", "123"),  # it may not end
+        ("[0-9]{4}", "1234"),  # it ends
+        ("[0-9]+ ?", "1"),
+    ],
+)
+def test_other_places_are_none(pattern: str, text: str) -> None:
+    assert place(pattern, text) is None
