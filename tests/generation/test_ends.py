@@ -161,12 +161,12 @@ def test_on_a_device_the_same_is_said(generator: tf.Generator) -> None:
 
 def test_the_end_of_the_budget_is_no_cut_by_itself(generator: tf.Generator) -> None:
     """A text that ends with its last token is one that the model ended."""
-    whole = generator.sample("A", tf.regex("[a-z]{1,40}"), seed=3, sampler=tf.Local(), max_tokens=60)[0]
+    whole = generator.sample("A", tf.regex("[a-z ]{1,40}"), seed=3, sampler=tf.Local(), max_tokens=60)[0]
     assert whole.reason == "end"
     exact = {"seed": 3, "sampler": tf.Local(), "max_tokens": len(whole.tokens)}
-    again = generator.sample("A", tf.regex("[a-z]{1,40}"), **exact)[0]
+    again = generator.sample("A", tf.regex("[a-z ]{1,40}"), **exact)[0]
     assert (again.text, again.reason) == (whole.text, "end")
-    less = generator.sample("A", tf.regex("[a-z]{1,40}"), **{**exact, "max_tokens": len(whole.tokens) - 1})[0]
+    less = generator.sample("A", tf.regex("[a-z ]{1,40}"), **{**exact, "max_tokens": len(whole.tokens) - 1})[0]
     assert (less.reason, less.cut) == ("length", [""]) and less.text[: less.cut_at] == whole.text[
         : less.cut_at
     ]

@@ -127,7 +127,7 @@ def test_the_device_draws_the_same(monkeypatch: pytest.MonkeyPatch, grammar: tf.
 
 @pytest.mark.parametrize("grammar", [COMPACT, STRINGS])
 def test_a_budget_is_kept(grammar: tf.Grammar) -> None:
-    generator = made(8, SPACED, sampler=tf.Local(0.0))
+    generator = made(8, SPACED, sampler=tf.Local(0.0, values="token"))  # a text of some length
     shortest, kept = generator.sample("go", grammar)[0], 0
     for budget in range(len(shortest.tokens) - 4, len(shortest.tokens) + 1):
         try:

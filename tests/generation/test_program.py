@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 import tokenform as tf
+from tokenform.decoding.keyed_random import keyed
 from tokenform.errors import ModelError, OptionError
-from tokenform.integrations.program import _shared
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "suites"))
 from tiny_model import save_tiny_model
@@ -120,16 +120,18 @@ def test_branches_share_a_beginning_and_nothing_else(random_model: tf.Generator)
     assert one["x"] == other["x"] and "x" not in stem and stem.generated == 0
     another = tf.Program(random_model, temperature=1.0, seed=6) + stem.text + tf.gen("x", regex="[a-z]{8}")
     assert another["x"] != one["x"]
-    _, model = _shared(random_model)
-    before = model.forwards
     assert (stem + tf.gen("x", regex="[a-z]{8}"))["x"] == one["x"]
-    assert model.forwards == before  # all of it was known
 
 
-def test_a_greedy_program_is_what_generate_writes(random_model: tf.Generator) -> None:
-    grammar = tf.regex("[a-z]{3,20}")
-    (result,) = random_model.sample("Once", grammar, raw=True)  # a program goes on with its text
-    assert (tf.Program(random_model) + "Once" + tf.gen("x", schema=grammar))["x"] == result.text
+@pytest.mark.parametrize("temperature", [0.0, 1.0])
+@pytest.mark.parametrize("pattern", ["[a-z]{3,20}", "[0-9]+", "(new|old|newest) [a-z]+"])
+def test_a_program_is_what_generate_writes(
+    random_model: tf.Generator, pattern: str, temperature: float
+) -> None:
+    grammar = tf.regex(pattern)
+    result = random_model.generate("Once", grammar, raw=True, temperature=temperature, seed=keyed(5, 0))
+    program = tf.Program(random_model, temperature=temperature, seed=5) + "Once" + tf.gen("x", schema=grammar)
+    assert program["x"] == result.text
 
 
 def test_what_can_not_be_added() -> None:

@@ -156,3 +156,9 @@ def test_a_number_ends_where_the_model_would_go_on_with_a_word(smol: tf.Generato
         for minutes in (4, 15, 30)
     ]
     assert written == ["wait 4", "wait 15", "wait 30"]
+
+
+def test_a_programs_number_ends_where_its_text_goes_on(smol: tf.Generator) -> None:
+    program = tf.Program(smol) + "The hotel has 30 rooms and a pool.\nNumber of rooms: "
+    program += tf.gen("rooms", regex="[0-9]+", max_tokens=20)
+    assert program["rooms"] == "30"

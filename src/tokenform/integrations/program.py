@@ -3,10 +3,12 @@
 Purpose: what is decided in Python between two generations (a branch, a loop, a call) stands in Python.
 Invariant: a `Program` never changes: `+` gives another one, so that two branches start from the same text.
 What a generation writes depends on the text before it, the seed and its number, not on other branches.
+Law: that of `generate` with the text as a raw prompt: values are decided whole, numbers end.
 Complexity: the model reads what no program on the same generator has read: the beginning that two texts share
-is in the cache once.  A generation costs a forward pass a token.
+is in the cache of prompts once.
 Source: the form is that of guidance (Microsoft, 2022), where `+` appends and names are read back.
-Rejected: a template language (Python has branches and loops); drafts (they need a cache of their own).
+Rejected: a template language (Python has branches and loops); masking token by token (a number of any length
+gets longer to the end of its budget).
 """
 
 from __future__ import annotations
@@ -15,7 +17,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from tokenform.engine.opening import opened_once
 from tokenform.errors import ModelError, OptionError, extras
 from tokenform.frontends import Condition, Grammar, choice, one_constraint, to_constraint
 from tokenform.frontends.captures import Capture
@@ -25,8 +26,8 @@ with extras():
     from tokenform.decoding.aligned.masked import Masked
     from tokenform.decoding.calls import DEFAULT_MAX_TOKENS, ending_at
     from tokenform.decoding.keyed_random import keyed
-    from tokenform.decoding.tracing import span_of
-    from tokenform.decoding.weighted import draw_weighted
+    from tokenform.decoding.options import Call
+    from tokenform.decoding.samplers import Local
     from tokenform.engine import tokenizers
     from tokenform.integrations.generation import Generator, named
 
@@ -169,18 +170,17 @@ class Program:
 
     def _write(self, asked: Gen) -> Program:
         """What the model writes next, with its values."""
-        writer, language_model = _shared(self.model)
+        writer = _writer(self.model)
         grammar = ending_at(asked.stop, None) if asked.stop else asked.constraint
         temperature = self.temperature if asked.temperature is None else asked.temperature
-        sampler = Beam(1) if temperature == 0.0 else Masked(temperature=temperature)
         prompt, seed = self._prompt(writer, grammar), keyed(self.seed, self.generated)
         if isinstance(prompt, str) and not writer.own_format:  # the model goes on with the text
             (prompt,) = writer.framed([prompt], True, None, None)
-        options: dict[str, Any] = {"max_tokens": asked.max_tokens, "sampler": sampler}
+        sampler = _sampler(grammar, temperature)
+        options = {"max_tokens": asked.max_tokens, "sampler": sampler, "thinking": False}
         told = {**options, "seed": self.seed, "temperature": temperature, "name": asked.name}
-        with span_of(writer, prompt, grammar, told) as ended:
-            problem = writer.problem(prompt, grammar, **options, model=language_model)
-            (result,) = ended(draw_weighted(sampler, problem, grammar, 1, seed))
+        call = replace(Call.of(grammar, {**options, "seed": seed}), given=told)
+        result = writer.write(prompt, call)
         written, value, begun = result.text, result.value, len(self.text)
         found = grammar.captures(written) if isinstance(grammar, Grammar) else {}
         for stop in asked.stop:
@@ -242,14 +242,15 @@ def _unreadable(piece: Any) -> str:
     )
 
 
-@opened_once(4)
-def _opened(model: Any) -> tuple[Generator, Any]:
-    writer = model if isinstance(model, Generator) else named(model)
-    return writer, writer.language_model()
+def _sampler(grammar: Any, temperature: float) -> Any:
+    """As `generate` draws; a condition that has no masks is drawn by a search, or by masking and weights."""
+    if isinstance(grammar, Grammar):
+        return Local(temperature)
+    return Beam(1) if temperature == 0.0 else Masked(temperature=temperature)
 
 
-def _shared(model: Any) -> tuple[Generator, Any]:
-    """The generator and its cache, shared by all programs of the model."""
+def _writer(model: Any) -> Generator:
+    """The generator, shared by all programs of the model."""
     if model is not None and not isinstance(model, str | Generator):
         raise ModelError(f"a program runs None, a model's name or a Generator, not {type(model).__name__}.")
-    return _opened(model)
+    return model if isinstance(model, Generator) else named(model)

@@ -81,8 +81,8 @@ class Choices(ABC):
             self._states[node] = self._automaton.advance(above, token) if allowed else None
         return self._states[node]
 
-    def fits(self, node: int, budget: int) -> bool:
-        """Whether some text is known to end within so many tokens after a node."""
+    def fits(self, option: int, node: int, budget: int) -> bool:
+        """Whether some text with an option is known to end within so many tokens after its leaf."""
         return budget > 0 and bool(self._automaton.fits(self.state(node), budget))
 
     def ends(self, node: int) -> list[Ends]:

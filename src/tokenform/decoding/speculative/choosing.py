@@ -101,7 +101,7 @@ class Choosing:
         fits, tree = choices.fits, choices.tree
         for option, leaves in enumerate(choices.leaves):
             kept = [n for n in leaves if n == ROOT or tree.depths[n] <= deepest]
-            kept = [n for n in kept if fits(n, remaining - (0 if n == ROOT else tree.depths[n]))]
+            kept = [n for n in kept if fits(option, n, remaining - (0 if n == ROOT else tree.depths[n]))]
             if kept:
                 self._paths[option] = kept
             if len(kept) < len(leaves):  # also where another way to begin it fits: it counts for less then
@@ -144,13 +144,16 @@ class Choosing:
 
     def _with_rest(self, node: int, scores: Sequence[np.ndarray]) -> list[np.ndarray]:
         """The log-probabilities of what ends the options, where one of them has all that the others leave."""
+        rest, parts = self.choices.rest, list(scores)
         options = [end.option for end in self.choices.ends(node)]
-        taken = [one for option, one in zip(options, scores, strict=True) if option != self.choices.rest]
+        taken = [one for option, one in zip(options, scores, strict=True) if option != rest]
         left = math.log(max(1.0 - float(np.exp(np.concatenate(taken)).sum()), _LEAST))
-        return [
-            one if option != self.choices.rest else one + (left - _logsum(one))
-            for option, one in zip(options, scores, strict=True)
-        ]
+        for place, option in enumerate(options):
+            if option == rest:
+                own, total = scores[place], _logsum(scores[place])
+                known = own - total if total > _NEVER else np.full(len(own), -math.log(len(own)))
+                parts[place] = known + left
+        return parts
 
     def value(self, chosen: Chosen) -> bytes:
         return self.choices.options[chosen.option]

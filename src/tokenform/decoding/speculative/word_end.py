@@ -52,6 +52,13 @@ class WordEnd(Choices):
         data = b"" if token is None else self._spelling.tokens[token]
         return bool(data) and bool(_WORD[data[-1]])
 
+    def fits(self, option: int, node: int, budget: int) -> bool:
+        if option == END:
+            return True  # the end itself takes no token of the budget
+        automaton, state = self._automaton, self.state(node)
+        (longer,) = (end.tokens.tolist() for end in self.ends(node) if end.option == option)
+        return budget > 0 and any(automaton.fits(automaton.advance(state, one), budget - 1) for one in longer)
+
     def _completing(self, option: int, node: int, allowed: Sequence[int]) -> Sequence[int]:
         return [token for token in allowed if (token in self._eos) == (option == END)]
 
