@@ -19,6 +19,7 @@ from typing import Any, NamedTuple, Optional
 from unittest import mock
 
 import tokenform as tf
+from tokenform.decoding.instructions import LEAD_IN
 
 NAMES = ["Tom", "Mary", "Oskar", "Lena", "Ivan", "Priya"]
 CAPITALS = [
@@ -105,13 +106,12 @@ def main() -> None:
     todo = [task for i in range(6) for task in tasks(i)]
     for lead in [None, *args.lead]:
         begun, right = time.process_time(), collections.Counter[str]()
-        with mock.patch("tokenform.decoding.instructions.LEAD_IN", lead) if lead is not None else mock.Mock():
+        with mock.patch("tokenform.decoding.instructions.LEAD_IN", LEAD_IN if lead is None else lead):
             written = gen.sample(
                 [task.text for task in todo],
                 [task.constraint for task in todo],
                 sampler=local,
                 max_tokens=24,
-                validators=False,
             )
         for task, (result,) in zip(todo, written, strict=True):
             right[task.kind] += result.value == task.right

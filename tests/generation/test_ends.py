@@ -166,7 +166,9 @@ def test_the_end_of_the_budget_is_no_cut_by_itself(generator: tf.Generator) -> N
     exact = {"seed": 3, "sampler": tf.Local(), "max_tokens": len(whole.tokens)}
     again = generator.sample("A", tf.regex("[a-z ]{1,40}"), **exact)[0]
     assert (again.text, again.reason) == (whole.text, "end")
-    less = generator.sample("A", tf.regex("[a-z ]{1,40}"), **{**exact, "max_tokens": len(whole.tokens) - 1})[0]
+    less = generator.sample("A", tf.regex("[a-z ]{1,40}"), **{**exact, "max_tokens": len(whole.tokens) - 1})[
+        0
+    ]
     assert (less.reason, less.cut) == ("length", [""]) and less.text[: less.cut_at] == whole.text[
         : less.cut_at
     ]

@@ -36,7 +36,6 @@ _JSON = "Answer with JSON."
 LEAD_IN = "The answer is:\n\n"
 """Chosen by `benchmarks/bare_values.py`; a line of its own, so that the value begins a token."""
 _BARE = frozenset({"integer", "number", "boolean"})
-_WRITTEN_SO = frozenset({"format", "pattern"})
 _KINDS = {"string": "strings", "integer": "integers", "number": "numbers", "boolean": "booleans"}
 Render = Callable[[list[Any], Sequence[Mapping[str, Any]]], list[int]]
 
@@ -71,7 +70,7 @@ def instruction(grammar: Any, show: bool | Literal["auto"]) -> str:
 
 
 def lead_in(grammar: Any) -> str:
-    """What the model's turn begins with before a bare value: a number, a date, a text of a pattern.
+    """What the model's turn begins with before a bare value: a number, a boolean, a text of a pattern.
 
     "" before all else: a model begins documents by itself, and strings in quotes worse with it.
     """
@@ -84,10 +83,7 @@ def lead_in(grammar: Any) -> str:
     if schema is None:
         return LEAD_IN if 0 < len(_pattern(grammar)) <= MOST else ""
     value = _target(schema, schema)
-    if not isinstance(value, Mapping):
-        return ""
-    kind, written_so = value.get("type"), value.keys() & _WRITTEN_SO
-    bare = "enum" not in value and (str(kind) in _BARE or (kind == "string" and written_so))
+    bare = isinstance(value, Mapping) and str(value.get("type")) in _BARE and "enum" not in value
     return LEAD_IN if bare else ""
 
 
@@ -101,6 +97,8 @@ def _of_schema(schema: Any) -> str:
             fields, what = _fields(_items(schema, schema), schema, depth), "a JSON list of objects"
         if fields and len(fields) <= MOST:
             return f"Answer with {what} with the fields {fields}."
+    if form := _form(schema, schema):
+        return f"Answer with {form}."
     items = _target(_items(schema, schema), schema)
     kind = _KINDS.get(str(items.get("type"))) if isinstance(items, Mapping) else None
     return f"Answer with a JSON list of {kind}." if kind else _JSON
