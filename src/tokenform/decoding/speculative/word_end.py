@@ -21,15 +21,12 @@ import numpy as np
 
 from tokenform.engine import State
 
-from .choices import Choices
+from .choices import Choices, Ends
 from .drafters.spelling import Spelling
 from .tree import ROOT
 
 END, LONGER = 0, 1
-_WORD = np.zeros(256, bool)
-_WORD[[*b"_0123456789", *range(ord("A"), ord("Z") + 1), *range(ord("a"), ord("z") + 1), *range(128, 256)]] = (
-    True
-)
+_WORD = np.array([byte >= 128 or chr(byte).isalnum() or byte == ord("_") for byte in range(256)])
 _LONGER = _WORD.copy()
 _LONGER[ord(".")] = True
 
@@ -56,8 +53,15 @@ class WordEnd(Choices):
         if option == END:
             return True  # the end itself takes no token of the budget
         automaton, state = self._automaton, self.state(node)
-        (longer,) = (end.tokens.tolist() for end in self.ends(node) if end.option == option)
+        longer = map(int, self.ends(node)[LONGER].tokens)
         return budget > 0 and any(automaton.fits(automaton.advance(state, one), budget - 1) for one in longer)
+
+    def ends(self, node: int) -> list[Ends]:
+        # not kept: a place may be one of thousands, and its tokens half of the vocabulary
+        return [
+            Ends(option, tokens)
+            for option, tokens in enumerate(_parts(self._automaton, self.state(node), self._eos))
+        ]
 
     def _completing(self, option: int, node: int, allowed: Sequence[int]) -> Sequence[int]:
         return [token for token in allowed if (token in self._eos) == (option == END)]
@@ -68,8 +72,14 @@ def word_end(automaton: Any, state: State, spelling: Spelling, eos: frozenset[in
     may follow."""
     if not automaton.is_accepting(state) or automaton.is_finished(state):
         return None
-    allowed = automaton.allowed_tokens(state)
-    longer = _LONGER[spelling.firsts[allowed[~np.isin(allowed, list(eos))]]]
-    if not longer.size or not longer.all():
+    end, longer = _parts(automaton, state, eos)
+    if not (len(end) and len(longer) and _LONGER[spelling.firsts[longer]].all()):
         return None
     return WordEnd(automaton, state, spelling, eos)
+
+
+def _parts(automaton: Any, state: State | None, eos: frozenset[int]) -> tuple[np.ndarray, np.ndarray]:
+    """The allowed tokens, int64: those that end the text, and the others."""
+    allowed = automaton.allowed_tokens(state).astype(np.int64)
+    ends = np.isin(allowed, list(eos))
+    return allowed[ends], allowed[~ends]
