@@ -8,6 +8,7 @@ import json
 import logging
 import re
 import sys
+import time
 from collections import Counter
 from pathlib import Path
 
@@ -39,6 +40,12 @@ def engine():
 
 def lines(caplog):
     return [json.loads(one.getMessage()) for one in caplog.records if hasattr(one, "said")]
+
+
+def wait_for(done):
+    end = time.monotonic() + 10
+    while not done() and time.monotonic() < end:
+        time.sleep(0.01)
 
 
 def figures(url):
@@ -93,11 +100,14 @@ def test_every_request_is_a_line_and_a_count(engine, caplog):
 def test_ids_come_and_go(engine, caplog):
     caplog.set_level(logging.INFO, "tokenform.server")
     with running(create_app(engine)) as url, httpx.Client(base_url=url, timeout=60) as client:
+        ids = list[str]()
         for given, kept in (("ticket-17", True), ("x" * 128, True), ("x" * 129, False), ("two words", False)):
             for path, body in ((CHAT, SHORT), (CHAT, {}), ("/v1/nothing", {})):
                 answer = client.post(path, json=body, headers={"X-Request-Id": given})
-                assert (answer.headers["x-request-id"] == given) is kept
-                assert lines(caplog)[-1]["request"] == answer.headers["x-request-id"]
+                ids.append(answer.headers["x-request-id"])
+                assert (ids[-1] == given) is kept
+                wait_for(lambda: len(lines(caplog)) == len(ids))  # a line is written behind the answer
+                assert lines(caplog)[-1]["request"] == ids[-1]
         made = {client.get("/health").headers["x-request-id"] for _ in range(3)}
         assert len(made) == 3
 
