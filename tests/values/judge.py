@@ -13,6 +13,7 @@ from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
 import tokenform as tf
+from tokenform.decoding.scheduler import Scheduler
 
 WORDS = [
     "new",
@@ -107,3 +108,17 @@ def shares(scores: dict[Any, float], temperature: float = 1.0) -> dict[Any, floa
     weights = {key: math.exp((score - top) / temperature) for key, score in scores.items()}
     total = sum(weights.values())
     return {key: weight / total for key, weight in weights.items()}
+
+
+def written_alike(prompt: str, grammar: tf.Grammar, temperature: float, max_tokens: int) -> None:
+    """Checks that seeds, batches, drafts, streams and schedulers write the same texts."""
+    asked: Any = {"seed": 3, "sampler": tf.Local(temperature), "max_tokens": max_tokens}
+    gen, plain = generator(), generator(drafter=None)
+    prompts = [f"{prompt} {number}" for number in range(6)]
+    batch = [one[0].text for one in gen.sample(prompts, grammar, **asked)]
+    for other in (gen, plain):
+        assert batch == [other.sample(one, grammar, **asked)[0].text for one in prompts]
+    assert batch == ["".join(gen.stream(one, grammar, **asked)) for one in prompts]
+    with Scheduler(gen) as scheduler:
+        jobs = [scheduler.submit(one, grammar, **asked) for one in prompts]
+        assert batch == [job.future.result()[0].text for job in jobs]

@@ -9,11 +9,10 @@ import numpy as np
 import pytest
 
 import tokenform as tf
-from tokenform.decoding.scheduler import Scheduler
 from tokenform.decoding.speculative.drafters.spelling import Spelling
 from tokenform.decoding.speculative.ending import END, ON, Ending, ending
 
-from .judge import generator, logprobs, shares
+from .judge import generator, logprobs, shares, written_alike
 
 FORCED = tf.regex('"[a-z]{1,3}"([ \n]*zx[0-9])*')
 """A text in quotes, and then as often as one likes a mark of two letters and a digit."""
@@ -86,19 +85,7 @@ def test_draws_have_the_probabilities_of_the_end_and_of_the_mark() -> None:
 
 @pytest.mark.parametrize("temperature", [0.0, 1.5])
 def test_seeds_batches_drafts_streams_and_schedulers_write_alike(temperature: float) -> None:
-    local = tf.Local(temperature)
-    gen, plain = generator(), generator(drafter=None)
-    prompts = [f"{PROMPT} {number}" for number in range(6)]
-    batch = [one[0].text for one in gen.sample(prompts, FORCED, seed=3, sampler=local, max_tokens=60)]
-    for other in (gen, plain):
-        alone = [other.sample(one, FORCED, seed=3, sampler=local, max_tokens=60)[0].text for one in prompts]
-        assert batch == alone
-    assert batch == [
-        "".join(gen.stream(one, FORCED, seed=3, sampler=local, max_tokens=60)) for one in prompts
-    ]
-    with Scheduler(gen) as scheduler:
-        jobs = [scheduler.submit(one, FORCED, seed=3, sampler=local, max_tokens=60) for one in prompts]
-        assert batch == [job.future.result()[0].text for job in jobs]
+    written_alike(PROMPT, FORCED, temperature, max_tokens=60)
 
 
 def place(grammar: tf.Grammar, text: str, vocabulary: tf.Vocabulary) -> Ending | None:

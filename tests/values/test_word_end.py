@@ -9,12 +9,11 @@ import numpy as np
 import pytest
 
 import tokenform as tf
-from tokenform.decoding.scheduler import Scheduler
 from tokenform.decoding.speculative.drafters.spelling import Spelling
 from tokenform.decoding.speculative.tree import ROOT
 from tokenform.decoding.speculative.word_end import END, LONGER, WordEnd, word_end
 
-from .judge import generator, logprobs
+from .judge import generator, logprobs, written_alike
 
 WORD = tf.regex("no [a-z]+")
 PROMPT = "newark"
@@ -64,17 +63,7 @@ def test_draws_get_longer_with_the_models_probability() -> None:
 
 @pytest.mark.parametrize("temperature", [0.0, 1.5])
 def test_seeds_batches_drafts_streams_and_schedulers_write_alike(temperature: float) -> None:
-    local = tf.Local(temperature)
-    gen, plain = generator(), generator(drafter=None)
-    prompts = [f"{PROMPT} {number}" for number in range(6)]
-    batch = [one[0].text for one in gen.sample(prompts, WORD, seed=3, sampler=local, max_tokens=24)]
-    for other in (gen, plain):
-        alone = [other.sample(one, WORD, seed=3, sampler=local, max_tokens=24)[0].text for one in prompts]
-        assert batch == alone
-    assert batch == ["".join(gen.stream(one, WORD, seed=3, sampler=local, max_tokens=24)) for one in prompts]
-    with Scheduler(gen) as scheduler:
-        jobs = [scheduler.submit(one, WORD, seed=3, sampler=local, max_tokens=24) for one in prompts]
-        assert batch == [job.future.result()[0].text for job in jobs]
+    written_alike(PROMPT, WORD, temperature, max_tokens=24)
 
 
 BYTES = [bytes([byte]) for byte in range(256)]
