@@ -38,7 +38,8 @@ def to_grammar(constraint: Any) -> Grammar:
     if is_type(constraint):
         return from_type(constraint)
     raise OptionError(
-        f"{type(constraint).__name__} is not a constraint; pass a grammar, a schema, a type, a pattern, None."
+        f"{type(constraint).__name__} is not a constraint; pass a grammar, a schema, a type or a pattern, or "
+        "None for any text."
     )
 
 
