@@ -1,17 +1,22 @@
-"""Arguments as elements inside each other, as a tree.
+"""Arguments as elements inside each other: as a tree, and read.
 
 Purpose: each member of an object and each item of a list is an element; text stands in it raw, other scalars
 as JSON, lists and objects as further elements.
 Invariant: raw text can't hold what markers begin with.  Where the closing marker repeats the member's name,
 members that the schema does not name are not written, and objects of such members alone are written as JSON:
 no grammar can ask for the same unknown name twice, and readers take both.
-Complexity: that of `notation.py`, with one rule for each reference and name.
-Source: the chat templates named in the format files.
-Rejected: closing markers of any name (texts would be allowed that no reader takes).
+Complexity: that of `notation.py`, with one rule for each reference and name.  Reading is linear in the text;
+nesting is bounded by `DEPTH`.
+Source: the chat templates named in the format files; a list that begins with an item where no schema speaks,
+as vLLM 0.33 and SGLang 0.5.23 read it.
+Rejected: closing markers of any name (texts would be allowed that no reader takes); reading elements as XML
+(raw text holds any `<` and `&`).
 """
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -20,6 +25,8 @@ from tokenform.frontends.tools.layout import Elements
 from tokenform.frontends.tools.members import dump
 from tokenform.frontends.tools.notation import Members, Notation
 from tokenform.frontends.tools.order import in_order
+from tokenform.frontends.tools.places import WORDS, Place, leaf
+from tokenform.frontends.tools.read_values import DEPTH, Emit, fail, inside_string
 from tokenform.frontends.tools.shape import (
     LINE,
     Choice,
@@ -33,6 +40,7 @@ from tokenform.frontends.tools.shape import (
     choice,
     sequence,
 )
+from tokenform.frontends.tools.source import Reading, Source
 
 TEXT, JSON, OBJECT, LIST = range(4)
 _SCALARS: dict[str, Any] = {"type": ["number", "boolean", "null"]}
@@ -143,3 +151,127 @@ class Nested(Notation):
             return super().free_mapping(values, owner, root, place)
         schema = {**{k: v for k, v in root.items() if k in ("$defs", "definitions")}, "type": "object"}
         return self.element(JSON, self._json({**schema, "additionalProperties": values}), place)
+
+
+class NestedReader:
+    """Reads elements of one layout."""
+
+    def __init__(self, source: Source, layout: Elements) -> None:
+        self.source, self.layout = source, layout
+
+    def members(self, emit: Emit, place: Place, depth: int = 0) -> Reading[None]:
+        """All elements that stand here, as the members of one object."""
+        if depth and not place.declares:
+            yield from self._free_members(emit, place, depth)
+            return
+        seen: set[str] = set()
+        emit("{")
+        while (head := (yield from self._opened(self.layout.member))) is not None:
+            key, kind = head
+            if not key or (key in seen and not depth):
+                raise fail(self.source, f"the member {key!r} is given twice" if key else "a name is needed")
+            emit((", " if seen else "") + json.dumps(key, ensure_ascii=False) + ": ")
+            seen.add(key)
+            yield from self._value(emit, place.member(key), kind, self._closer(key), depth + 1)
+        emit("}")
+
+    def _free_members(self, emit: Emit, place: Place, depth: int) -> Reading[None]:
+        """Members that the schema does not name: one that is repeated is a list (vLLM 0.33 reads so)."""
+        found: dict[str, list[str]] = {}
+        while (head := (yield from self._opened(self.layout.member))) is not None:
+            key, kind = head
+            if not key:
+                raise fail(self.source, "a name is needed")
+            taken: list[str] = []
+            yield from self._value(taken.append, place.member(key), kind, self._closer(key), depth + 1)
+            found.setdefault(key, []).append("".join(taken))
+        pairs = []
+        for key, values in found.items():
+            text = values[0] if len(values) == 1 else f"[{', '.join(values)}]"
+            pairs.append(f"{json.dumps(key, ensure_ascii=False)}: {text}")
+        emit("{" + ", ".join(pairs) + "}")
+
+    def _items(self, emit: Emit, place: Place, depth: int) -> Reading[None]:
+        count = 0
+        while (head := (yield from self._opened(self.layout.item))) is not None:
+            emit(", " if count else "[")
+            yield from self._value(emit, place.item(count), head[1], self.layout.close_item, depth + 1)
+            count += 1
+        emit("]" if count else "[]")
+
+    def _closer(self, key: str) -> str:
+        return self.layout.close.replace("{name}", key)
+
+    def _opened(self, marker: str) -> Reading[tuple[str, str] | None]:
+        """Take the opener of an element: its name and kind; None where something else stands."""
+        mark = self.source.mark()
+        yield from self.source.blank()
+        found: dict[str, str] = {"name": "", "kind": ""}
+        rest, there = marker, True
+        while rest and there:
+            literal, _, rest = rest.partition("{")
+            there = yield from self.source.accept(literal)
+            field, _, rest = rest.partition("}") if there else ("", "", "")
+            if there and field:
+                taken: list[str] = []
+                stop = rest.partition("{")[0]
+                yield from self.source.until([stop, self.layout.marker], taken.append)
+                found[field] = "".join(taken)
+        there = (
+            there and not found["name"].startswith("/") and not re.search(r"[\s\"'=]", found["name"].strip())
+        )
+        if not there:
+            self.source.undo(mark)
+        return (found["name"].strip(), found["kind"]) if there else None
+
+    def _value(self, emit: Emit, place: Place, kind: str, closer: str, depth: int) -> Reading[None]:
+        """What stands in an element, and its end."""
+        if depth > DEPTH:
+            raise fail(self.source, f"elements are nested deeper than {DEPTH}")
+        meant = self.layout.kinds.index(kind) if self.layout.kinds and kind in self.layout.kinds else None
+        if self.layout.kinds and meant is None:
+            raise fail(self.source, f"{kind!r} is no kind of element")
+        if meant is None:
+            meant = yield from self._told(place)
+        if meant == OBJECT:
+            yield from self.members(emit, place, depth)
+            yield from self.source.blank()
+        elif meant == LIST:
+            yield from self._items(emit, place, depth)
+            yield from self.source.blank()
+        else:
+            yield from self._text(emit, place, meant, kind == "")
+        if not (yield from self.source.accept(closer)):
+            raise fail(self.source, f"{closer!r} is needed here")
+
+    def _told(self, place: Place) -> Reading[int]:
+        """Whether elements follow, and of which kind."""
+        mark = self.source.mark()
+        yield from self.source.blank()
+        kinds = place.kinds
+        opens = self.layout.marker + "<"
+        child = (yield from self.source.matches(opens)) and not (yield from self.source.matches(opens + "/"))
+        first_item = child and (yield from self.source.matches(self.layout.item))
+        ends = (yield from self.source.matches(opens + "/")) and "string" not in kinds
+        self.source.undo(mark)
+        if child:
+            return LIST if "array" in kinds and (first_item or "object" not in kinds) else OBJECT
+        if ends and kinds & {"array", "object"} and not kinds & {"number", "integer", "boolean"}:
+            return LIST if "array" in kinds else OBJECT
+        return TEXT
+
+    def _text(self, emit: Emit, place: Place, meant: int, open_kind: bool) -> Reading[None]:
+        """Raw text or JSON up to the next marker."""
+        kinds = place.kinds
+        if meant == TEXT and ("string" in kinds if not open_kind else kinds == {"string"}):
+            emit('"')
+            yield from self.source.until(self.layout.barred, lambda text: emit(inside_string(text)))
+            emit('"')
+            return
+        taken: list[str] = []
+        yield from self.source.until(self.layout.barred, taken.append)
+        text = "".join(taken)
+        if open_kind and place.silent and text.strip() not in WORDS:
+            emit(json.dumps(text, ensure_ascii=False))  # where no schema speaks, a text is a text
+        else:
+            emit(leaf(self.source, text, place, json_only=meant == JSON))

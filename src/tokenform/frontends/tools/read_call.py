@@ -17,6 +17,7 @@ from collections.abc import Callable, Sequence
 
 from tokenform.errors import ToolError
 from tokenform.frontends.tools.call import call_heads, stops_after
+from tokenform.frontends.tools.elements import NestedReader
 from tokenform.frontends.tools.layout import (
     Either,
     Elements,
@@ -32,9 +33,9 @@ from tokenform.frontends.tools.layout import (
     Tagged,
     Wire,
 )
-from tokenform.frontends.tools.read_arguments import Arguments
+from tokenform.frontends.tools.marked import marked_object
+from tokenform.frontends.tools.places import Place
 from tokenform.frontends.tools.read_literals import LiteralReader
-from tokenform.frontends.tools.read_nested import NestedPlace, NestedReader, marked_object
 from tokenform.frontends.tools.read_tagged import TaggedReader
 from tokenform.frontends.tools.read_told import CallReport
 from tokenform.frontends.tools.read_values import (
@@ -66,8 +67,7 @@ class CallReader(LiteralReader):
         self._id = ""
         self._wrong: ToolError | None = None
         self._guess = self._begun = False
-        self._places: dict[str, NestedPlace] = {}
-        self._known: dict[str, Arguments] = {}
+        self._places: dict[str, Place] = {}
         self._tagged: dict[tuple[Tagged, str], TaggedReader] = {}
 
     def call(self, wire: Wire) -> Reading[None]:
@@ -174,8 +174,8 @@ class CallReader(LiteralReader):
             self._whole = True
         elif isinstance(part, Elements):
             self._more = part.member
-            nested = NestedReader(self.source, part, self.form)
-            yield from nested.arguments(self.report.fragment, self._place())
+            nested = NestedReader(self.source, part)
+            yield from nested.members(self.report.fragment, self._place())
         else:
             assert isinstance(part, Tagged)
             self._more = part.before
@@ -187,7 +187,7 @@ class CallReader(LiteralReader):
         key = part, self._tool.name if self._tool else ""
         if key not in self._tagged:
             ends = tuple(tokens[0] for tokens in map(self.tokens, stops_after(rest)) if tokens)
-            self._tagged[key] = TaggedReader(self, part, self._told(), ends, call_heads(self.form))
+            self._tagged[key] = TaggedReader(self, part, self._place(), ends, call_heads(self.form))
         return self._tagged[key]
 
     def find(self, name: str, counted: bool = False) -> Tool | None:
@@ -387,7 +387,7 @@ class CallReader(LiteralReader):
         taken: list[str] = []
         yield from self.source.run(_KEY, taken.append)
         key = "".join(taken)
-        if not key or (key in seen and self._told()[key].declared):
+        if not key or (key in seen and self._place().member(key).declared):
             raise fail(
                 self.source, f"the argument {key!r} is given twice" if key else "an argument needs a name"
             )
@@ -410,16 +410,9 @@ class CallReader(LiteralReader):
         self._over = self._whole = self._whole or found
         return found
 
-    def _place(self) -> NestedPlace:
-        """What the tool says of its arguments, for values inside each other."""
+    def _place(self) -> Place:
+        """What the tool says of its arguments; a tool that is not known says nothing."""
         name = self._tool.name if self._tool else ""
         if name not in self._places:
-            self._places[name] = NestedPlace(self._tool.parameters if self._tool else True)
+            self._places[name] = Place(self._tool.parameters if self._tool else True)
         return self._places[name]
-
-    def _told(self) -> Arguments:
-        """What the tool says of its arguments, one by one."""
-        name = self._tool.name if self._tool else ""
-        if name not in self._known:
-            self._known[name] = Arguments(self._tool)
-        return self._known[name]

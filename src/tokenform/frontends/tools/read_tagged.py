@@ -18,15 +18,12 @@ from typing import Any
 
 from tokenform.errors import ToolError
 from tokenform.frontends.tools.conjuncts import TYPES
-from tokenform.frontends.tools.judge import fault
 from tokenform.frontends.tools.layout import Tagged
-from tokenform.frontends.tools.read_arguments import Argument, Arguments
+from tokenform.frontends.tools.places import WORDS, Place
 from tokenform.frontends.tools.read_told import Literals
 from tokenform.frontends.tools.read_values import fail, inside_string, json_value, object_in_string
 from tokenform.frontends.tools.source import Reading
 from tokenform.frontends.tools.tagged import bars, heads
-
-_WORDS = {"true": True, "false": False, "none": None, "null": None}
 
 
 class TaggedReader:
@@ -39,7 +36,7 @@ class TaggedReader:
         self,
         calls: Literals,
         layout: Tagged,
-        known: Arguments,
+        known: Place,
         ends: tuple[str, ...],
         call_heads: tuple[str, ...],
     ) -> None:
@@ -59,13 +56,13 @@ class TaggedReader:
         self.calls.fragment("{")
         while (yield from self.calls.try_literal(self.layout.before)):
             key = yield from self._key()
-            if not key or (key in seen and self.known[key].declared):
+            if not key or (key in seen and self.known.member(key).declared):
                 raise fail(
                     self.source, f"the argument {key!r} is given twice" if key else "an argument needs a name"
                 )
             between, name = ", " if seen else "", json.dumps(key, ensure_ascii=False)
             taken: list[str] = []
-            if key in self.layout.wrappers and not self.known[key].declared:
+            if key in self.layout.wrappers and not self.known.member(key).declared:
                 self._emit = taken.append
                 yield from self._value(key)
                 value = "".join(taken)
@@ -99,11 +96,11 @@ class TaggedReader:
     def _unwrapped(self, text: str) -> dict[str, Any]:
         """The arguments in an object, or in a string of one, if all are declared; else nothing."""
         value = json.loads(object_in_string(text) or text)
-        whole = isinstance(value, dict) and all(self.known[key].declared for key in value)
+        whole = isinstance(value, dict) and all(self.known.member(key).declared for key in value)
         return value if whole else {}
 
     def _value(self, key: str) -> Reading[None]:
-        layout, argument = self.layout, self.known[key]
+        layout, argument = self.layout, self.known.member(key)
         kinds = argument.kinds
         text_only, json_only = kinds == {"string"}, False
         if layout.json_middle is None:
@@ -124,7 +121,7 @@ class TaggedReader:
 
         def fits(value: Any) -> bool:
             marked = json_only or not isinstance(value, str)
-            return not strings or (marked and fault(value, argument.text) is None)
+            return not strings or (marked and argument.takes(value))
 
         if (json_only or kinds - {"string"}) and (yield from self._json(fits, loose=not strings)):
             return
@@ -170,7 +167,7 @@ class TaggedReader:
 
     @cached_property
     def _heads(self) -> list[str]:
-        return heads(self.layout, self.known.tool.parameters if self.known.tool else None)
+        return heads(self.layout, self.known.schema)
 
     @cached_property
     def _stops(self) -> tuple[list[str], list[str], list[str]]:
@@ -239,15 +236,11 @@ class TaggedReader:
             raise fail(self.source, f"an argument is followed by what is spelled {here!r}")
         return found
 
-    def _word_or_text(self, text: str, argument: Argument, key: str) -> Any:
+    def _word_or_text(self, text: str, argument: Place, key: str) -> Any:
         """A raw value that is no JSON: the text itself where a string may stand, else a word of Python's."""
         if "string" in argument.kinds:
             return text
         word = text.strip().lower()
-        if (
-            word in _WORDS
-            and argument.kinds & {"boolean", "null"}
-            and fault(_WORDS[word], argument.text) is None
-        ):
-            return _WORDS[word]
+        if word in WORDS and argument.kinds & {"boolean", "null"} and argument.takes(WORDS[word]):
+            return WORDS[word]
         raise fail(self.source, f"the value of the argument {key!r} is no JSON")

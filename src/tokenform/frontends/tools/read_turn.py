@@ -14,7 +14,7 @@ from typing import Any
 from tokenform.errors import ToolError
 from tokenform.frontends.tools.calls import ToolCall, ToolCalls
 from tokenform.frontends.tools.layout import Format
-from tokenform.frontends.tools.read_nested import NestedPlace, whole_numbers
+from tokenform.frontends.tools.places import Place, whole_numbers
 from tokenform.frontends.tools.source import WHITESPACE
 from tokenform.frontends.tools.tool import Tool
 
@@ -129,7 +129,7 @@ class TurnRead:
             if self._validate:
                 self._tool.validate(arguments)
                 if any("." in piece or "e" in piece.lower() for piece in self._fragments):
-                    arguments = whole_numbers(arguments, NestedPlace(self._tool.parameters))
+                    arguments = whole_numbers(arguments, Place(self._tool.parameters))
         except ToolError as error:
             if self._held is not None:
                 raise
