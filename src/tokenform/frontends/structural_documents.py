@@ -16,6 +16,7 @@ from tokenform.frontends.structural_texts import wrong
 from tokenform.frontends.tools.elements import Nested
 from tokenform.frontends.tools.formats import FORMATS
 from tokenform.frontends.tools.layout import Elements, Tagged
+from tokenform.frontends.tools.notation import Notation
 from tokenform.frontends.tools.shape import (
     BLANK,
     LINE,
@@ -28,7 +29,7 @@ from tokenform.frontends.tools.shape import (
     Seq,
     sequence,
 )
-from tokenform.frontends.tools.tagged import tagged_arguments
+from tokenform.frontends.tools.tagged import Tags
 
 STYLES = {
     "qwen_xml": "qwen3_coder",
@@ -117,33 +118,26 @@ def _styled(
     schema = {"type": "object"} if schema is True else schema
     owner = f"{place}/json_schema"
     layout = next(part for part in FORMATS[STYLES[style]].wire.call if isinstance(part, Tagged | Elements))
-    notes: list[str] = []
+    notation: Notation
     try:
         if isinstance(layout, Elements):
             layout = replace(layout, outer=(*layout.outer, *without))
-            quoted = '="{name}"' in layout.member
-            nested = Nested(rules, order, layout, literal, _attribute if quoted else str, scope)
-            if quoted:
-                nested.key = r'[^"<>&\x00-\x1f]{1,64}'
-            made, notes = nested.arguments(schema, owner, False), nested.loosened
+            nested = Nested(layout, rules, order, literal, scope)
+            nested.spelled = str
+            if '="{name}"' in layout.member:
+                nested.spelled, nested.key = _attribute, r'[^"<>&\x00-\x1f]{1,64}'
+            notation = nested
         else:
             layout = replace(layout, markers=without)
-            made = tagged_arguments(
-                layout,
-                schema,
-                owner,
-                lambda text: _marker(text, literal),
-                order=order,
-                strict=False,
-                loosen=notes.append,
-                read=False,
-            )
+            notation = Tags(layout, rules, order, lambda text: _marker(text, literal), scope)
+        made = notation.arguments(schema, owner, False)
     except ToolError as error:
         raise wrong(str(error), place) from None
-    if notes:  # nobody reads what is written, so nothing is left to a reader
+    if notation.loosened:  # nobody reads what is written, so nothing is left to a reader
+        keyword = notation.loosened[0]
         raise UnsupportedSchema(
-            f"{owner}: {notes[0]!r} can't be kept in the style {style!r}; choose json",
-            keyword=notes[0],
+            f"{owner}: {keyword!r} can't be kept in the style {style!r}; choose json",
+            keyword=keyword,
             pointer=owner,
         )
     return made

@@ -35,7 +35,8 @@ from tokenform.frontends.tools.layout import (
 )
 from tokenform.frontends.tools.marked import Marked
 from tokenform.frontends.tools.members import close, dump
-from tokenform.frontends.tools.notation import loosened
+from tokenform.frontends.tools.notation import Notation, loosened
+from tokenform.frontends.tools.openers import stops_after
 from tokenform.frontends.tools.pythonic import Pythonic
 from tokenform.frontends.tools.shape import (
     BLANK,
@@ -52,9 +53,16 @@ from tokenform.frontends.tools.shape import (
     optional,
     sequence,
 )
-from tokenform.frontends.tools.tagged import tagged_arguments
+from tokenform.frontends.tools.tagged import Tags
 from tokenform.frontends.tools.tool import Tool
 
+# What writes the arguments that are not JSON.
+NOTATIONS: dict[type, type[Notation]] = {
+    PythonArguments: Pythonic,
+    MarkedArguments: Marked,
+    Elements: Nested,
+    Tagged: Tags,
+}
 # Stands for any tool; its arguments are a `Slot`.
 ANY_TOOL = Tool("x", "", {})
 
@@ -84,7 +92,7 @@ class CallWriter:
         self.rules: dict[str, Node] = {}
         self._literals, self._values = literals, values
         self._loosened: list[str] = []
-        self._notations: dict[Part, Pythonic | Marked | Nested] = {}
+        self._notations: dict[Part, Notation] = {}
 
     def notes(self) -> tuple[str, ...]:
         """What the schema allows and the format can't write."""
@@ -163,7 +171,13 @@ class CallWriter:
                 last = optional(sequence(comma, self._key("id"), Text('"'), Regex(part.last_id), Text('"')))
             arguments = sequence(self._key(part.arguments), self.json())
             return sequence(Text(dump(tool.name)), comma, arguments, last, LINE, Text("}"))
-        if tool.strings_in and isinstance(part, (PythonArguments, MarkedArguments, Elements, Tagged)):
+        if isinstance(part, Maybe):
+            made: list[Node] = []
+            for index, inner in enumerate(part.parts):
+                made += [self.part(inner), self.gap(part.parts[index : index + 2])]
+            inside = sequence(*made)
+            return inside if part.written else optional(inside)
+        if tool.strings_in:
             if tool.convert is not None:  # its reader judges the strings
                 self._loosened.append(loosened(owner, "contentSchema"))
                 self.tool = replace(tool, strings_in={})
@@ -172,39 +186,15 @@ class CallWriter:
                 f"{owner}: a format that writes each argument by itself can't hold strings of a grammar;"
                 " choose a format that writes JSON"
             )
-        if isinstance(part, (PythonArguments, MarkedArguments, Elements)):
-            return self._notation(part).arguments(tool.parameters, owner, self.strict)
-        if isinstance(part, Tagged):
-            return tagged_arguments(
-                part,
-                tool.parameters,
-                owner,
-                self.literal,
-                order=self.order,
-                strict=self.strict,
-                loosen=lambda keyword: self._loosened.append(loosened(owner, keyword)),
-                ends=[self.form.tokens(text)[0] for text in stops_after(after) if self.form.tokens(text)],
-                special=self.form.special,
-                embedded=self.form.embedded,
-                call_heads=call_heads(self.form),
-            )
-        made: list[Node] = []
-        for index, inner in enumerate(part.parts):
-            made += [self.part(inner), self.gap(part.parts[index : index + 2])]
-        inside = sequence(*made)
-        return inside if part.written else optional(inside)
+        return self._notation(part, after).arguments(tool.parameters, owner, self.strict)
 
-    def _notation(self, part: PythonArguments | MarkedArguments | Elements) -> Pythonic | Marked | Nested:
-        """What writes the arguments."""
+    def _notation(self, part: Part, after: Sequence[Part]) -> Notation:
+        """What writes the arguments, before other parts."""
         if part not in self._notations:
-            made: Pythonic | Marked | Nested
             values = self._values.setdefault(part, {})
-            if isinstance(part, PythonArguments):
-                made = Pythonic(self.rules, self.order, part.json_words, self.scope, values)
-            elif isinstance(part, MarkedArguments):
-                made = Marked(self.rules, self.order, part, self.literal, self.scope, values)
-            else:
-                made = Nested(self.rules, self.order, part, self.literal, None, self.scope, values)
+            made = NOTATIONS[type(part)](part, self.rules, self.order, self.literal, self.scope, values)
+            if isinstance(made, Tags):
+                made.form, made.ends = self.form, stops_after(self.form, after)
             self._notations[part] = made
         return self._notations[part]
 
@@ -243,7 +233,7 @@ def check_name(form: Format, parts: Sequence[Part], tool: Tool) -> None:
     if not isinstance(parts[0], Name):
         return
     name = tool.name
-    stops = [words[0] for part in stops_after(parts[1:]) if (words := form.tokens(part))]
+    stops = stops_after(form, parts[1:])
     python = any(isinstance(part, PythonArguments) for part in parts)
     spaced = name != name.strip() or "\n" in name or (form.channels and len(name.split()) > 1)
     foreign = python and not all(n.isidentifier() and not iskeyword(n) for n in name.split("."))
@@ -269,31 +259,3 @@ class Named:
     def head(self, tool: Tool) -> str:
         """The text that they begin with."""
         return encode_basestring(tool.name) if isinstance(self.parts[0], JsonCall) else tool.name
-
-
-def call_heads(form: Format) -> tuple[str, ...]:
-    """What a call of the format's own layout begins with, as its template writes it."""
-    first = form.wire.call[0]
-    return (first,) if isinstance(first, str) else ()
-
-
-def stops_after(parts: Sequence[Part]) -> list[str]:
-    """The literals that may come right after a name, up to the first that has to."""
-    stops: list[str] = []
-    for part in parts:
-        if isinstance(part, str):
-            if part.strip():
-                return [*stops, part]
-        elif isinstance(part, Maybe):
-            stops += [p for p in part.parts[:1] if isinstance(p, str)]
-        elif isinstance(part, Either):
-            return [*stops, *part.texts]
-        elif isinstance(part, Tagged):
-            stops.append(part.before)
-        elif isinstance(part, Elements):
-            stops.append(part.marker)
-        elif isinstance(part, PythonArguments):
-            return stops
-        elif isinstance(part, (JsonArguments, MarkedArguments)):
-            return [*stops, "{"]
-    return stops

@@ -37,7 +37,6 @@ from tokenform.frontends.tools.shape import (
     Repeat,
     Seq,
     Text,
-    choice,
     sequence,
 )
 from tokenform.frontends.tools.source import Reading, Source
@@ -47,28 +46,14 @@ _SCALARS: dict[str, Any] = {"type": ["number", "boolean", "null"]}
 
 
 class Nested(Notation):
-    """Elements of one layout; a place is the name of the member, None an item."""
+    """Elements of one layout; a place is the name of the member, None an item.
 
-    what = "this format's elements"
+    spelled: how the names of members are written; None: as they are, where readers take them.
+    """
+
+    layout: Elements
     behind = LINE
-
-    def __init__(
-        self,
-        rules: dict[str, Node],
-        order: str,
-        layout: Elements,
-        literal: Callable[[str], Node],
-        spelled: Callable[[str], str] | None = None,
-        scope: str = "",
-        values: dict[Any, Node] | None = None,
-    ) -> None:
-        """spelled: how the names of members are written; None: as they are, where readers take them."""
-        super().__init__(rules, order, scope, values)
-        self.layout, self.literal, self.spelled = layout, literal, spelled
-
-    def arguments(self, schema: Any, owner: str, strict: bool) -> Node:
-        """The elements of all arguments."""
-        return choice([self._row(members) for members in self.members(schema, owner, strict)])
+    spelled: Callable[[str], str] | None = None
 
     def member_place(self, key: str) -> Node:
         if self.spelled is not None:
@@ -137,9 +122,9 @@ class Nested(Notation):
         return self.element(LIST, sequence(LINE, inside), place)
 
     def mapping(self, members: Members, place: Node | None) -> Node:
-        return self.element(OBJECT, sequence(LINE, self._row(members)), place)
+        return self.element(OBJECT, sequence(LINE, self.row(members)), place)
 
-    def _row(self, members: Members) -> Node:
+    def row(self, members: Members) -> Node:
         written = [(sequence(value, LINE), needed) for _, value, needed in members.pairs]
         return in_order(self.order, written, members.more, Seq(()), bounds=members.bounds)
 

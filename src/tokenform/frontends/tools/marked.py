@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from tokenform.errors import ToolError
@@ -44,30 +44,22 @@ _WORDS: dict[Any, list[str]] = {True: ["true"], False: ["false"], None: ["null",
 class Marked(Bracketed):
     """Values of one layout."""
 
-    what = "this format's values"
+    layout: MarkedArguments
 
-    def __init__(
-        self,
-        rules: dict[str, Node],
-        order: str,
-        layout: MarkedArguments,
-        literal: Callable[[str], Node],
-        scope: str = "",
-        values: dict[Any, Node] | None = None,
-    ) -> None:
-        super().__init__(rules, order, scope, values)
-        self.opened, self.closed = literal(layout.opened), literal(layout.closed)
-        self.layout, self._barred = layout, (layout.closed, *layout.markers)
+    @property
+    def _barred(self) -> tuple[str, ...]:
+        return self.layout.closed, *self.layout.markers
 
-    def arguments(self, schema: Any, owner: str, strict: bool) -> Node:
-        """The arguments with the braces around them."""
-        return choice([self.mapping(members, None) for members in self.members(schema, owner, strict)])
+    def _marked(self, value: Node) -> Node:
+        """A value between marks."""
+        return sequence(self.literal(self.layout.opened), value, self.literal(self.layout.closed))
+
+    def row(self, members: Members) -> Node:
+        return self.mapping(members, None)
 
     def constant(self, value: Any, place: Node | None) -> Node:
         if isinstance(value, str):
-            if any(mark in value for mark in self._barred):
-                return Choice(())
-            return sequence(self.opened, Text(value), self.closed)
+            return Choice(()) if any(m in value for m in self._barred) else self._marked(Text(value))
         if isinstance(value, list):
             items = [(self.constant(item, None), True) for item in value]
             return sequence(Text("["), joined(items, COMMA) if items else Seq(()), Text("]"))
@@ -79,28 +71,25 @@ class Marked(Bracketed):
         )
 
     def string(self, schema: Any, bounded: bool, place: Node | None) -> Node:
-        raw = RawString(schema, self._barred)
-        return sequence(self.opened, raw, self.closed)
+        return self._marked(RawString(schema, self._barred))
 
     def number(self, schema: dict[str, Any], place: Node | None) -> Node:
         return self._either(Json(schema))
 
     def _either(self, value: Node) -> Node:
         """A value that is no string, by itself, or between marks too."""
-        return (
-            choice([value, sequence(self.opened, value, self.closed)]) if self.layout.marked_json else value
-        )
+        return choice([value, self._marked(value)]) if self.layout.marked_json else value
 
     def mapping(self, members: Members, place: Node | None) -> Node:
         orders = [members.pairs]
         if self.order != "any" and sorted(members.pairs, key=_folded) != members.pairs:
             orders.append(sorted(members.pairs, key=_folded))
         rows = [
-            in_order(self.order, self._row(o), members.more, COMMA, bounds=members.bounds) for o in orders
+            in_order(self.order, self._pairs(o), members.more, COMMA, bounds=members.bounds) for o in orders
         ]
         return choice([sequence(Text("{"), row, Text("}")) for row in rows])
 
-    def _row(self, pairs: list[Pair]) -> list[tuple[Node, bool]]:
+    def _pairs(self, pairs: list[Pair]) -> list[tuple[Node, bool]]:
         written: list[tuple[Node, bool]] = []
         for key, value, needed in pairs:
             bad = not key or key != key.strip() or self.layout.opened in key

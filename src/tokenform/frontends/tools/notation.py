@@ -61,24 +61,27 @@ class Notation:
 
     A place is where a value stands, for notations that write it there: the member's name, or None.
 
-    Attributes:
-        what: what errors call values of this notation.
+    Args:
         order: of members, "declared" or "any".
+        literal: makes a marker's node.
+        scope: what the names of rules begin with.
+        values: trees that are known; more are added.
     """
 
-    what = "this notation"
     key = r"[A-Za-z_][A-Za-z0-9_.-]*"  # the names of members that a schema does not name
     apart: Node | None = None  # between two items of a list
     behind: Node = Seq(())  # after each item
 
     def __init__(
         self,
+        layout: Any,
         rules: dict[str, Node],
         order: str,
+        literal: Callable[[str], Node],
         scope: str = "",
         values: dict[Any, Node] | None = None,
     ) -> None:
-        """scope: what the names of rules begin with.  values: trees that are known; more are added."""
+        self.layout, self.literal = layout, literal
         self.rules, self.order, self.scope = rules, order, scope
         self.values = {} if values is None else values
         self._ruled = 0
@@ -113,6 +116,10 @@ class Notation:
         """Objects of these members."""
         raise NotImplementedError
 
+    def row(self, members: Members) -> Node:
+        """The arguments of a call."""
+        raise NotImplementedError
+
     def other(self, key: Node, schema: Any, owner: str, root: Mapping[str, Any]) -> Node | None:
         """A member of such a name whose value satisfies the schema; None: it can't be written."""
         raise NotImplementedError
@@ -134,6 +141,10 @@ class Notation:
         return None
 
     # What is the same in all of them.
+
+    def arguments(self, schema: Any, owner: str, strict: bool) -> Node:
+        """The arguments of a call, as the schema of an object says; owner: what errors call the tool."""
+        return choice([self.row(members) for members in self.members(schema, owner, strict)])
 
     def members(
         self,

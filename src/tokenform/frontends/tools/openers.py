@@ -1,4 +1,4 @@
-"""What the calls of a format begin with and end with.
+"""What the calls of a format begin with and end with, and what ends a name in them.
 
 Purpose: the layouts by the text by which a reader knows that a call of them begins, and those of which models
 leave the beginning out.
@@ -7,10 +7,23 @@ Complexity: linear in the layouts, and in the tools where names begin calls.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from tokenform.frontends.tools.layout import Either, Format, JsonCall, Name, Part, Wire
+from tokenform.frontends.tools.layout import (
+    Either,
+    Elements,
+    Format,
+    JsonArguments,
+    JsonCall,
+    MarkedArguments,
+    Maybe,
+    Name,
+    Part,
+    PythonArguments,
+    Tagged,
+    Wire,
+)
 
 
 def text_of(part: Part) -> str:
@@ -81,3 +94,32 @@ class Openers:
             for text in literals
             if text in self.form.special or any(t in text for t in self.form.embedded)
         }
+
+
+def call_heads(form: Format) -> tuple[str, ...]:
+    """What a call of the format's own layout begins with, as its template writes it."""
+    first = form.wire.call[0]
+    return (first,) if isinstance(first, str) else ()
+
+
+def stops_after(form: Format, parts: Sequence[Part]) -> list[str]:
+    """The words that may come right after a name, up to the first that has to."""
+    stops: list[str] = []
+    for part in parts:
+        if isinstance(part, str):
+            stops.append(part)
+        elif isinstance(part, Either):
+            stops += part.texts
+        elif isinstance(part, Maybe):
+            stops += [p for p in part.parts[:1] if isinstance(p, str)]
+        elif isinstance(part, Tagged):
+            stops.append(part.before)
+        elif isinstance(part, Elements):
+            stops.append(part.marker)
+        elif isinstance(part, JsonArguments | MarkedArguments):
+            stops.append("{")
+        if isinstance(part, str) and part.strip():
+            break
+        if isinstance(part, Either | JsonArguments | MarkedArguments | PythonArguments):
+            break
+    return [words[0] for words in map(form.tokens, stops) if words]

@@ -18,6 +18,7 @@ from keyword import iskeyword, kwlist
 from typing import Any
 
 from tokenform.errors import ToolError
+from tokenform.frontends.tools.layout import PythonArguments
 from tokenform.frontends.tools.members import Case
 from tokenform.frontends.tools.notation import Members, Notation, named_by, root_of, texts, unknown_name
 from tokenform.frontends.tools.order import in_order
@@ -79,20 +80,9 @@ class Bracketed(Notation):
 
 
 class Pythonic(Bracketed):
-    """The literals of Python.  json_words: true, false and null may be written for True, False and None."""
+    """The literals of Python."""
 
-    what = "Python literals"
-
-    def __init__(
-        self,
-        rules: dict[str, Node],
-        order: str,
-        json_words: bool,
-        scope: str = "",
-        values: dict[Any, Node] | None = None,
-    ) -> None:
-        super().__init__(rules, order, scope, values)
-        self.json_words = json_words
+    layout: PythonArguments
 
     def arguments(self, schema: Any, owner: str, strict: bool) -> Node:
         """`key=value` pairs, comma-separated, as the order says."""
@@ -115,7 +105,7 @@ class Pythonic(Bracketed):
         return in_order(self.order, written, choice(others) if others else None, COMMA, bounds=case.bounds)
 
     def constant(self, value: Any, place: Node | None) -> Node:
-        words = (_PYTHON, _JSON) if self.json_words else (_PYTHON,)
+        words = (_PYTHON, _JSON) if self.layout.json_words else (_PYTHON,)
         return texts([literal(value, quote, names) for names in words for quote in "'\""])
 
     def string(self, schema: Any, bounded: bool, place: Node | None) -> Node:

@@ -16,7 +16,6 @@ import re
 from collections.abc import Callable, Sequence
 
 from tokenform.errors import ToolError
-from tokenform.frontends.tools.call import call_heads, stops_after
 from tokenform.frontends.tools.elements import NestedReader
 from tokenform.frontends.tools.layout import (
     Either,
@@ -34,6 +33,7 @@ from tokenform.frontends.tools.layout import (
     Wire,
 )
 from tokenform.frontends.tools.marked import marked_object
+from tokenform.frontends.tools.openers import stops_after
 from tokenform.frontends.tools.places import Place
 from tokenform.frontends.tools.read_literals import LiteralReader
 from tokenform.frontends.tools.read_tagged import TaggedReader
@@ -186,8 +186,7 @@ class CallReader(LiteralReader):
         """What reads the arguments of the tool that is called."""
         key = part, self._tool.name if self._tool else ""
         if key not in self._tagged:
-            ends = tuple(tokens[0] for tokens in map(self.tokens, stops_after(rest)) if tokens)
-            self._tagged[key] = TaggedReader(self, part, self._place(), ends, call_heads(self.form))
+            self._tagged[key] = TaggedReader(self, part, self._place(), stops_after(self.form, rest))
         return self._tagged[key]
 
     def find(self, name: str, counted: bool = False) -> Tool | None:
@@ -208,7 +207,7 @@ class CallReader(LiteralReader):
         self._tool, self._wrong = None, self._wrong or error
 
     def _name(self, following: Sequence[Part], wire: Wire) -> Reading[None]:
-        stops = [tokens[0] for tokens in map(self.tokens, stops_after(following)) if tokens]
+        stops = stops_after(self.form, following)
         if any(isinstance(part, MarkedArguments) for part in following):
             stops.append("(")  # models write calls as Python does
         taken: list[str] = []

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tokenform.frontends.tools.call import stops_after
 from tokenform.frontends.tools.layout import Format, JsonCall, Maybe, Name, Part, Wire
+from tokenform.frontends.tools.openers import stops_after
 from tokenform.frontends.tools.read_values import fail
 from tokenform.frontends.tools.source import Reading, Source
 from tokenform.frontends.tools.tool import Tool
@@ -103,7 +103,7 @@ class LiteralReader:
         if at is not None and isinstance(rest[at], JsonCall):
             found = yield from self.source.matches("{")
         elif at is not None:
-            stops = [tokens[0] for tokens in map(self.tokens, stops_after(rest[at + 1 :])) if tokens]
+            stops = stops_after(self.form, rest[at + 1 :])
             name = self.source.mark()
             for one in self.tools:
                 if not found and (yield from self.source.accept(one)):

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -29,19 +29,11 @@ from tokenform.frontends.tools.tagged import bars, heads
 class TaggedReader:
     """Reads the arguments of one tool in one layout.
 
-    ends: what may follow the arguments.  call_heads: what a call of the format begins with.
+    ends: what may follow the arguments.
     """
 
-    def __init__(
-        self,
-        calls: Literals,
-        layout: Tagged,
-        known: Place,
-        ends: tuple[str, ...],
-        call_heads: tuple[str, ...],
-    ) -> None:
-        self.calls, self.layout, self.known = calls, layout, known
-        self.ends, self.call_heads = ends, call_heads
+    def __init__(self, calls: Literals, layout: Tagged, known: Place, ends: Sequence[str]) -> None:
+        self.calls, self.layout, self.known, self.ends = calls, layout, known, ends
         self.source = calls.source
         self._emit: Callable[[str], None] = calls.fragment
 
@@ -174,7 +166,7 @@ class TaggedReader:
         """What ends a raw value: its closing markers; heads of further arguments; what it may not hold."""
         layout = self.layout
         ends = [layout.close, *(["\n" + layout.close] if layout.after.startswith("\n") else [])]
-        barred = bars(layout, self.calls.form.embedded, self.call_heads)
+        barred = bars(layout, self.calls.form)
         barred += [mark for mark in layout.markers if mark != layout.close]
         return ends, self._heads, [text for text in barred if text not in self._heads]
 

@@ -14,16 +14,16 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tokenform.errors import ToolError
 from tokenform.frontends.tools.conjuncts import types_of
 from tokenform.frontends.tools.judge import possible
-from tokenform.frontends.tools.layout import Tagged
-from tokenform.frontends.tools.members import Case, member_cases, of_kind, without_strings
-from tokenform.frontends.tools.notation import named_by, unknown_name
+from tokenform.frontends.tools.layout import Format, Tagged
+from tokenform.frontends.tools.members import Case, of_kind, without_strings
+from tokenform.frontends.tools.notation import Members, Notation
+from tokenform.frontends.tools.openers import call_heads
 from tokenform.frontends.tools.order import in_order
 from tokenform.frontends.tools.shape import (
     LINE,
@@ -50,98 +50,113 @@ _PLAIN = {
 }
 # Beside these a string is any text.
 _ANY_TEXT = _PLAIN - {"minLength", "maxLength"}
-# What an argument that is not declared may be called.
-_KEY = r"[\w][\w.$-]{0,63}"
+# Beside these some boolean or null may be refused although its type is allowed.
+_HAS_VALUES = {"enum", "const", "not", "if", "allOf", "$ref"}
 
 
-def tagged_arguments(
-    layout: Tagged,
-    schema: Any,
-    owner: str,
-    literal: Callable[[str], Node],
-    *,
-    order: str,
-    strict: bool,
-    loosen: Callable[[str], None],
-    ends: Sequence[str] = (),
-    special: Sequence[str] = (),
-    embedded: Sequence[str] = (),
-    call_heads: Sequence[str] = (),
-    read: bool = True,
-) -> Node:
-    """The tree of all arguments; `owner` is what errors call the tool, `literal` makes a marker's node.
+class Tags(Notation):
+    """Elements of one layout, one for each argument.
 
-    ends: what may follow the arguments; special: the format's special tokens.  With them, a text may hold its
-    own closing marker where neither an argument nor these follow it, see `Inside`.
-    embedded, call_heads: see `bars`.
-    read: whether a reader follows, who tells names and texts by what they may not hold; else a name is
-        written as it is, and a text ends at its closing marker alone.
-
-    The others are those of `in_order` and `member_cases`.
+    Attributes:
+        form: the format whose reader tells names and texts by what they may not hold; None: nobody reads
+            them, so a name is written as it is, and a text ends at its closing marker alone.
+        ends: what may follow the arguments.  A text may hold its own closing marker where neither an argument
+            nor these follow it.
     """
-    values: dict[str, Node] = {}
-    barred = (*heads(layout, schema), *bars(layout, embedded, call_heads)) if read else ()
-    inside = Inside(barred, spaced=not read)
-    if ends and isinstance(literal(layout.close), Text):
-        before = next(iter(re.findall(r"\S+", layout.before)))
-        inside = Inside(inside.barred, (before, *ends), tuple(special))
 
-    def value(said: Any, place: str) -> Node:
-        """One for all cases, so that they share their nodes."""
-        text = json.dumps([said, place])
-        if text not in values:
-            values[text] = tagged_value(layout, said, place, literal, inside)
-        return values[text]
+    layout: Tagged
+    key = r"[\w][\w.$-]{0,63}"
+    form: Format | None = None
+    ends: Sequence[str] = ()
+    _barred: tuple[str, ...] = ()
+    _never: tuple[str, ...] = ()
 
-    def row(case: Case) -> Node:
-        written: list[tuple[Node, bool]] = []
-        for member in case.members:
-            if read:
-                _check_key(layout, member.key, owner)
-            options = value(member.schema, f"{owner}, argument {member.key!r}")
-            written.append((sequence(Text(member.key), options, LINE), member.required))
-        more: Node | None = None
-        if case.keyed:
-            beside = f"{owner}, arguments that are not declared"
-            more = choice(
-                [sequence(named_by(_KEY, key), value(said, beside), LINE) for key, said in case.keyed]
+    def arguments(self, schema: Any, owner: str, strict: bool) -> Node:
+        self.values = {}  # texts are told by what the arguments of this schema begin with
+        if self.form:
+            self._barred = (*heads(self.layout, schema), *bars(self.layout, self.form))
+            if self.ends and isinstance(self.literal(self.layout.close), Text):
+                self._never = self._followed(self.form.special)
+        return super().arguments(schema, owner, strict)
+
+    def _followed(self, special: Sequence[str]) -> tuple[str, ...]:
+        """Patterns of closing markers that end a text, by what follows.
+
+        special: tokens that stand in no text after such a marker: where a call is broken, the reader looks no
+        further for the end of its text.
+        """
+        close, before = re.escape(self.layout.close), next(iter(re.findall(r"\S+", self.layout.before)))
+        after = "|".join(map(re.escape, (before, *self.ends)))
+        stops = "|".join(map(re.escape, dict.fromkeys((*special, *self.ends))))
+        return rf"{close}[ \t\r\n]*(?i:{after})", rf"(?s){close}.*(?:{stops})"
+
+    def cases(self, schema: Any, owner: str, strict: bool) -> list[Case]:
+        found = super().cases(schema, owner, strict)
+        ends = (self.layout.middle.strip()[0], "\n", "<")
+        for key in [member.key for case in found for member in case.members] if self.form else ():
+            if not key or key != key.strip() or any(end in key for end in ends):
+                raise ToolError(
+                    f"{owner}: the argument name {key!r} can't be written in this format; rename it"
+                )
+        return found
+
+    def row(self, members: Members) -> Node:
+        written = [(sequence(Text(key), value, LINE), needed) for key, value, needed in members.pairs]
+        lead = self.literal(self.layout.before)
+        return in_order(self.order, written, members.more, Seq(()), lead, members.bounds)
+
+    def other(self, key: Node, schema: Any, owner: str, root: Mapping[str, Any]) -> Node:
+        return sequence(key, self.shared(schema, owner, root, None), LINE)
+
+    def value(self, schema: Any, owner: str, root: Mapping[str, Any], place: Node | None = None) -> Node:
+        """`middle value after` for one argument."""
+        layout, kinds = self.layout, types_of(schema, owner)
+        options: list[Node] = []
+        strings, others = "string" in kinds, bool(kinds - {"string"})
+        keywords = set(schema if isinstance(schema, dict) else ())
+        if not keywords <= _PLAIN:
+            strings = strings and possible(json.dumps(schema), True)
+            others = others and possible(json.dumps(schema), False)
+        if strings:
+            spaced = LINE if self.form is None and not keywords <= _ANY_TEXT else Seq(())
+            text = sequence(spaced, self._text(schema), spaced)
+            options.append(sequence(self.literal(layout.middle.rstrip("\n")), text, self._close))
+        if others and "{type}" in (layout.json_middle or ""):
+            # each after the marker that names its type
+            for kind in sorted(kinds - {"string"} - ({"integer"} if "number" in kinds else frozenset())):
+                options.append(
+                    self._json(layout.typed_middle(kind), Json(of_kind(schema, kind), self._without))
+                )
+        elif others:
+            value: Node = Json(without_strings(schema, owner) if strings else schema, self._without)
+            words = [("boolean", "True"), ("boolean", "False"), ("null", "None")]
+            if layout.python_words and not strings and not keywords & _HAS_VALUES:
+                value = choice([value, *(Text(word) for kind, word in words if kind in kinds)])
+            options.append(self._json((layout.json_middle or layout.middle).rstrip("\n"), value))
+        if not options:
+            raise ToolError(
+                f"{owner}: no value of it can be written in this format; choose a format that writes JSON"
             )
-        elif case.others is not False:
-            value_of = value(case.others, f"{owner}, arguments that are not declared")
-            more = sequence(unknown_name(_KEY, case.names), value_of, LINE)
-        return in_order(order, written, more, Seq(()), literal(layout.before), case.bounds)
+        return choice(options)
 
-    cases = member_cases(schema, owner, strict, loosen, written=True, counts=order != "any")
-    return choice([row(case) for case in cases])
+    @property
+    def _close(self) -> Node:
+        return self.literal(self.layout.close)
 
+    @property
+    def _without(self) -> tuple[str, ...]:
+        """What no value holds, see `Tagged`."""
+        return tuple(dict.fromkeys((self.layout.close, *self.layout.markers)))
 
-@dataclass(frozen=True)
-class Inside:
-    """What the texts of a call may not hold.
+    def _json(self, middle: str, value: Node) -> Node:
+        return sequence(self.literal(middle), LINE, value, LINE, self._close)
 
-    barred: whatever these are.  followers: what follows a closing marker; with them, one that none of them
-    follows is text.  special: tokens that stand in no text after such a marker: where a call is broken, the
-    reader looks no further for the end of its text.  spaced: whitespace may stand around one that is not any
-    text.
-    """
-
-    barred: tuple[str, ...] = ()
-    followers: tuple[str, ...] = ()
-    special: tuple[str, ...] = ()
-    spaced: bool = False
-
-    def text(
-        self, layout: Tagged, schema: Any, without: tuple[str, ...], feeds: tuple[bool, bool]
-    ) -> RawString:
-        """The texts of an argument."""
-        if not self.followers:
-            return RawString(schema, (*without, *self.barred), feeds)
-        others = tuple(text for text in without if text != layout.close)
-        close = re.escape(layout.close)
-        after = "|".join(map(re.escape, self.followers))
-        stops = "|".join(map(re.escape, dict.fromkeys((*self.special, *self.followers[1:]))))
-        never = (rf"{close}[ \t\r\n]*(?i:{after})", rf"(?s){close}.*(?:{stops})")
-        return RawString(schema, (*others, *self.barred), feeds, never)
+    def _text(self, schema: Any) -> Node:
+        """A string as it is."""
+        feeds = (self.layout.middle.endswith("\n"), self.layout.after.startswith("\n"))
+        close = (self.layout.close,) if self._never else ()
+        without = tuple(text for text in self._without if text not in close)
+        return RawString(schema, (*without, *self._barred), feeds, self._never)
 
 
 def heads(layout: Tagged, schema: Any) -> list[str]:
@@ -155,79 +170,8 @@ def heads(layout: Tagged, schema: Any) -> list[str]:
     return [feed + layout.before + key + middle for key in keys for middle in middles]
 
 
-def bars(layout: Tagged, embedded: Sequence[str], call_heads: Sequence[str]) -> list[str]:
+def bars(layout: Tagged, form: Format) -> list[str]:
     """What no text holds besides: tokens that the layout's own markers are made of, and what a call begins
     with, so that a value whose closing marker is missing does not take the next call along."""
-    tokens = [token for token in embedded if token in layout.before + layout.after]
-    return [*tokens, *call_heads]
-
-
-def tagged_value(
-    layout: Tagged,
-    schema: Any,
-    owner: str,
-    literal: Callable[[str], Node],
-    inside: Inside | None = None,
-) -> Node:
-    """`middle value after` for one argument."""
-    kinds = types_of(schema, owner)
-    close = literal(layout.close)
-    without = tuple(dict.fromkeys((layout.close, *layout.markers)))
-    feeds = (layout.middle.endswith("\n"), layout.after.startswith("\n"))
-    options: list[Node] = []
-    strings, others = "string" in kinds, bool(kinds - {"string"})
-    if not set(schema if isinstance(schema, dict) else ()) <= _PLAIN:
-        strings = strings and possible(json.dumps(schema), True)
-        others = others and possible(json.dumps(schema), False)
-    if strings:
-        inside = inside or Inside()
-        text: Node = inside.text(layout, schema, without, feeds)
-        if inside.spaced and not set(schema if isinstance(schema, dict) else ()) <= _ANY_TEXT:
-            text = sequence(LINE, text, LINE)
-        options.append(sequence(literal(layout.middle.rstrip("\n")), text, close))
-    if others:
-        value: Node = Json(without_strings(schema, owner) if strings else schema, without)
-        words = [
-            Text(w) for k, w in (("boolean", "True"), ("boolean", "False"), ("null", "None")) if k in kinds
-        ]
-        if layout.python_words and words and not strings and not _has_values(schema):
-            value = choice([value, *words])
-        if "{type}" in (layout.json_middle or ""):
-            options += _typed(layout, schema, kinds, literal, without)
-        else:
-            middle = literal((layout.json_middle or layout.middle).rstrip("\n"))
-            options.append(sequence(middle, LINE, value, LINE, close))
-    if not options:
-        raise ToolError(
-            f"{owner}: no value of it can be written in this format; choose a format that writes JSON"
-        )
-    return choice(options)
-
-
-def _typed(
-    layout: Tagged,
-    schema: Any,
-    kinds: frozenset[str],
-    literal: Callable[[str], Node],
-    without: tuple[str, ...],
-) -> list[Node]:
-    """The JSON values type by type, each after the marker that names its type."""
-    found: list[Node] = []
-    for kind in sorted(kinds - {"string"} - ({"integer"} if "number" in kinds else frozenset())):
-        value = Json(of_kind(schema, kind), without)
-        middle = literal(layout.typed_middle(kind))
-        found.append(sequence(middle, LINE, value, LINE, literal(layout.close)))
-    return found
-
-
-def _has_values(schema: Any) -> bool:
-    """Whether some boolean or null may be refused although its type is allowed."""
-    return isinstance(schema, dict) and any(
-        k in schema for k in ("enum", "const", "not", "if", "allOf", "$ref")
-    )
-
-
-def _check_key(layout: Tagged, key: str, owner: str) -> None:
-    ends = (layout.middle.strip()[0], "\n", "<")
-    if not key or key != key.strip() or any(end in key for end in ends):
-        raise ToolError(f"{owner}: the argument name {key!r} can't be written in this format; rename it")
+    tokens = [token for token in form.embedded if token in layout.before + layout.after]
+    return [*tokens, *call_heads(form)]
