@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from typing import Any
 
 import pytest
 
 from tokenform.errors import ToolError
-from tokenform.frontends.tools import ToolCallStream, parse_tool_calls
+from tokenform.frontends.tools import FORMATS, Format, ToolCallStream, parse_tool_calls
+from tokenform.frontends.tools.shown import written_call
 
 CITY = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
 TOOLS = [{"name": "get_weather", "parameters": CITY}]
@@ -240,3 +242,15 @@ def test_a_call_in_a_thought_counts_only_where_the_thought_never_closes(name: st
 def test_a_thought_that_only_names_the_marker_stays_a_thought() -> None:
     got = parse_tool_calls("I might write <tool_call> here", TOOLS, format="hermes", reasoning="open")
     assert (len(got), got.reasoning) == (0, "I might write <tool_call> here")
+
+
+@pytest.mark.parametrize("form", FORMATS.values(), ids=lambda form: form.name)
+def test_a_call_of_an_unknown_tool_streams_nothing(form: Format) -> None:
+    """Its arguments are not told as those of the call before it."""
+    known, unknown = (written_call(name, {"city": "Rome"}, form) for name in ("get_weather", "get_nothing"))
+    stream = ToolCallStream(TOOLS, format=form, reasoning="none")
+    deltas = [delta for piece in (known, unknown) for delta in stream.feed(piece)]
+    with suppress(ToolError):
+        deltas += stream.close()
+    told = [call["function"]["arguments"] for delta in deltas for call in delta.get("tool_calls", ())]
+    assert json.loads("".join(told)) == {"city": "Rome"}

@@ -26,6 +26,7 @@ from tokenform.frontends.tools.members import dump
 from tokenform.frontends.tools.notation import Members, Notation
 from tokenform.frontends.tools.order import in_order
 from tokenform.frontends.tools.places import WORDS, Place, leaf
+from tokenform.frontends.tools.read_literals import ArgumentsReader
 from tokenform.frontends.tools.read_values import DEPTH, Emit, fail, inside_string
 from tokenform.frontends.tools.shape import (
     LINE,
@@ -39,7 +40,7 @@ from tokenform.frontends.tools.shape import (
     Text,
     sequence,
 )
-from tokenform.frontends.tools.source import Reading, Source
+from tokenform.frontends.tools.source import Reading
 
 TEXT, JSON, OBJECT, LIST = range(4)
 _SCALARS: dict[str, Any] = {"type": ["number", "boolean", "null"]}
@@ -138,13 +139,16 @@ class Nested(Notation):
         return self.element(JSON, self._json({**schema, "additionalProperties": values}), place)
 
 
-class NestedReader:
+class NestedReader(ArgumentsReader):
     """Reads elements of one layout."""
 
-    def __init__(self, source: Source, layout: Elements) -> None:
-        self.source, self.layout = source, layout
+    layout: Elements
 
-    def members(self, emit: Emit, place: Place, depth: int = 0) -> Reading[None]:
+    def arguments(self) -> Reading[None]:
+        self.calls.more = self.layout.member
+        yield from self._members(self.calls.fragment, self.place, 0)
+
+    def _members(self, emit: Emit, place: Place, depth: int) -> Reading[None]:
         """All elements that stand here, as the members of one object."""
         if depth and not place.declares:
             yield from self._free_members(emit, place, depth)
@@ -153,10 +157,7 @@ class NestedReader:
         emit("{")
         while (head := (yield from self._opened(self.layout.member))) is not None:
             key, kind = head
-            if not key or (key in seen and not depth):
-                raise fail(self.source, f"the member {key!r} is given twice" if key else "a name is needed")
-            emit((", " if seen else "") + json.dumps(key, ensure_ascii=False) + ": ")
-            seen.add(key)
+            self.key(key, seen, not depth, emit)
             yield from self._value(emit, place.member(key), kind, self._closer(key), depth + 1)
         emit("}")
 
@@ -166,7 +167,7 @@ class NestedReader:
         while (head := (yield from self._opened(self.layout.member))) is not None:
             key, kind = head
             if not key:
-                raise fail(self.source, "a name is needed")
+                raise fail(self.source, "an argument needs a name")
             taken: list[str] = []
             yield from self._value(taken.append, place.member(key), kind, self._closer(key), depth + 1)
             found.setdefault(key, []).append("".join(taken))
@@ -219,7 +220,7 @@ class NestedReader:
         if meant is None:
             meant = yield from self._told(place)
         if meant == OBJECT:
-            yield from self.members(emit, place, depth)
+            yield from self._members(emit, place, depth)
             yield from self.source.blank()
         elif meant == LIST:
             yield from self._items(emit, place, depth)

@@ -24,7 +24,8 @@ from tokenform.frontends.tools.notation import Members, Pair, texts
 from tokenform.frontends.tools.order import in_order
 from tokenform.frontends.tools.places import Place, leaf
 from tokenform.frontends.tools.pythonic import COLON, COMMA, Bracketed
-from tokenform.frontends.tools.read_values import DEPTH, Emit, comma, fail, inside_string
+from tokenform.frontends.tools.read_literals import ArgumentsReader
+from tokenform.frontends.tools.read_values import DEPTH, comma, fail, inside_string
 from tokenform.frontends.tools.shape import (
     Choice,
     Json,
@@ -36,7 +37,7 @@ from tokenform.frontends.tools.shape import (
     joined,
     sequence,
 )
-from tokenform.frontends.tools.source import Reading, Source
+from tokenform.frontends.tools.source import Reading
 
 _WORDS: dict[Any, list[str]] = {True: ["true"], False: ["false"], None: ["null", "None"]}
 
@@ -104,97 +105,92 @@ def _folded(pair: Pair) -> str:
     return pair[0].lower()
 
 
-def marked_object(
-    source: Source,
-    layout: MarkedArguments,
-    emit: Emit,
-    place: Place,
-    depth: int = 0,
-) -> Reading[None]:
-    """`{key:value,…}`, handed on as JSON; the arguments may stand in parentheses."""
-    yield from source.blank()
-    closer = ")" if not depth and (yield from source.accept("(")) else "}"
-    if closer == "}" and not (yield from source.accept("{")):
-        raise fail(source, "the arguments must be an object in braces")
-    seen: set[str] = set()
-    emit("{")
-    yield from source.blank()
-    while not (yield from source.accept(closer)):
-        key = yield from _marked_key(source, layout)
-        # Further inside, where members may be of any name, the last holds, as in Python.
-        if not key or (key in seen and not depth):
-            raise fail(source, f"the member {key!r} is given twice" if key else "a member needs a name")
-        emit((", " if seen else "") + json.dumps(key, ensure_ascii=False) + ": ")
-        seen.add(key)
-        yield from source.blank()
-        yield from _marked_value(source, layout, emit, place.member(key), depth + 1)
-        yield from comma(source, closer)
-    emit("}")
+class MarkedReader(ArgumentsReader):
+    """Reads values of one layout; the arguments may stand in parentheses."""
 
+    layout: MarkedArguments
 
-def _marked_key(source: Source, layout: MarkedArguments) -> Reading[str]:
-    """The name before `:`, with marks around it or without; without them it holds no comma and no bracket."""
-    taken: list[str] = []
-    if (yield from source.accept(layout.opened)):
-        yield from source.until([layout.closed], taken.append)
-        yield from source.accept(layout.closed)
-        yield from source.blank()
-    else:
-        stops = [":", ",", "[", "]", "{", "}", layout.opened, layout.closed, *layout.markers]
-        yield from source.until(stops, taken.append)
-        if (yield from source.matches(layout.opened)) or (yield from source.matches(layout.closed)):
-            raise fail(source, f"the mark {layout.opened!r} stands in a key: a string lacks its other one")
-    if not (yield from source.accept(":")):
-        raise fail(source, "an object needs ':' after a key")
-    return "".join(taken).strip()
+    def arguments(self) -> Reading[None]:
+        yield from self.source.blank()
+        if (yield from self.source.accept("(")):
+            yield from self._members(self.place, ")", 0)
+        elif (yield from self.source.accept("{")):
+            yield from self._members(self.place, "}", 0)
+        else:
+            raise fail(self.source, "the arguments must be an object in braces")
+        self.calls.whole = True
 
+    def _members(self, place: Place, closer: str, depth: int) -> Reading[None]:
+        """Further inside, where members may be of any name, the last holds, as in Python."""
+        seen: set[str] = set()
+        self.calls.fragment("{")
+        yield from self.source.blank()
+        while not (yield from self.source.accept(closer)):
+            name = yield from self._name()
+            self.key(name, seen, not depth, self.calls.fragment)
+            yield from self.source.blank()
+            yield from self._value(place.member(name), depth + 1)
+            yield from comma(self.source, closer)
+        self.calls.fragment("}")
 
-def _marked_value(
-    source: Source, layout: MarkedArguments, emit: Emit, place: Place, depth: int
-) -> Reading[None]:
-    if depth > DEPTH:
-        raise fail(source, f"values are nested deeper than {DEPTH}")
-    first = yield from source.peek()
-    if (yield from source.accept(layout.opened)):
-        yield from _marked_string(source, layout, emit, place)
-    elif first == "{":
-        yield from marked_object(source, layout, emit, place, depth)
-    elif first == "[":
-        source.take(1)
-        yield from source.blank()
-        count = 0
-        while not (yield from source.accept("]")):
-            emit(", " if count else "[")
-            yield from _marked_value(source, layout, emit, place.item(count), depth + 1)
-            yield from comma(source, "]")
-            count += 1
-        emit("]" if count else "[]")
-    else:
+    def _until(self, *stops: str) -> Reading[str]:
+        """Bare text up to one of these, in which no mark stands."""
+        opened, closed = self.layout.opened, self.layout.closed
         taken: list[str] = []
-        yield from source.until([",", "}", "]", layout.opened, layout.closed, *layout.markers], taken.append)
-        text = "".join(taken).strip()
-        if not text:
-            raise fail(source, "a value is needed here")
-        if (yield from source.matches(layout.opened)) or (yield from source.matches(layout.closed)):
-            raise fail(source, f"the mark {layout.opened!r} stands in a value: a string lacks its other one")
-        emit(leaf(source, text, place))
+        stop = yield from self.source.until([*stops, opened, closed, *self.layout.markers], taken.append)
+        if stop in (opened, closed):
+            raise fail(self.source, f"the mark {opened!r} stands in bare text: a string lacks its other one")
+        return "".join(taken).strip()
 
+    def _name(self) -> Reading[str]:
+        """The name before `:`, with marks around it or without; without them it holds no comma and no
+        bracket."""
+        taken: list[str] = []
+        if (yield from self.source.accept(self.layout.opened)):
+            yield from self.source.until([self.layout.closed], taken.append)
+            yield from self.source.accept(self.layout.closed)
+            yield from self.source.blank()
+        else:
+            taken.append((yield from self._until(":", ",", "[", "]", "{", "}")))
+        if not (yield from self.source.accept(":")):
+            raise fail(self.source, "an object needs ':' after a key")
+        return "".join(taken).strip()
 
-def _marked_string(source: Source, layout: MarkedArguments, emit: Emit, place: Place) -> Reading[None]:
-    """The text up to the mark; JSON where the place takes no such string."""
-    strings = place.silent or place.kinds == {"string"}
-    taken: list[str] = []
-    if strings:
-        emit('"')
-    stop = yield from source.until(
-        [layout.closed, *layout.markers],
-        (lambda text: emit(inside_string(text))) if strings else taken.append,
-    )
-    if stop != layout.closed:
-        raise fail(source, f"a string needs {layout.closed!r}")
-    yield from source.accept(layout.closed)
-    text = "".join(taken)
-    if not strings and "string" in place.kinds and place.takes(text):
-        emit(json.dumps(text, ensure_ascii=False))
-    else:
-        emit('"' if strings else leaf(source, text, place))
+    def _value(self, place: Place, depth: int) -> Reading[None]:
+        if depth > DEPTH:
+            raise fail(self.source, f"values are nested deeper than {DEPTH}")
+        if (yield from self.source.accept(self.layout.opened)):
+            yield from self._string(place)
+        elif (yield from self.source.accept("{")):
+            yield from self._members(place, "}", depth)
+        elif (yield from self.source.accept("[")):
+            yield from self.source.blank()
+            count = 0
+            while not (yield from self.source.accept("]")):
+                self.calls.fragment(", " if count else "[")
+                yield from self._value(place.item(count), depth + 1)
+                yield from comma(self.source, "]")
+                count += 1
+            self.calls.fragment("]" if count else "[]")
+        else:
+            text = yield from self._until(",", "}", "]")
+            if not text:
+                raise fail(self.source, "a value is needed here")
+            self.calls.fragment(leaf(self.source, text, place))
+
+    def _string(self, place: Place) -> Reading[None]:
+        """The text up to the mark; JSON where the place takes no such string."""
+        emit, closed = self.calls.fragment, self.layout.closed
+        strings = place.silent or place.kinds == {"string"}
+        taken: list[str] = []
+        if strings:
+            emit('"')
+        hear = (lambda text: emit(inside_string(text))) if strings else taken.append
+        if (yield from self.source.until([closed, *self.layout.markers], hear)) != closed:
+            raise fail(self.source, f"a string needs {closed!r}")
+        yield from self.source.accept(closed)
+        text = "".join(taken)
+        if not strings and "string" in place.kinds and place.takes(text):
+            emit(json.dumps(text, ensure_ascii=False))
+        else:
+            emit('"' if strings else leaf(self.source, text, place))

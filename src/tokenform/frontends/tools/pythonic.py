@@ -1,4 +1,4 @@
-"""Arguments as keywords of a Python call, as a tree.
+"""Arguments as keywords of a Python call: as a tree, and read.
 
 Purpose: the schema of each argument becomes the Python literals of its instances: single- or double-quoted
 strings, True, False, None, lists, dictionaries, and numbers as JSON writes them (which Python reads alike).
@@ -22,6 +22,8 @@ from tokenform.frontends.tools.layout import PythonArguments
 from tokenform.frontends.tools.members import Case
 from tokenform.frontends.tools.notation import Members, Notation, named_by, root_of, texts, unknown_name
 from tokenform.frontends.tools.order import in_order
+from tokenform.frontends.tools.read_literals import ArgumentsReader
+from tokenform.frontends.tools.read_values import fail, python_value
 from tokenform.frontends.tools.shape import (
     LINE,
     SPACE,
@@ -37,6 +39,7 @@ from tokenform.frontends.tools.shape import (
     choice,
     sequence,
 )
+from tokenform.frontends.tools.source import WHITESPACE, Reading
 
 # A character as itself, or an escape that Python and JSON both give one character for.
 SINGLE = r"'([^'\\\x00-\x1f\x7f]|\\['\"\\nrt])*'"
@@ -46,6 +49,7 @@ _STRING = Choice((Regex(SINGLE), Regex(DOUBLE)))
 # An argument that is not declared.
 _KEYWORD = rf"(?!(?:{'|'.join(kwlist)})\Z)[A-Za-z_][A-Za-z0-9_]{{0,63}}"
 _SPELLED: dict[str, str | int | None] = {"\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
+_NAME, _CALLED = re.compile(r"\w*"), re.compile(r"[\w.]*")
 _PYTHON = {True: "True", False: "False", None: "None"}
 _JSON = {True: "true", False: "false", None: "null"}
 
@@ -159,3 +163,50 @@ def literal(value: Any, quote: str = "'", words: Mapping[Any, str] = _PYTHON) ->
         pairs = (f"{literal(k, quote, words)}: {literal(v, quote, words)}" for k, v in value.items())
         return "{" + ", ".join(pairs) + "}"
     return words[value] if value is None or isinstance(value, bool) else repr(value)
+
+
+class KeywordReader(ArgumentsReader):
+    """Reads the keywords of a call up to its parenthesis, or to the next call where that is missing."""
+
+    def arguments(self) -> Reading[None]:
+        seen: set[str] = set()
+        self.calls.fragment("{")
+        yield from self.source.blank()
+        end = self.source.mark()  # of the last argument
+        try:
+            while not (yield from self.source.matches(")")):
+                if (yield from self._next_call(end)):
+                    break
+                yield from self._keyword(seen)
+                self.source.release(end)
+                end = self.source.mark()
+                yield from self.source.blank()
+                yield from self.source.accept(",")
+                yield from self.source.blank()
+        finally:
+            self.source.release(end)
+        self.calls.fragment("}")
+
+    def _keyword(self, seen: set[str]) -> Reading[None]:
+        """One argument: `key=value`."""
+        if seen and self.source.before not in (",", *WHITESPACE):
+            raise fail(self.source, "a call needs ',' or ')' here")
+        name = yield from self.source.word(_NAME)
+        between: list[str] = []
+        self.key(name, seen, self.place.member(name).declared, between.append)
+        yield from self.calls.literal("=")
+        yield from self.source.blank()
+        self.calls.fragment("".join(between))
+        yield from python_value(self.source, self.calls.fragment)
+
+    def _next_call(self, end: int) -> Reading[bool]:
+        """Whether the next call begins here, so that this one's parenthesis is missing: it ended at `end`."""
+        mark = self.source.mark()
+        yield from self.source.accept(",")
+        yield from self.source.blank()
+        called = yield from self.source.word(_CALLED)
+        found = called in self.calls.tools and (yield from self.source.matches("("))
+        self.source.back(end if found else mark)
+        self.source.release(mark)
+        self.calls.over = self.calls.whole = self.calls.whole or found
+        return found

@@ -1,7 +1,7 @@
 """One call, read by the layout of its format.
 
 Purpose: walks the parts of a `Wire` over a `Source` and reports the call as it comes: its beginning with name
-and id, its arguments as fragments of JSON, its end.  LiteralReader are read by `read_literals.py`.
+and id, its arguments as fragments of JSON, its end.  Literals are read by `read_literals.py`.
 Invariant: what is reported of a call joins to one JSON object; whitespace around markers is the reader's to
 skip.
 Complexity: linear in the text.
@@ -32,43 +32,45 @@ from tokenform.frontends.tools.layout import (
     Tagged,
     Wire,
 )
-from tokenform.frontends.tools.marked import marked_object
+from tokenform.frontends.tools.marked import MarkedReader
 from tokenform.frontends.tools.openers import stops_after
 from tokenform.frontends.tools.places import Place
-from tokenform.frontends.tools.read_literals import LiteralReader
+from tokenform.frontends.tools.pythonic import KeywordReader
+from tokenform.frontends.tools.read_literals import ArgumentsReader, CallReport, LiteralReader
 from tokenform.frontends.tools.read_tagged import TaggedReader
-from tokenform.frontends.tools.read_told import CallReport
 from tokenform.frontends.tools.read_values import (
     fail,
     json_string,
     json_value,
     object_in_string,
-    python_value,
     whole_json_string,
 )
-from tokenform.frontends.tools.source import WHITESPACE, Reading, Source
+from tokenform.frontends.tools.source import Reading, Source
 from tokenform.frontends.tools.tool import Tool
 
 _ID = re.compile(r"[\w.-]*")
-_KEY = re.compile(r"\w*")
-_CALLED = re.compile(r"[\w.]*")
 _NAMES = ("name", "tool_name", "function")
 _ARGUMENTS = ("arguments", "parameters")
 _IDS = ("id", "tool_call_id")
+
+# What reads the arguments that are not JSON.
+READERS: dict[type, type[ArgumentsReader]] = {
+    PythonArguments: KeywordReader,
+    MarkedArguments: MarkedReader,
+    Elements: NestedReader,
+    Tagged: TaggedReader,
+}
 
 
 class CallReader(LiteralReader):
     """Reads calls of one format."""
 
     def __init__(self, form: Format, tools: dict[str, Tool], source: Source, report: CallReport) -> None:
-        super().__init__(form, tools, source)
-        self.report = report
-        self._tool: Tool | None = None
+        super().__init__(form, tools, source, report)
         self._id = ""
         self._wrong: ToolError | None = None
-        self._guess = self._begun = False
-        self._places: dict[str, Place] = {}
-        self._tagged: dict[tuple[Tagged, str], TaggedReader] = {}
+        self._begun = False
+        self._readers: dict[tuple[Part, str], ArgumentsReader] = {}
 
     def call(self, wire: Wire) -> Reading[None]:
         """One call, without what stands between calls.
@@ -82,7 +84,7 @@ class CallReader(LiteralReader):
         try:
             yield from self._parts(wire.call, wire)
         except ToolError as error:
-            if error.cut and self._whole and not wire.guess:
+            if error.cut and self.whole and not wire.guess:
                 error.cut = False  # nothing is missing but the last marker, which a stop took
             elif self._wrong is None:
                 raise
@@ -91,7 +93,7 @@ class CallReader(LiteralReader):
         if not self._begun:  # a layout of calls without arguments
             self._begin()
             self.fragment("{}")
-        if wire.call[-1] == "}" and not self._over:
+        if wire.call[-1] == "}" and not self.over:
             yield from self.braces(())
         self._finish()
 
@@ -111,11 +113,6 @@ class CallReader(LiteralReader):
         elif self._wrong is None:
             raise fail(self.source, "the call has no name")
 
-    def fragment(self, text: str) -> None:
-        """Report a piece of the arguments."""
-        if self._tool is not None:
-            self.report.fragment(text)
-
     def _finish(self) -> None:
         if self._wrong is not None:
             raise self._wrong
@@ -124,7 +121,7 @@ class CallReader(LiteralReader):
     def _parts(self, parts: Sequence[Part], wire: Wire) -> Reading[None]:
         for index, part in enumerate(parts):
             rest = parts[index + 1 :]
-            if self._over:
+            if self.over:
                 return
             before = not self._begun and self._tool is None and self._wrong is None
             if before and isinstance(part, str):
@@ -155,7 +152,7 @@ class CallReader(LiteralReader):
                     yield from self._parts(part.parts, wire)
             elif isinstance(part, JsonCall):
                 yield from self._json_call(part, rest, wire)
-                self._whole = True
+                self.whole = True
                 yield from self.braces(rest)
             else:
                 self._begin()
@@ -165,29 +162,19 @@ class CallReader(LiteralReader):
         """The arguments in a part of their own; `rest` comes after it."""
         if isinstance(part, JsonArguments):
             yield from self._json_arguments(True, self.fragment)
-            self._whole = True
+            self.whole = True
             yield from self.braces(rest)
-        elif isinstance(part, PythonArguments):
-            yield from self._python()
-        elif isinstance(part, MarkedArguments):
-            yield from marked_object(self.source, part, self.report.fragment, self._place())
-            self._whole = True
-        elif isinstance(part, Elements):
-            self._more = part.member
-            nested = NestedReader(self.source, part)
-            yield from nested.members(self.report.fragment, self._place())
         else:
-            assert isinstance(part, Tagged)
-            self._more = part.before
-            yield from self._elements(part, rest).arguments()
+            yield from self._reader(part, rest).arguments()
         self._read = True
 
-    def _elements(self, part: Tagged, rest: Sequence[Part]) -> TaggedReader:
-        """What reads the arguments of the tool that is called."""
+    def _reader(self, part: Part, rest: Sequence[Part]) -> ArgumentsReader:
+        """What reads the arguments of the tool that is called; a tool that is not known says nothing."""
         key = part, self._tool.name if self._tool else ""
-        if key not in self._tagged:
-            self._tagged[key] = TaggedReader(self, part, self._place(), stops_after(self.form, rest))
-        return self._tagged[key]
+        if key not in self._readers:
+            place = Place(self._tool.parameters if self._tool else True)
+            self._readers[key] = READERS[type(part)](self, part, place, stops_after(self.form, rest))
+        return self._readers[key]
 
     def find(self, name: str, counted: bool = False) -> Tool | None:
         """The tool of this name; None: there is none.  counted: a bare number stands for the only tool."""
@@ -241,24 +228,15 @@ class CallReader(LiteralReader):
         self._tool = self.find(names[0])
         self._begin()
         self.fragment("{}")
-        self._over = self._whole = True
+        self.over = self.whole = True
         return True
 
     def _read_id(self, part: Id) -> Reading[None]:
         yield from self.source.blank()
-        taken: list[str] = []
-        yield from self.source.run(_ID, taken.append)
-        text = "".join(taken)
+        text = yield from self.source.word(_ID)
         if not re.fullmatch(part.pattern, text):
             raise fail(self.source, f"{text!r} is no id of a call")
         self._id = part.full.format(id=text, name=self._tool.name if self._tool else "")
-
-    def object(self, emit: Callable[[str], None]) -> Reading[None]:
-        """An object of JSON."""
-        yield from self.source.blank()
-        if (yield from self.source.peek()) != "{":
-            raise fail(self.source, "the arguments must be a JSON object")
-        yield from json_value(self.source, emit, not self._guess)
 
     def _json_call(self, layout: JsonCall, rest: Sequence[Part], wire: Wire) -> Reading[None]:
         """The call as one object, its members in any order, members of other names passed over."""
@@ -359,59 +337,3 @@ class CallReader(LiteralReader):
                 yield from self.source.blank()
                 return [closer]
         return []
-
-    def _python(self) -> Reading[None]:
-        seen: set[str] = set()
-        self.fragment("{")
-        yield from self.source.blank()
-        end = self.source.mark()  # of the last argument
-        try:
-            while not (yield from self.source.matches(")")):
-                if (yield from self._next_call(end)):
-                    break
-                yield from self._keyword(seen)
-                self.source.release(end)
-                end = self.source.mark()
-                yield from self.source.blank()
-                yield from self.source.accept(",")
-                yield from self.source.blank()
-        finally:
-            self.source.release(end)
-        self.fragment("}")
-
-    def _keyword(self, seen: set[str]) -> Reading[None]:
-        """One argument: `key=value`."""
-        if seen and self.source.before not in (",", *WHITESPACE):
-            raise fail(self.source, "a call needs ',' or ')' here")
-        taken: list[str] = []
-        yield from self.source.run(_KEY, taken.append)
-        key = "".join(taken)
-        if not key or (key in seen and self._place().member(key).declared):
-            raise fail(
-                self.source, f"the argument {key!r} is given twice" if key else "an argument needs a name"
-            )
-        yield from self.literal("=")
-        yield from self.source.blank()
-        self.fragment((", " if seen else "") + json.dumps(key, ensure_ascii=False) + ": ")
-        yield from python_value(self.source, self.fragment)
-        seen.add(key)
-
-    def _next_call(self, end: int) -> Reading[bool]:
-        """Whether the next call begins here, so that this one's parenthesis is missing: it ended at `end`."""
-        mark = self.source.mark()
-        yield from self.source.accept(",")
-        yield from self.source.blank()
-        taken: list[str] = []
-        yield from self.source.run(_CALLED, taken.append)
-        found = "".join(taken) in self.tools and (yield from self.source.matches("("))
-        self.source.back(end if found else mark)
-        self.source.release(mark)
-        self._over = self._whole = self._whole or found
-        return found
-
-    def _place(self) -> Place:
-        """What the tool says of its arguments; a tool that is not known says nothing."""
-        name = self._tool.name if self._tool else ""
-        if name not in self._places:
-            self._places[name] = Place(self._tool.parameters if self._tool else True)
-        return self._places[name]

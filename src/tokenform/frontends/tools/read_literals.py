@@ -8,13 +8,32 @@ Complexity: linear in the text that is looked at, times the tools where a name i
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
+from typing import Any, Protocol
 
 from tokenform.frontends.tools.layout import Format, JsonCall, Maybe, Name, Part, Wire
 from tokenform.frontends.tools.openers import stops_after
-from tokenform.frontends.tools.read_values import fail
+from tokenform.frontends.tools.places import Place
+from tokenform.frontends.tools.read_values import Emit, fail, json_value
 from tokenform.frontends.tools.source import Reading, Source
 from tokenform.frontends.tools.tool import Tool
+
+
+class CallReport(Protocol):
+    """Who is told of a call as it is read."""
+
+    def begin(self, tool: Tool, id: str) -> None: ...
+    def fragment(self, text: str) -> None: ...
+    def finish(self) -> None: ...
+
+
+class Nobody:
+    """Is told nothing: the text is only passed over."""
+
+    def begin(self, tool: Tool, id: str) -> None: ...
+    def fragment(self, text: str) -> None: ...
+    def finish(self) -> None: ...
 
 
 class LiteralReader:
@@ -23,10 +42,12 @@ class LiteralReader:
     Each method takes from the source; ToolError says where the text is no call of these tools.
     """
 
-    def __init__(self, form: Format, tools: dict[str, Tool], source: Source) -> None:
-        self.form, self.tools, self.source = form, tools, source
+    def __init__(self, form: Format, tools: dict[str, Tool], source: Source, report: CallReport) -> None:
+        self.form, self.tools, self.source, self.report = form, tools, source, report
         self._tokens: dict[str, tuple[str, ...]] = {}
-        self._more = ""  # what a further argument begins with
+        self.more = ""  # what a further argument begins with
+        self._tool: Tool | None = None
+        self._guess = False  # whether it is not sure that a call is meant
         self.afresh()
 
     def afresh(self) -> None:
@@ -34,7 +55,19 @@ class LiteralReader:
         # Whether a part of what opens the call was there; whether its name comes although another is not.
         self._opened = self._named = False
         # Whether the arguments were read, and their end; whether what comes next shows that the call is over.
-        self._read = self._whole = self._over = False
+        self._read = self.whole = self.over = False
+
+    def fragment(self, text: str) -> None:
+        """Report a piece of the arguments."""
+        if self._tool is not None:
+            self.report.fragment(text)
+
+    def object(self, emit: Emit) -> Reading[None]:
+        """An object of JSON."""
+        yield from self.source.blank()
+        if (yield from self.source.peek()) != "{":
+            raise fail(self.source, "the arguments must be a JSON object")
+        yield from json_value(self.source, emit, not self._guess)
 
     def tokens(self, literal: str) -> tuple[str, ...]:
         """The literal cut at special tokens and whitespace, see `Format.tokens`."""
@@ -53,21 +86,21 @@ class LiteralReader:
             for token in self.tokens(text):
                 yield from self.source.blank()
                 if (yield from self.source.accept(token)):
-                    self._whole = self._whole or self._read
+                    self.whole = self.whole or self._read
                     continue
                 here = yield from self.source.peek(len(token))
-                if wire is not None and not wire.guess and (self._read or self._whole):
+                if wire is not None and not wire.guess and (self._read or self.whole):
                     place = self.source.mark()
                     self.source.back(start)
-                    self._over = yield from self.behind(wire)
-                    if not self._over:
+                    self.over = yield from self.behind(wire)
+                    if not self.over:
                         self.source.undo(place)
-                if self._over:
+                if self.over:
                     break
                 if self.source.ended and token.startswith(here):
                     self.source.take(len(here))
                     # it can't be the beginning of a further argument
-                    self._whole = self._whole or (self._read and not self._more.startswith(here))
+                    self.whole = self.whole or (self._read and not self.more.startswith(here))
                 raise fail(self.source, f"{token!r} is needed here" + (f", not {here!r}" if here else ""))
         finally:
             self.source.release(start)
@@ -154,7 +187,7 @@ class LiteralReader:
 
         cut: behind a whole call a stop may have taken its rest, or the turn ends.
         """
-        whole = self._whole and cut
+        whole = self.whole and cut
         mark = self.source.mark()
         found = True
         for token in self.tokens(closer):
@@ -174,3 +207,27 @@ class LiteralReader:
             break
         self.source.release(mark)
         return found
+
+
+class ArgumentsReader:
+    """Reads the arguments of one tool in one layout.
+
+    place: what the tool says of them.  ends: what may follow them.
+    """
+
+    def __init__(self, calls: LiteralReader, layout: Any, place: Place, ends: Sequence[str]) -> None:
+        self.calls, self.source = calls, calls.source
+        self.layout, self.place, self.ends = layout, place, ends
+
+    def arguments(self) -> Reading[None]:
+        """All of them, reported as one object of JSON."""
+        raise NotImplementedError
+
+    def key(self, key: str, seen: set[str], once: bool, emit: Emit) -> None:
+        """Tells of the name of a member of an object; once: it may not come again."""
+        if not key or (once and key in seen):
+            raise fail(
+                self.source, f"the argument {key!r} is given twice" if key else "an argument needs a name"
+            )
+        emit((", " if seen else "") + json.dumps(key, ensure_ascii=False) + ": ")
+        seen.add(key)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
@@ -20,26 +20,21 @@ from tokenform.errors import ToolError
 from tokenform.frontends.tools.conjuncts import TYPES
 from tokenform.frontends.tools.layout import Tagged
 from tokenform.frontends.tools.places import WORDS, Place
-from tokenform.frontends.tools.read_told import Literals
-from tokenform.frontends.tools.read_values import fail, inside_string, json_value, object_in_string
+from tokenform.frontends.tools.read_literals import ArgumentsReader
+from tokenform.frontends.tools.read_values import Emit, fail, inside_string, json_value, object_in_string
 from tokenform.frontends.tools.source import Reading
 from tokenform.frontends.tools.tagged import bars, heads
 
 
-class TaggedReader:
-    """Reads the arguments of one tool in one layout.
+class TaggedReader(ArgumentsReader):
+    """Reads elements of one layout, one for each argument."""
 
-    ends: what may follow the arguments.
-    """
-
-    def __init__(self, calls: Literals, layout: Tagged, known: Place, ends: Sequence[str]) -> None:
-        self.calls, self.layout, self.known, self.ends = calls, layout, known, ends
-        self.source = calls.source
-        self._emit: Callable[[str], None] = calls.fragment
+    layout: Tagged
+    _emit: Emit
 
     def arguments(self) -> Reading[None]:
-        """All of them, as one object of JSON."""
-        self.known.begin()
+        self.calls.more = self.layout.before
+        self.place.begin()
         seen: set[str] = set()
         yield from self.source.blank()
         if (yield from self.source.matches("{")):
@@ -48,23 +43,20 @@ class TaggedReader:
         self.calls.fragment("{")
         while (yield from self.calls.try_literal(self.layout.before)):
             key = yield from self._key()
-            if not key or (key in seen and self.known.member(key).declared):
-                raise fail(
-                    self.source, f"the argument {key!r} is given twice" if key else "an argument needs a name"
-                )
-            between, name = ", " if seen else "", json.dumps(key, ensure_ascii=False)
             taken: list[str] = []
-            if key in self.layout.wrappers and not self.known.member(key).declared:
+            declared = self.place.member(key).declared
+            if key in self.layout.wrappers and not declared:
                 self._emit = taken.append
                 yield from self._value(key)
-                value = "".join(taken)
-                inside = self._unwrapped(value)
-                seen |= set(inside) or {key}
-                text = json.dumps(inside, ensure_ascii=False)[1:-1] if inside else f"{name}: {value}"
-                self.calls.fragment(between + text)
+                inside = self._unwrapped("".join(taken))
+                if inside:
+                    self.calls.fragment((", " if seen else "") + json.dumps(inside, ensure_ascii=False)[1:-1])
+                    seen |= set(inside)
+                else:
+                    self.key(key, seen, False, self.calls.fragment)
+                    self.calls.fragment("".join(taken))
                 continue
-            self.calls.fragment(f"{between}{name}: ")
-            seen.add(key)
+            self.key(key, seen, declared, self.calls.fragment)
 
             def emit(text: str, taken: list[str] = taken) -> None:
                 taken.append(text)
@@ -72,7 +64,7 @@ class TaggedReader:
 
             self._emit = emit
             yield from self._value(key)
-            self.known.leave(key, "".join(taken))
+            self.place.leave(key, "".join(taken))
         self.calls.fragment("}")
 
     def _key(self) -> Reading[str]:
@@ -88,11 +80,11 @@ class TaggedReader:
     def _unwrapped(self, text: str) -> dict[str, Any]:
         """The arguments in an object, or in a string of one, if all are declared; else nothing."""
         value = json.loads(object_in_string(text) or text)
-        whole = isinstance(value, dict) and all(self.known.member(key).declared for key in value)
+        whole = isinstance(value, dict) and all(self.place.member(key).declared for key in value)
         return value if whole else {}
 
     def _value(self, key: str) -> Reading[None]:
-        layout, argument = self.layout, self.known.member(key)
+        layout, argument = self.layout, self.place.member(key)
         kinds = argument.kinds
         text_only, json_only = kinds == {"string"}, False
         if layout.json_middle is None:
@@ -159,7 +151,7 @@ class TaggedReader:
 
     @cached_property
     def _heads(self) -> list[str]:
-        return heads(self.layout, self.known.schema)
+        return heads(self.layout, self.place.schema)
 
     @cached_property
     def _stops(self) -> tuple[list[str], list[str], list[str]]:

@@ -121,9 +121,7 @@ def _key(source: Source, emit: Emit, loose: bool) -> Reading[None]:
 
 
 def _scalar(source: Source, emit: Emit, loose: bool) -> Reading[None]:
-    taken: list[str] = []
-    yield from source.run(_WORD, taken.append)
-    word = "".join(taken)
+    word = yield from source.word(_WORD)
     word = _WORDS.get(word, word) if loose else word
     if word not in ("true", "false", "null") and not _NUMBER.fullmatch(word):
         raise fail(source, f"{word!r} is no JSON value" if word else "JSON needs a value here")
@@ -190,9 +188,7 @@ def python_value(source: Source, emit: Emit, depth: int = 0) -> Reading[None]:
 
 
 def _python_word(source: Source, emit: Emit) -> Reading[None]:
-    taken: list[str] = []
-    yield from source.run(_WORD, taken.append)
-    word = "".join(taken)
+    word = yield from source.word(_WORD)
     if word in _WORDS:
         emit(_WORDS[word])
     elif _PYTHON_NUMBER.fullmatch(word):

@@ -22,7 +22,7 @@ from tokenform.frontends.tools.formats import named
 from tokenform.frontends.tools.layout import Format, Name, PythonArguments, Wire
 from tokenform.frontends.tools.openers import Openers, text_of
 from tokenform.frontends.tools.read_call import CallReader
-from tokenform.frontends.tools.read_told import Nobody
+from tokenform.frontends.tools.read_literals import Nobody
 from tokenform.frontends.tools.read_turn import Event, TurnRead
 from tokenform.frontends.tools.read_values import fail, passed_over
 from tokenform.frontends.tools.source import WHITESPACE, Reading, Source

@@ -134,9 +134,7 @@ class Source:
         """Take whitespace."""
         if self._at < len(self._text) and self._text[self._at] not in WHITESPACE:
             return ""
-        taken: list[str] = []
-        yield from self.run(_BLANK, taken.append)
-        return "".join(taken)
+        return (yield from self.word(_BLANK))
 
     def run(self, pattern: re.Pattern[str], emit: Callable[[str], None]) -> Reading[None]:
         """Take characters as long as they match the one-character pattern's repetition, and hand them on."""
@@ -147,6 +145,12 @@ class Source:
             if self._at < len(self._text) or self.ended:
                 return
             yield
+
+    def word(self, pattern: re.Pattern[str]) -> Reading[str]:
+        """Take characters in the same way, as one text."""
+        taken: list[str] = []
+        yield from self.run(pattern, taken.append)
+        return "".join(taken)
 
     def until(self, stops: Sequence[str], emit: Callable[[str], None]) -> Reading[str | None]:
         """Hand on the text before the earliest stop; the stop itself is not taken.
