@@ -19,8 +19,8 @@ from functools import partial
 from typing import Any
 
 from tokenform.errors import InvalidSchema
-from tokenform.frontends.tools import fenced, harmony
 from tokenform.frontends.tools.call import ANY_TOOL, CallWriter, Named, check_name
+from tokenform.frontends.tools.channels import fenced_turn, harmony_call, harmony_turn
 from tokenform.frontends.tools.formats import FORMATS
 from tokenform.frontends.tools.layout import Format, JsonCall, Name, Wire
 from tokenform.frontends.tools.shape import (
@@ -100,8 +100,8 @@ class Builder:
         """
         try:
             if self.form.channels:
-                one = harmony.call(self.named, self.form.wire.call[1:]) if self.known else Choice(())
-                return Shape(harmony.turn(one, self.mode, self.most, self.told), self.rules)
+                one = harmony_call(self.named, self.form.wire.call[1:]) if self.known else Choice(())
+                return Shape(harmony_turn(one, self.mode, self.most, self.told), self.rules)
             root = self.turn(self.mode, self.most, self.told)
             return Shape(root, self.rules, self.notes(), self.form.inner)
         except RecursionError:
@@ -120,7 +120,7 @@ class Builder:
     def turn(self, tool_choice: str, most: int | None, reasoning: str) -> Node:
         """The whole output."""
         if self.form.fenced:
-            return fenced.turn(self.form, self.literal, self.calls(most), tool_choice, reasoning)
+            return fenced_turn(self.form, self.literal, self.calls(most), tool_choice, reasoning)
         if tool_choice == "required":
             return sequence(self.reasoning(reasoning), BLANK, self.calls(most), LAST)
         if self.form.at_start:

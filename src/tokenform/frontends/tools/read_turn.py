@@ -15,7 +15,8 @@ from tokenform.errors import ToolError
 from tokenform.frontends.tools.calls import ToolCall, ToolCalls
 from tokenform.frontends.tools.layout import Format
 from tokenform.frontends.tools.places import Place, whole_numbers
-from tokenform.frontends.tools.source import WHITESPACE
+from tokenform.frontends.tools.read_call import CallReader
+from tokenform.frontends.tools.source import WHITESPACE, Source
 from tokenform.frontends.tools.tool import Tool
 
 # What happens: ("content" | "reasoning" | "arguments", text), ("call", index, name, id), ("end", call).
@@ -26,8 +27,11 @@ class TurnRead:
     """`result` is what was read so far, `errors` are about the calls that were refused, `check` raises the
     first of them."""
 
-    def __init__(self, form: Format, validate: bool) -> None:
-        self.form, self._validate = form, validate
+    def __init__(self, form: Format, tools: dict[str, Tool], reasoning: str, validate: bool) -> None:
+        """reasoning: what is known of the thought (`turn.told_reasoning`)."""
+        self.form, self.reasoning, self._validate = form, reasoning, validate
+        self.source = Source()
+        self.calls = CallReader(form, tools, self.source, self)
         self.errors: list[ToolError] = []
         self._result = ToolCalls()
         self._said: list[str] = []

@@ -15,8 +15,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from tokenform.errors import ToolError
-from tokenform.frontends.tools import read_harmony
 from tokenform.frontends.tools.calls import ToolCalls
+from tokenform.frontends.tools.channels import read_harmony
 from tokenform.frontends.tools.definitions import ToolLike, read_tools
 from tokenform.frontends.tools.formats import named
 from tokenform.frontends.tools.layout import Format, Name, PythonArguments, Wire
@@ -25,7 +25,7 @@ from tokenform.frontends.tools.read_call import CallReader
 from tokenform.frontends.tools.read_literals import Nobody
 from tokenform.frontends.tools.read_turn import Event, TurnRead
 from tokenform.frontends.tools.read_values import fail, passed_over
-from tokenform.frontends.tools.source import WHITESPACE, Reading, Source
+from tokenform.frontends.tools.source import WHITESPACE, Reading
 from tokenform.frontends.tools.turn import told_reasoning
 
 # Most characters that are read again after what looked like a call was none; beyond it, such text is text.
@@ -70,16 +70,12 @@ class Reader(TurnRead):
         prompt: str | None = None,
         validate: bool = True,
     ) -> None:
-        self.form = named(format)
-        super().__init__(self.form, validate)
-        self.source = Source()
-        self._tools = read_tools(tools).by_name
-        self._reasoning = told_reasoning(reasoning, prompt, self.form)
-        self.calls = CallReader(self.form, self._tools, self.source, self)
-        self._layouts = Openers(self.form, self._tools)
+        form, known = named(format), read_tools(tools).by_name
+        super().__init__(form, known, told_reasoning(reasoning, prompt, form), validate)
+        self._layouts = Openers(form, known)
         self._openers = self._layouts.table()
         self._sure = [o for o, wires in self._openers.items() if not all(w.guess for w in wires)]
-        self._reading = read_harmony.read(self) if self.form.channels else self._read()
+        self._reading = read_harmony(self) if self.form.channels else self._read()
         self._done = False
         self._reread = 0
 
@@ -103,17 +99,12 @@ class Reader(TurnRead):
             self._done = True
         return self._events
 
-    @property
-    def opened(self) -> bool:
-        """Whether the prompt has opened a thought."""
-        return self._reasoning == "open"
-
     def _read(self) -> Reading[None]:
         yield from self._read_reasoning()
         lead = self.form.lead
         openers = list(self._openers)
         # in what may be a thought that the prompt has opened, anything may be spoken of
-        sure = self._tools and not (self.form.prompt_opens and self._reasoning == "auto")
+        sure = self.calls.tools and not (self.form.prompt_opens and self.reasoning == "auto")
         closers, inner = self._layouts.closers(), self.form.inner if sure else ()
         stops = [*openers, *(lead + o for o in openers if lead), *self.form.dropped, *closers, *inner]
         while True:
@@ -251,7 +242,7 @@ class Reader(TurnRead):
 
     def _read_reasoning(self) -> Reading[None]:
         opened, closed = self.form.reasoning
-        if self._reasoning == "none":
+        if self.reasoning == "none":
             return
         # also where the prompt has opened the block: some models write the marker once more
         mark = self.source.mark()
@@ -259,8 +250,8 @@ class Reader(TurnRead):
         explicit = yield from self.source.accept(opened)
         if not explicit:
             self.source.undo(mark)
-        opens = explicit or self._reasoning == "open"
-        if not opens and (self._reasoning == "own" or not (yield from self._closes(closed))):
+        opens = explicit or self.reasoning == "open"
+        if not opens and (self.reasoning == "own" or not (yield from self._closes(closed))):
             return
         self.think()
         if (yield from self.source.until([closed, *self._sure], self.thought)) not in (None, closed):
@@ -272,7 +263,7 @@ class Reader(TurnRead):
         none to the first call.  (What the model only thinks of in a closed block is no call.)
         """
         mark = self.source.mark()
-        silent = CallReader(self.form, self._tools, self.source, Nobody())
+        silent = CallReader(self.form, self.calls.tools, self.source, Nobody())
         end = mark if self.form.trigger_ends_reasoning else None
         while True:
             stop = yield from self.source.until([closed, *self._sure], lambda text: None)
@@ -313,7 +304,7 @@ class Reader(TurnRead):
         if self.form.at_start:
             return False
         mark = self.source.mark()
-        silent = CallReader(self.form, self._tools, self.source, Nobody())
+        silent = CallReader(self.form, self.calls.tools, self.source, Nobody())
         while True:
             stop = yield from self.source.until([closed, *self._sure], lambda text: None)
             if stop is None or stop == closed or not self.form.prompt_opens:

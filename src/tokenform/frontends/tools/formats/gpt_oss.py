@@ -1,7 +1,7 @@
 """gpt-oss: Harmony, messages in channels; a call is a message to `functions.NAME`.
 
 Source: OpenAI's Harmony response format.  `wire.call` is the call's message; what may stand around it, and
-how messages are read, is in `harmony.py`.
+how messages are read, is in `channels.py`.
 """
 
 from __future__ import annotations
