@@ -3,7 +3,7 @@
     python benchmarks/bare_values.py .real/smollm2                   # minutes on one core
     python benchmarks/bare_values.py .real/smollm2 --lead "" --lead "Answer: "
 
-Six tasks of each kind, made by rule: a question and a sentence that answers it, as a text; greedy, 24 tokens
+Six tasks of each kind, made by rule: a question and a sentence that answers it, as a text; greedy, 32 tokens
 at most.  Right is the whole value.  `--lead` is what the model's turn begins with; the first row is the
 library's own.  `--values token`: ends and values are not decided as wholes.
 Needs a model with a chat template (`make real` brings one).
@@ -15,7 +15,7 @@ import argparse
 import collections
 import datetime
 import time
-from typing import Any, NamedTuple, Optional
+from typing import Any, Literal, NamedTuple, Optional
 from unittest import mock
 
 import tokenform as tf
@@ -28,6 +28,10 @@ CAPITALS = [
 ]
 NUMBERS = [("three", 3), ("two", 2), ("seven", 7), ("five", 5), ("nine", 9), ("four", 4)]
 COLOURS = ["ff8800", "00ff00", "123456", "abcdef", "c0ffee", "facade"]
+PAIRS = [
+    *(("bread", "milk"), ("apples", "pears"), ("pens", "paper")),
+    *(("shoes", "hats"), ("books", "maps"), ("salt", "sugar")),
+]
 WAYS, ROOMS = ["north", "south", "east", "west"], ["kitchen", "bath", "hall"]
 SUM = tf.lark('start: term (("+"|"-") term)*\nterm: /[0-9]+/ | "(" start ")"')
 MOVE = tf.lark('start: "move " DIR " " NUMBER\nDIR: "north" | "south" | "east" | "west"\nNUMBER: /[0-9]+/')
@@ -89,6 +93,40 @@ def tasks(i: int) -> list[Task]:
         Task("command", f"Go {WAYS[i % 4]} by {3 + i} steps.", MOVE, f"move {WAYS[i % 4]} {3 + i}"),
         Task("call", f"Please switch the light in the {room} {state}.", LIGHT, f"light({room},{state})"),
         Task("list[int]", f"Which years are named? {built}", list[int], years),
+        *_lists(i),
+    ]
+
+
+def _lists(i: int) -> list[Task]:
+    names, (one, other) = [NAMES[(i + k) % 6] for k in (0, 2, 3)], PAIRS[i]
+    pairs = [[3 + i, 4 + 2 * i], [5 + i, 9 + i]]
+    listed = " and ".join(f"{a} with {b}" for a, b in pairs)
+    return [
+        Task(
+            "list[str]",
+            f"Who came? {names[0]}, {names[1]} and {names[2]} came to the party.",
+            list[str],
+            names,
+        ),
+        Task(
+            "list of goods",
+            f"What does the shop sell? It sells {one}, {other} and tea.",
+            list[str],
+            [one, other, "tea"],
+        ),
+        Task(
+            "list of choices",
+            f"Which rooms are free? The {ROOMS[i % 3]} and the {ROOMS[(i + 1) % 3]} are free.",
+            list[Literal["kitchen", "bath", "hall", "cellar"]],
+            [ROOMS[i % 3], ROOMS[(i + 1) % 3]],
+        ),
+        Task("list of lists", f"Give the pairs. The pairs are {listed}.", list[list[int]], pairs),
+        Task(
+            "tuple",
+            f"Which pages? Read pages {14 + i} to {29 + 3 * i}.",
+            tuple[int, int],
+            (14 + i, 29 + 3 * i),
+        ),
     ]
 
 
@@ -99,11 +137,12 @@ def main() -> None:
     parser.add_argument("model")
     parser.add_argument("--lead", action="append", default=[])
     parser.add_argument("--values", choices=["whole", "token"], default="whole")
+    parser.add_argument("--kind", default="", help="what a kind's name holds")
     parser.add_argument("--show", action="store_true", help="what is wrong")
     args = parser.parse_args()
     gen = tf.Generator(args.model)
     local = tf.Local(0.0, values=args.values)
-    todo = [task for i in range(6) for task in tasks(i)]
+    todo = [task for i in range(6) for task in tasks(i) if args.kind in task.kind]
     for lead in [None, *args.lead]:
         begun, right = time.process_time(), collections.Counter[str]()
         with mock.patch("tokenform.decoding.instructions.LEAD_IN", LEAD_IN if lead is None else lead):
@@ -111,7 +150,7 @@ def main() -> None:
                 [task.text for task in todo],
                 [task.constraint for task in todo],
                 sampler=local,
-                max_tokens=24,
+                max_tokens=32,
             )
         for task, (result,) in zip(todo, written, strict=True):
             right[task.kind] += result.value == task.right

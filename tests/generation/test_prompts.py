@@ -76,6 +76,8 @@ def test_a_text_is_the_users_message_after_what_the_answer_looks_like(chatting: 
         ({"properties": {f"{i}" * 20: {"type": "null"} for i in range(100)}}, "Answer with JSON."),
         (int, "Answer with JSON."),
         (list[int], "Answer with a JSON list of integers."),
+        (tuple[int, int], "Answer with a JSON list of 2 integers."),
+        (tuple[str, int], "Answer with JSON."),
         (datetime.date, "Answer with a date as YYYY-MM-DD."),
         (list[Optional[str]], "Answer with a JSON list of strings."),  # noqa: UP045
         (tf.json_schema('{"type": "object"}'), "JSON"),

@@ -151,6 +151,31 @@ def test_a_bare_value_is_the_one_of_the_text(smol: tf.Generator) -> None:
     assert sum(one == wanted for one, wanted in zip(written, right, strict=True)) >= 8, written
 
 
+LISTS = [
+    ("What did he buy? He bought milk, bread and cheese.", list[str], ["milk", "bread", "cheese"]),
+    ("Who is on duty? Nadia, Omar and Ruth are on duty.", list[str], ["Nadia", "Omar", "Ruth"]),
+    (
+        "Which subjects does she teach? Physics, chemistry and music.",
+        list[str],
+        ["physics", "chemistry", "music"],
+    ),
+    ("Give the numbers drawn: 7, 12, 33 and 41 were drawn.", list[int], [7, 12, 33, 41]),
+    (
+        "Which doors are open? The left and the back door are open.",
+        list[Literal["left", "back", "front"]],
+        ["left", "back"],
+    ),
+    ("Give the pairs: 3 and 4, 5 and 6, 7 and 8.", list[list[int]], [[3, 4], [5, 6], [7, 8]]),
+]
+
+
+def test_a_list_holds_what_the_text_names(smol: tf.Generator) -> None:
+    texts, constraints, right = zip(*LISTS, strict=True)
+    written = [one.value for (one,) in smol.sample(list(texts), list(constraints), max_tokens=40)]
+    same = [str(one).lower() == str(wanted).lower() for one, wanted in zip(written, right, strict=True)]
+    assert sum(same) >= 5, written
+
+
 def test_a_number_ends_where_the_model_would_go_on_with_a_word(smol: tf.Generator) -> None:
     grammar = tf.lark('start: "wait " NUMBER\nNUMBER: /[0-9]+/')
     written = [

@@ -29,14 +29,16 @@ WORDS = [
     "no!",
 ]
 TEXTS = [*WORDS, *(f'{{"a": "{word}", "b": true, "n": 10}}' for word in WORDS), "null false 100 -1.5"] * 3
+LISTS = ['["new", "york"]'] * 9
 
 
 @functools.cache
 def tokenizer(kind: str = "bytes", size: int = 420) -> PreTrainedTokenizerFast:
-    """BPE over bytes, or over characters with a mark in place of spaces, as SentencePiece has it."""
+    """BPE over bytes ("lists": with `["` as one token), or over characters with a mark in place of spaces, as
+    SentencePiece has it."""
     raw = Tokenizer(models.BPE(byte_fallback=kind == "marks", unk_token="<unk>" if kind == "marks" else None))
     special = ["<s>", "</s>", "<unk>"]
-    if kind == "bytes":
+    if kind != "marks":
         raw.pre_tokenizer, raw.decoder = (
             pre_tokenizers.ByteLevel(add_prefix_space=False),
             decoders.ByteLevel(),
@@ -49,7 +51,7 @@ def tokenizer(kind: str = "bytes", size: int = 420) -> PreTrainedTokenizerFast:
         )
         alphabet, special = [], [*special, *(f"<0x{byte:02X}>" for byte in range(256))]
     raw.train_from_iterator(
-        TEXTS,
+        [*TEXTS, *LISTS] if kind == "lists" else TEXTS,
         trainers.BpeTrainer(
             vocab_size=size + 256 * (kind == "marks"),
             special_tokens=special,
@@ -110,10 +112,12 @@ def shares(scores: dict[Any, float], temperature: float = 1.0) -> dict[Any, floa
     return {key: weight / total for key, weight in weights.items()}
 
 
-def written_alike(prompt: str, grammar: tf.Grammar, temperature: float, max_tokens: int) -> None:
+def written_alike(
+    prompt: str, grammar: tf.Grammar, temperature: float, max_tokens: int, kind: str = "bytes"
+) -> None:
     """Checks that seeds, batches, drafts, streams and schedulers write the same texts."""
     asked: Any = {"seed": 3, "sampler": tf.Local(temperature), "max_tokens": max_tokens}
-    gen, plain = generator(), generator(drafter=None)
+    gen, plain = generator(kind), generator(kind, drafter=None)
     prompts = [f"{prompt} {number}" for number in range(6)]
     batch = [one[0].text for one in gen.sample(prompts, grammar, **asked)]
     for other in (gen, plain):

@@ -99,9 +99,21 @@ def _of_schema(schema: Any) -> str:
             return f"Answer with {what} with the fields {fields}."
     if form := _form(schema, schema):
         return f"Answer with {form}."
-    items = _target(_items(schema, schema), schema)
-    kind = _KINDS.get(str(items.get("type"))) if isinstance(items, Mapping) else None
-    return f"Answer with a JSON list of {kind}." if kind else _JSON
+    return _of_list(schema) or _JSON
+
+
+def _of_list(root: Any) -> str:
+    """The words for a list of numbers, texts or booleans; "" for others."""
+    schema = _target(root, root)
+    if not isinstance(schema, Mapping):
+        return ""
+    first = schema.get("prefixItems")
+    items = [*(first if isinstance(first, list) else ()), *([schema["items"]] if "items" in schema else ())]
+    told = [one for one in (_target(item, root) for item in items) if isinstance(one, Mapping)]
+    kinds = {_KINDS.get(str(one.get("type"))) for one in told}
+    least, most = schema.get("minItems"), schema.get("maxItems")
+    many = f"{least} " if isinstance(least, int) and least == most and least > 1 else ""
+    return f"Answer with a JSON list of {many}{kinds.pop()}." if len(kinds) == 1 and None not in kinds else ""
 
 
 def _fields(schema: Any, root: Any, depth: int) -> str:

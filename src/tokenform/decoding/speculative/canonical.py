@@ -24,12 +24,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tokenform.decoding.recent import Recent
+from tokenform.engine import State
 from tokenform.errors import TokenformError
 
 from .drafters.spelling import Spelling
 from .tree import ROOT, DraftTree
 
-_FEW = 4096
+FEW = 4096
 """Allowed tokens up to which their beginnings are looked at."""
 _KEPT = 256
 """Places of a text of which it is known whether whitespace is joined there."""
@@ -74,23 +75,33 @@ def _before_longer(automaton: Any, state: Any, spelling: Spelling, tokens: Plan,
 def is_joined(automaton: Any, state: Any, token: int, spelling: Spelling) -> bool:
     """Whether the tokenizer would not write this token of whitespace at a state, whatever follows: it joins
     the whitespace with what does, and writes a token that is allowed, too."""
-    blank, heads = spelling.tokens[token], set[bytes]()
+    begun = set[bytes]()
     try:
         allowed = automaton.allowed_tokens(automaton.advance(state, token))
-        if len(allowed) > _FEW:
+        if len(allowed) > FEW:
             return False
         for text in map(spelling.tokens.__getitem__, allowed.tolist()):
-            head = text if text[:1].isspace() else text[:1]  # how the rest goes on does not matter
-            if not head or not head.isascii():
+            after = first_of(text)
+            if not after or not after.isascii():
                 return False
-            if head not in heads:
-                first = spelling.encode(blank + head)[0]
-                if first == token or not automaton.allows(state, first):
+            if after not in begun:
+                if not is_cut_off(automaton, state, token, after, spelling):
                     return False
-                heads.add(head)
+                begun.add(after)
     except TokenformError:  # a limit: the draw behind the token says so
         return False
-    return bool(heads)
+    return bool(begun)
+
+
+def is_cut_off(automaton: Any, state: State, token: int, after: bytes, spelling: Spelling) -> bool:
+    """Whether the tokenizer writes another token, which is allowed, too, where a text follows this one."""
+    first = spelling.encode(spelling.tokens[token] + after)[0]
+    return bool(first != token and automaton.allows(state, first))
+
+
+def first_of(text: bytes) -> bytes:
+    """What of a text decides whether it is joined with the token before it."""
+    return text if text[:1].isspace() else text[:1]
 
 
 class ForcedText:

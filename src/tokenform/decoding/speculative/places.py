@@ -1,5 +1,5 @@
 """What is decided as a whole at the places of a text: a value, a short string, whether the text ends or a
-word in it.
+word in it, whether a bracket stands alone.
 
 Complexity: one look a state; what was found is kept for the states that were asked for last.
 """
@@ -17,6 +17,7 @@ from tokenform.errors import TokenformError
 from .choices import Choices
 from .drafters.spelling import Encode, Spelling
 from .ending import ending
+from .opening import opening
 from .values import ValueChoices
 from .word_end import word_end
 
@@ -83,6 +84,7 @@ class Places:
                 found = short_string(automaton, state, spelling.tokens)
                 found = found or ending(automaton, state, spelling, eos)
                 found = found or word_end(automaton, state, spelling, eos)
+                found = found or opening(automaton, state, spelling, eos)
             elif len(left) > 1:
                 found = ValueChoices(automaton, state, left, spelling, eos)
         except TokenformError:  # a limit: the mask tells, or the text goes on token by token
