@@ -53,13 +53,13 @@ class Opening(Choices):
         super().__init__(automaton, state, (b"joined", b"apart"), spelling, eos)
         self._head, self._cut = head, dict[tuple[int, bytes], bool]()
         self._written(JOINED, [ROOT])
-        self._written(APART, [self._behind(head + gap, one) for gap in _GAPS for one in follow])
-        self._first = {*self.tree.kids.get(ROOT, ()), *self.ends(ROOT)[JOINED].tokens.tolist()}
-
-    @property
-    def tells(self) -> bool:
-        """Whether there is a token for the bracket, and one for more."""
-        return bool(self.leaves[APART]) and len(self._first) > 1
+        alone = [self._path(APART, self._tokens(head), False)]
+        nodes = [*alone, *(self._behind(head + gap, one) for gap in _GAPS for one in follow)]
+        self._written(APART, [node for node in nodes if node is not None and self._goes_on(node)])
+        joined = self.ends(ROOT)[JOINED].tokens.tolist()
+        self.tells = bool(joined)
+        """Whether there is a token for more than the bracket."""
+        self._first = {*self._tokens(head), *joined}
 
     def begins(self, token: int) -> bool:
         return token in self._first
@@ -74,6 +74,10 @@ class Opening(Choices):
                 break
             path.append(token)
         return self._path(APART, path, False) if path else None
+
+    def _goes_on(self, node: int) -> bool:
+        """Whether a token that the tokenizer would write may come at a node."""
+        return bool(self._completing(APART, node, self._automaton.allowed_tokens(self.state(node)).tolist()))
 
     def _completing(self, option: int, node: int, allowed: Sequence[int]) -> Sequence[int]:
         data, kids = self._spelling.tokens, self.tree.kids.get(node, {})
