@@ -10,8 +10,7 @@ from tokenform.frontends.tools.calling import tools
 from tokenform.frontends.tools.calls import ToolCall, ToolCalls
 from tokenform.frontends.tools.compiled import shape_form
 from tokenform.frontends.tools.definitions import read_tools
-from tokenform.frontends.tools.detect import detect_format
-from tokenform.frontends.tools.finding import find_format
+from tokenform.frontends.tools.detect import detect_format, find_format
 from tokenform.frontends.tools.formats import FORMATS
 from tokenform.frontends.tools.layout import Format
 from tokenform.frontends.tools.making import tool_shape

@@ -15,7 +15,7 @@ from tokenform.errors import OptionError
 from tokenform.frontends.grammar import Grammar
 from tokenform.frontends.schemas import warn_unknown
 from tokenform.frontends.tools.definitions import ON_BAD_TOOL, ToolLike, in_list
-from tokenform.frontends.tools.finding import find_format
+from tokenform.frontends.tools.detect import find_format
 from tokenform.frontends.tools.kept import TOOLS, WEIGHT, LastAsked, text_of
 from tokenform.frontends.tools.layout import Format
 from tokenform.frontends.tools.making import TurnOptions, grammar_of_tools

@@ -1,6 +1,6 @@
-"""Which tool format a model writes, told from its chat template.
+"""The format that a caller means: by its name, by a tokenizer, by a response template.
 
-Purpose: the template is given a conversation with calls, and what it writes of them is held against the
+Purpose: a chat template is given a conversation with calls, and what it writes of them is held against the
 formats.
 Invariant: a format is named only if its grammar takes what the template wrote, whole, and it reads back as
 the calls that were given; nothing is guessed.
@@ -12,16 +12,17 @@ layout); the model's name (fine-tunes keep names and change templates).
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import Any
 
 from tokenform.errors import TokenformError, ToolError
 from tokenform.frontends.byte_vocabulary import byte_vocabulary
-from tokenform.frontends.tools.formats import FORMATS
+from tokenform.frontends.tools.formats import FORMATS, named
 from tokenform.frontends.tools.layout import Format
 from tokenform.frontends.tools.making import TurnOptions, grammar_of_tools
 from tokenform.frontends.tools.reader import read_turn
+from tokenform.frontends.tools.response_template import response_format
 from tokenform.frontends.tools.templates import Template
 from tokenform.frontends.tools.tool import Tool
 
@@ -36,6 +37,28 @@ _TOOL = Tool(
 )
 _ARGUMENTS: tuple[dict[str, Any], ...] = ({"city": "Qx Zy", "count": 3}, {"city": "Vw", "count": 41})
 _CONTENT = "Zq content"
+
+
+def find_format(name: Any) -> Format:
+    """The format of this name, of a tokenizer, or of its `response_template` or `response_schema`.
+
+    Of a tokenizer the chat template is asked first, then its response template.
+    Raises:
+        ToolError: there is no such format (the message has the names), or the templates show none.
+    """
+    if isinstance(name, Mapping):
+        return response_format(name)
+    if isinstance(name, str | Format) or not hasattr(name, "chat_template"):
+        return named(name)
+    try:
+        return detect_format(name)
+    except ToolError:
+        told = (getattr(name, key, None) for key in ("response_template", "response_schema"))
+        template = next((said for said in told if isinstance(said, Mapping)), None)
+        if template is None:
+            raise
+        added: Mapping[str, int] = getattr(name, "get_added_vocab", dict)()
+        return response_format(template, added)
 
 
 def detect_format(tokenizer: Any) -> Format:

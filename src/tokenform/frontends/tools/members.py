@@ -287,22 +287,18 @@ def without_strings(schema: Any, owner: str) -> Any:
     kinds = [t for t in TYPES if t != "string" and t in types_of(schema, owner)]
     if "number" in kinds and "integer" in kinds:
         kinds.remove("integer")
-    if not isinstance(schema, Mapping):
-        return {"type": kinds}
-    definitions = {d: schema[d] for d in DEFINITIONS if d in schema}
-    inner = {k: v for k, v in schema.items() if k not in DEFINITIONS}
-    if isinstance(inner.get("type"), (str, list)) and len(inner) == 1:
-        return {**definitions, "type": kinds}
-    return {**definitions, "type": kinds, "allOf": [inner]}
+    return of_kind(schema, kinds)
 
 
-def of_kind(schema: Any, kind: str) -> Any:
-    """The same schema for values of one type alone."""
+def of_kind(schema: Any, kind: str | list[str]) -> Any:
+    """The same schema for values of one type alone, or of some."""
     if not isinstance(schema, Mapping):
         return {"type": kind}
     definitions = {d: schema[d] for d in DEFINITIONS if d in schema}
     inner = {k: v for k, v in schema.items() if k not in DEFINITIONS}
-    return {**definitions, "type": kind, "allOf": [inner]} if inner else {**definitions, "type": kind}
+    if set(inner) <= {"type"}:
+        return {**definitions, "type": kind}
+    return {**definitions, "type": kind, "allOf": [inner]}
 
 
 def dump(value: Any) -> str:

@@ -263,21 +263,25 @@ class Reader(TurnRead):
         none to the first call.  (What the model only thinks of in a closed block is no call.)
         """
         mark = self.source.mark()
-        silent = CallReader(self.form, self.calls.tools, self.source, Nobody())
-        end = mark if self.form.trigger_ends_reasoning else None
-        while True:
-            stop = yield from self.source.until([closed, *self._sure], lambda text: None)
-            if stop is None or stop == closed:
-                break
-            place = self.source.position
-            if not (yield from self._passes(stop, silent)):
-                self.source.take(len(stop))
-            elif end is None:
-                end = place
-        if stop == closed or end is None:
+        closes, end = yield from self._past_calls(closed)
+        if self.form.trigger_ends_reasoning:
+            end = mark
+        if closes or end is None:
             end = self.source.position
         self.source.undo(mark)
         self.thought(self.source.take(end - mark))
+
+    def _past_calls(self, closed: str) -> Reading[tuple[bool, int | None]]:
+        """Passes over text and calls: whether the marker comes, outside of calls; where the first call is."""
+        silent = CallReader(self.form, self.calls.tools, self.source, Nobody())
+        stops, first = [closed, *self._sure], None
+        while (stop := (yield from self.source.until(stops, lambda text: None))) not in (None, closed):
+            place = self.source.position
+            if not (yield from self._passes(stop, silent)):
+                self.source.take(len(stop))
+            elif first is None:
+                first = place
+        return stop == closed, first
 
     def _passes(self, opener: str, silent: CallReader) -> Reading[bool]:
         """Whether calls stand here, which are then passed over without a word."""
@@ -304,12 +308,9 @@ class Reader(TurnRead):
         if self.form.at_start:
             return False
         mark = self.source.mark()
-        silent = CallReader(self.form, self.calls.tools, self.source, Nobody())
-        while True:
-            stop = yield from self.source.until([closed, *self._sure], lambda text: None)
-            if stop is None or stop == closed or not self.form.prompt_opens:
-                break
-            if not (yield from self._passes(stop, silent)):
-                self.source.take(len(stop))
+        if self.form.prompt_opens:
+            found, _ = yield from self._past_calls(closed)
+        else:
+            found = (yield from self.source.until([closed, *self._sure], lambda text: None)) == closed
         self.source.undo(mark)
-        return stop == closed
+        return found

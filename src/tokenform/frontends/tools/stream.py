@@ -18,7 +18,7 @@ from typing import Any
 from tokenform.errors import ToolError
 from tokenform.frontends.tools.calls import ToolCalls
 from tokenform.frontends.tools.definitions import ToolLike
-from tokenform.frontends.tools.finding import find_format
+from tokenform.frontends.tools.detect import find_format
 from tokenform.frontends.tools.read_turn import Event
 from tokenform.frontends.tools.reader import Reader, read_turn
 

@@ -21,7 +21,7 @@ from tokenform.errors import ToolError
 from tokenform.frontends import forms
 from tokenform.frontends.grammar import Grammar
 from tokenform.frontends.tools.compiled import shape_form
-from tokenform.frontends.tools.finding import find_format
+from tokenform.frontends.tools.detect import find_format
 from tokenform.frontends.tools.formats import FORMATS
 from tokenform.frontends.tools.layout import Format
 from tokenform.frontends.tools.shape import Free, Node, Shape, Special, Text, Trigger, sequence

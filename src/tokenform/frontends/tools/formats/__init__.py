@@ -66,7 +66,7 @@ FORMATS: dict[str, Format] = {
 
 
 def named(format: Any) -> Format:
-    """A format itself, or the one of this name; `finding.find_format` takes tokenizers too.
+    """A format itself, or the one of this name; `detect.find_format` takes tokenizers too.
 
     Raises:
         ToolError: there is no such format; the message has the names.

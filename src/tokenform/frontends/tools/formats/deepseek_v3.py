@@ -27,8 +27,6 @@ FORMAT = Format(
         "<｜tool▁sep｜>",
         "<｜tool▁call▁end｜>",
         "<｜tool▁calls▁end｜>",
-        "<think>",
-        "</think>",
     ),
     trigger_ends_reasoning=True,
     dropped=("<｜end▁of▁sentence｜>",),

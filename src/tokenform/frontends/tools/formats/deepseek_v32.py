@@ -17,7 +17,6 @@ FORMAT = Format(
     wire=_WIRE,
     also=(_WHOLE, _BARE),
     lead="\n\n",
-    special=("<think>", "</think>"),
     embedded=("｜DSML｜",),
     dropped=("<｜end▁of▁sentence｜>", "</｜DSML｜function_calls>"),
     template=("｜DSML｜",),

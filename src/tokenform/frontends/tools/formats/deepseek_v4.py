@@ -47,7 +47,6 @@ FORMAT = Format(
         _BARE,
     ),
     lead="\n\n",
-    special=("<think>", "</think>"),
     embedded=("｜DSML｜",),
     trigger_ends_reasoning=True,
     prompt_opens=True,

@@ -11,7 +11,7 @@ FORMAT = Format(
     name="exaone",
     models="EXAONE 4.0, K-EXAONE",
     wire=Wire(call=("<tool_call>", JsonCall("name", "arguments"), "</tool_call>"), between="\n"),
-    special=("<tool_call>", "</tool_call>", "<think>", "</think>"),
+    special=("<tool_call>", "</tool_call>"),
     prompt_opens=True,
     dropped=("[|endofturn|]", "<|endofturn|>"),
     template=("<tool_call>", "<tool_result>"),

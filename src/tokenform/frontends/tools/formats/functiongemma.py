@@ -26,7 +26,7 @@ FORMAT = Format(
             "<end_function_call>",
         ),
     ),
-    special=(*_CALL, "<escape>", "<think>", "</think>"),
+    special=(*_CALL, "<escape>"),
     dropped=("<start_function_response>", "<end_of_turn>", "<eos>"),
     template=("<start_function_call>",),
 )

@@ -14,8 +14,6 @@ MARKERS = (
     "</arg_key>",
     "<arg_value>",
     "</arg_value>",
-    "<think>",
-    "</think>",
 )
 
 FORMAT = Format(
@@ -30,7 +28,7 @@ FORMAT = Format(
                 before="<arg_key>",
                 middle="</arg_key>\n<arg_value>",
                 after="</arg_value>\n",
-                markers=MARKERS[:6],
+                markers=MARKERS,
             ),
             "</tool_call>",
         ),

@@ -16,9 +16,7 @@ FORMAT = Format(
         call=(
             "<tool_call>",
             Name(),
-            Tagged(
-                before="<arg_key>", middle="</arg_key><arg_value>", after="</arg_value>", markers=MARKERS[:6]
-            ),
+            Tagged(before="<arg_key>", middle="</arg_key><arg_value>", after="</arg_value>", markers=MARKERS),
             "</tool_call>",
         ),
     ),

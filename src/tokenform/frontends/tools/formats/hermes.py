@@ -14,7 +14,7 @@ FORMAT = Format(
         call=("<tool_call>\n", JsonCall("name", "arguments"), "\n</tool_call>"),
         between="\n",
     ),
-    special=("<tool_call>", "</tool_call>", "<think>", "</think>"),
+    special=("<tool_call>", "</tool_call>"),
     dropped=("<|im_end|>", "<|endoftext|>", "</s>"),
     template=("<tool_call>",),
     template_without=("<function=", "<arg_key>", "<|tool_call|>"),

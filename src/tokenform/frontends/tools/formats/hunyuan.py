@@ -15,7 +15,7 @@ FORMAT = Format(
         section=("<tool_calls>[", "]</tool_calls>"),
         between=", ",
     ),
-    special=("<tool_calls>", "</tool_calls>", "<think>", "</think>"),
+    special=("<tool_calls>", "</tool_calls>"),
     dropped=("<answer>", "</answer>", "<|eos|>"),
     template=("<tool_calls>", "<|extra_0|>"),
 )

@@ -30,7 +30,7 @@ FORMAT = Format(
         ),
         section=("<tool_calls>\n", "</tool_calls>"),
     ),
-    special=("<tool_calls>", "</tool_calls>", "<tool_sep>", *_MARKERS, "<think>", "</think>"),
+    special=("<tool_calls>", "</tool_calls>", "<tool_sep>", *_MARKERS),
     trigger_ends_reasoning=True,
     dropped=("<|eos|>",),
     template=("<tool_calls>", "<arg_key>"),

@@ -21,7 +21,7 @@ FORMAT = Format(
             written=True,
         ),
     ),
-    special=("<|action_start|>", "<|plugin|>", "<|action_end|>", "<think>", "</think>"),
+    special=("<|action_start|>", "<|plugin|>", "<|action_end|>"),
     dropped=("<|im_end|>",),
     template=("<|action_start|>", "<|plugin|>"),
 )

@@ -19,7 +19,7 @@ FORMAT = Format(
         Wire(call=(JsonCall("name", "arguments"),), section=_SECTION, between=", ", written=True),
         Wire(call=_CALL, section=("<|tool_call_start|>", "<|tool_call_end|>"), between="\n"),
     ),
-    special=("<|tool_call_start|>", "<|tool_call_end|>", "<think>", "</think>"),
+    special=("<|tool_call_start|>", "<|tool_call_end|>"),
     trigger_ends_reasoning=True,
     dropped=("<|im_end|>",),
     template=("<|tool_call_start|>",),

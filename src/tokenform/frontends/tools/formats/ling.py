@@ -21,7 +21,7 @@ FORMAT = Format(
                 before="<arg_key>",
                 middle="</arg_key>\n<arg_value>",
                 after="</arg_value>\n",
-                markers=MARKERS[:6],
+                markers=MARKERS,
             ),
             "</tool_call>",
         ),

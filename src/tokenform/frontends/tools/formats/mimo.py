@@ -21,7 +21,7 @@ FORMAT = Format(
         ),
         between="\n",
     ),
-    special=("<tool_call>", "</tool_call>", "<think>", "</think>"),
+    special=("<tool_call>", "</tool_call>"),
     trigger_ends_reasoning=True,
     prompt_opens=True,
     dropped=("<|im_end|>",),

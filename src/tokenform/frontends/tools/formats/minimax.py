@@ -20,7 +20,7 @@ FORMAT = Format(
         ),
         section=("<minimax:tool_call>\n", "</minimax:tool_call>"),
     ),
-    special=("<minimax:tool_call>", "</minimax:tool_call>", "<think>", "</think>"),
+    special=("<minimax:tool_call>", "</minimax:tool_call>"),
     prompt_opens=True,
     dropped=("[e~[",),
     template=("<minimax:tool_call>",),

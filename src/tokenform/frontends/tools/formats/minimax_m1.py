@@ -15,7 +15,7 @@ FORMAT = Format(
         section=("<tool_calls>\n", "\n</tool_calls>"),
         between="\n",
     ),
-    special=("<tool_calls>", "</tool_calls>", "<think>", "</think>"),
+    special=("<tool_calls>", "</tool_calls>"),
     dropped=("<end_of_sentence>",),
     template=("<tool_calls>", "<end_of_sentence>"),
 )

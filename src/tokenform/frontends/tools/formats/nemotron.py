@@ -15,7 +15,7 @@ FORMAT = Format(
     models="Nemotron Nano 2, Llama-Nemotron Super and Ultra 1.5",
     wire=Wire(call=_CALL, section=("<TOOLCALL>[", "]</TOOLCALL>"), between=", "),
     also=(Wire(call=_CALL, section=("<TOOLCALL>", "</TOOLCALL>"), between=", "),),
-    special=("<TOOLCALL>", "</TOOLCALL>", "<think>", "</think>"),
+    special=("<TOOLCALL>", "</TOOLCALL>"),
     trigger_ends_reasoning=True,
     prompt_opens=True,
     dropped=("<SPECIAL_12>", "<|eot_id|>", "<|im_end|>"),

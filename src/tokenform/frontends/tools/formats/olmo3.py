@@ -15,7 +15,7 @@ FORMAT = Format(
         section=("<function_calls>\n", "\n</function_calls>"),
         between="\n",
     ),
-    special=("<function_calls>", "</function_calls>", "<think>", "</think>"),
+    special=("<function_calls>", "</function_calls>"),
     prompt_opens=True,
     dropped=("<|im_end|>", "<|endoftext|>"),
     template=("<function_calls>",),

@@ -32,7 +32,7 @@ FORMAT = Format(
             written=True,
         ),
     ),
-    special=("<tool_call>", "</tool_call>", "<think>", "</think>"),
+    special=("<tool_call>", "</tool_call>"),
     dropped=("<|im_end|>", "<|endoftext|>"),
     template=("<function=", "<parameter="),
 )

@@ -32,8 +32,6 @@ FORMAT = Format(
         "<｜tool_sep｜>",
         "<｜tool_call_end｜>",
         "<｜tool_calls_end｜>",
-        "<think>",
-        "</think>",
     ),
     trigger_ends_reasoning=True,
     prompt_opens=True,
