@@ -1,7 +1,10 @@
 """Tool calls: definitions, formats, the grammar of a format, and reading calls back.
 
-`definitions.py` says what a tool is, `layout.py` what a format is, `formats/` has one file each, `shape.py`
-is the tree that `grammar.py` writes for the engine, `reader.py` and `stream.py` read outputs back.
+A format is a file in `formats/`, made of the parts in `layout.py`.  A notation of arguments (`pythonic.py`,
+`marked.py`, `elements.py`, `tagged.py`) is a `Notation` with its grammar and its reader, and a line of
+`call.NOTATIONS`; turns made of channels stand in `channels.py`.
+`definitions.py` says what a tool is, `shape.py` is the tree that `grammar.py` and `call.py` write for the
+engine, `reader.py`, `read_call.py` and `stream.py` read outputs back.
 """
 
 from __future__ import annotations

@@ -56,7 +56,7 @@ from tokenform.frontends.tools.shape import (
 from tokenform.frontends.tools.tagged import Tags
 from tokenform.frontends.tools.tool import Tool
 
-# What writes the arguments that are not JSON.
+# What writes the arguments that are not JSON; each knows its reader.
 NOTATIONS: dict[type, type[Notation]] = {
     PythonArguments: Pythonic,
     MarkedArguments: Marked,

@@ -138,19 +138,13 @@ def _from_json(tool: Mapping[str, Any], index: int, bare: bool = False) -> Tool:
     said = body.get("description")
     description = said if isinstance(said, str) else ""
     if bare:
-        shown = parameters if isinstance(parameters, Mapping) and _written(parameters) else None
+        try:
+            shown = parameters if isinstance(parameters, Mapping) and _text(parameters, name) else None
+        except InvalidSchema:
+            shown = None
         return Tool(name, description, ANY_OBJECT, shown=shown)
     checked, text = _checked(parameters, name)
     return Tool(name, description, checked, text=text)
-
-
-def _written(parameters: Any) -> bool:
-    """Whether it is JSON at all."""
-    try:
-        json.dumps(parameters, allow_nan=False, ensure_ascii=False).encode()
-    except (TypeError, ValueError, RecursionError):
-        return False
-    return not _deeper(parameters, DEPTH)
 
 
 def _checked(parameters: Any, name: str) -> tuple[Mapping[str, Any], str]:
@@ -159,17 +153,7 @@ def _checked(parameters: Any, name: str) -> tuple[Mapping[str, Any], str]:
         parameters = {"type": "object", "properties": {}}
     if not isinstance(parameters, Mapping):
         raise InvalidSchema(f"the parameters of tool {name!r} must be a JSON Schema object")
-    try:
-        text = _core.json_text(parameters)  # of `DEPTH` levels at most
-        if text is None:
-            if _deeper(parameters, DEPTH):
-                raise InvalidSchema(f"the parameters of tool {name!r} are nested deeper than {DEPTH} levels")
-            text = json.dumps(parameters, allow_nan=False)
-            json.dumps(parameters, ensure_ascii=False).encode()
-    except UnicodeEncodeError:
-        raise InvalidSchema(f"the parameters of tool {name!r} hold half a surrogate pair") from None
-    except (TypeError, ValueError, RecursionError) as error:
-        raise InvalidSchema(f"the parameters of tool {name!r} are not JSON: {error}") from None
+    text = _text(parameters, name)
     fault = _fault(text)
     if fault is not None:
         place, message = fault
@@ -183,6 +167,22 @@ def _checked(parameters: Any, name: str) -> tuple[Mapping[str, Any], str]:
         raise InvalidSchema(f'the parameters of tool {name!r} must have "type": "object"', pointer="/type")
     plain["type"] = "object"
     return plain, forms.written(plain)
+
+
+def _text(parameters: Mapping[str, Any], name: str) -> str:
+    """The parameters as JSON; or an error that names the tool."""
+    try:
+        text = _core.json_text(parameters)  # of `DEPTH` levels at most
+        if text is None:
+            if _deeper(parameters, DEPTH):
+                raise InvalidSchema(f"the parameters of tool {name!r} are nested deeper than {DEPTH} levels")
+            text = json.dumps(parameters, allow_nan=False)
+            json.dumps(parameters, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        raise InvalidSchema(f"the parameters of tool {name!r} hold half a surrogate pair") from None
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InvalidSchema(f"the parameters of tool {name!r} are not JSON: {error}") from None
+    return text
 
 
 def _deeper(value: Any, most: int) -> bool:

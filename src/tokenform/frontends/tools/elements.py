@@ -46,99 +46,6 @@ TEXT, JSON, OBJECT, LIST = range(4)
 _SCALARS: dict[str, Any] = {"type": ["number", "boolean", "null"]}
 
 
-class Nested(Notation):
-    """Elements of one layout; a place is the name of the member, None an item.
-
-    spelled: how the names of members are written; None: as they are, where readers take them.
-    """
-
-    layout: Elements
-    behind = LINE
-    spelled: Callable[[str], str] | None = None
-
-    def member_place(self, key: str) -> Node:
-        if self.spelled is not None:
-            return Text(self.spelled(key))
-        if not key or key != key.strip() or any(c in key for c in '<>"&/= \n'):
-            raise ToolError(f"the member {key!r} can't be written in this format; rename it")
-        return Text(key)
-
-    def element(self, kind: int, inside: Node, place: Node | None) -> Node:
-        """What opens it, what stands in it, what closes it."""
-        opened = self.layout.item if place is None else self.layout.member
-        closed = self.layout.close_item if place is None else self.layout.close
-        called = self.layout.kinds[kind] if self.layout.kinds else ""
-        return sequence(*self._marker(opened, place, called), inside, *self._marker(closed, place, called))
-
-    def _marker(self, marker: str, place: Node | None, kind: str) -> list[Node]:
-        before, named, after = marker.replace("{kind}", kind).partition("{name}")
-        if not named:
-            return [self.literal(before)]
-        assert place is not None
-        return [self.literal(before), place, self.literal(after)]
-
-    def any(self, place: Node | None) -> Node:
-        text = self.string({"type": "string"}, False, place)
-        if self.layout.kinds is None:  # where no schema speaks, a text is a text
-            return text
-        name = f"{self.scope}element of {place!r}"
-        if name not in self.rules:
-            self.rules[name] = Seq(())
-            scalars = self.element(JSON, self._json(_SCALARS), place)
-            self.rules[name] = Choice((text, scalars, *self._free_elements(place)))
-        return self.rule(name)
-
-    def _free_elements(self, place: Node | None) -> list[Node]:
-        """Lists and objects of anything."""
-        items, pairs = (Repeat(sequence(self.any(p), LINE), 0, None) for p in (None, Regex(self.key)))
-        return [self.element(LIST, items, place), self.element(OBJECT, pairs, place)]
-
-    def _json(self, schema: Any) -> Node:
-        return Json(schema, self.layout.barred)
-
-    def constant(self, value: Any, place: Node | None) -> Node:
-        if isinstance(value, str):
-            fits = not any(mark in value for mark in self.layout.barred)
-            return self._text(Text(value), True, place) if fits else Choice(())
-        if isinstance(value, list):
-            items = sequence(*(self.constant(item, None) for item in value))
-            return self.element(LIST, items, place)
-        if isinstance(value, Mapping):
-            pairs = [(key, self.constant(item, self.member_place(key)), True) for key, item in value.items()]
-            return self.mapping(Members(pairs), place)
-        return self.element(JSON, Text(dump(value)), place)
-
-    def string(self, schema: Any, bounded: bool, place: Node | None) -> Node:
-        return self._text(RawString(schema, self.layout.barred), bounded, place)
-
-    def _text(self, text: Node, bounded: bool, place: Node | None) -> Node:
-        """A text; where nobody reads it whitespace may stand around one that is not any text."""
-        spaced = bounded and self.spelled is not None
-        return self.element(TEXT, sequence(LINE, text, LINE) if spaced else text, place)
-
-    def number(self, schema: dict[str, Any], place: Node | None) -> Node:
-        return self.element(JSON, sequence(LINE, self._json(schema), LINE), place)
-
-    def array(self, inside: Node, place: Node | None) -> Node:
-        return self.element(LIST, sequence(LINE, inside), place)
-
-    def mapping(self, members: Members, place: Node | None) -> Node:
-        return self.element(OBJECT, sequence(LINE, self.row(members)), place)
-
-    def row(self, members: Members) -> Node:
-        written = [(sequence(value, LINE), needed) for _, value, needed in members.pairs]
-        return in_order(self.order, written, members.more, Seq(()), bounds=members.bounds)
-
-    def other(self, key: Node, schema: Any, owner: str, root: Mapping[str, Any]) -> Node | None:
-        return None if self.layout.kinds is None else sequence(self.value(schema, owner, root, key), LINE)
-
-    def free_mapping(self, values: Any, owner: str, root: Mapping[str, Any], place: Node | None) -> Node:
-        if self.layout.kinds is not None:
-            return super().free_mapping(values, owner, root, place)
-        schema = {**{k: v for k, v in root.items() if k in ("$defs", "definitions")}, "type": "object"}
-        return self.element(JSON, self._json({**schema, "additionalProperties": values}), place)
-
-
 class NestedReader(ArgumentsReader):
     """Reads elements of one layout."""
 
@@ -261,3 +168,97 @@ class NestedReader(ArgumentsReader):
             emit(json.dumps(text, ensure_ascii=False))  # where no schema speaks, a text is a text
         else:
             emit(leaf(self.source, text, place, json_only=meant == JSON))
+
+
+class Nested(Notation):
+    """Elements of one layout; a place is the name of the member, None an item.
+
+    spelled: how the names of members are written; None: as they are, where readers take them.
+    """
+
+    layout: Elements
+    reader = NestedReader
+    behind = LINE
+    spelled: Callable[[str], str] | None = None
+
+    def member_place(self, key: str) -> Node:
+        if self.spelled is not None:
+            return Text(self.spelled(key))
+        if not key or key != key.strip() or any(c in key for c in '<>"&/= \n'):
+            raise ToolError(f"the member {key!r} can't be written in this format; rename it")
+        return Text(key)
+
+    def element(self, kind: int, inside: Node, place: Node | None) -> Node:
+        """What opens it, what stands in it, what closes it."""
+        opened = self.layout.item if place is None else self.layout.member
+        closed = self.layout.close_item if place is None else self.layout.close
+        called = self.layout.kinds[kind] if self.layout.kinds else ""
+        return sequence(*self._marker(opened, place, called), inside, *self._marker(closed, place, called))
+
+    def _marker(self, marker: str, place: Node | None, kind: str) -> list[Node]:
+        before, named, after = marker.replace("{kind}", kind).partition("{name}")
+        if not named:
+            return [self.literal(before)]
+        assert place is not None
+        return [self.literal(before), place, self.literal(after)]
+
+    def any(self, place: Node | None) -> Node:
+        text = self.string({"type": "string"}, False, place)
+        if self.layout.kinds is None:  # where no schema speaks, a text is a text
+            return text
+        name = f"{self.scope}element of {place!r}"
+        if name not in self.rules:
+            self.rules[name] = Seq(())
+            scalars = self.element(JSON, self._json(_SCALARS), place)
+            self.rules[name] = Choice((text, scalars, *self._free_elements(place)))
+        return self.rule(name)
+
+    def _free_elements(self, place: Node | None) -> list[Node]:
+        """Lists and objects of anything."""
+        items, pairs = (Repeat(sequence(self.any(p), LINE), 0, None) for p in (None, Regex(self.key)))
+        return [self.element(LIST, items, place), self.element(OBJECT, pairs, place)]
+
+    def _json(self, schema: Any) -> Node:
+        return Json(schema, self.layout.barred)
+
+    def constant(self, value: Any, place: Node | None) -> Node:
+        if isinstance(value, str):
+            fits = not any(mark in value for mark in self.layout.barred)
+            return self._text(Text(value), True, place) if fits else Choice(())
+        if isinstance(value, list):
+            items = sequence(*(self.constant(item, None) for item in value))
+            return self.element(LIST, items, place)
+        if isinstance(value, Mapping):
+            pairs = [(key, self.constant(item, self.member_place(key)), True) for key, item in value.items()]
+            return self.mapping(Members(pairs), place)
+        return self.element(JSON, Text(dump(value)), place)
+
+    def string(self, schema: Any, bounded: bool, place: Node | None) -> Node:
+        return self._text(RawString(schema, self.layout.barred), bounded, place)
+
+    def _text(self, text: Node, bounded: bool, place: Node | None) -> Node:
+        """A text; where nobody reads it whitespace may stand around one that is not any text."""
+        spaced = bounded and self.spelled is not None
+        return self.element(TEXT, sequence(LINE, text, LINE) if spaced else text, place)
+
+    def number(self, schema: dict[str, Any], place: Node | None) -> Node:
+        return self.element(JSON, sequence(LINE, self._json(schema), LINE), place)
+
+    def array(self, inside: Node, place: Node | None) -> Node:
+        return self.element(LIST, sequence(LINE, inside), place)
+
+    def mapping(self, members: Members, place: Node | None) -> Node:
+        return self.element(OBJECT, sequence(LINE, self.row(members)), place)
+
+    def row(self, members: Members) -> Node:
+        written = [(sequence(value, LINE), needed) for _, value, needed in members.pairs]
+        return in_order(self.order, written, members.more, Seq(()), bounds=members.bounds)
+
+    def other(self, key: Node, schema: Any, owner: str, root: Mapping[str, Any]) -> Node | None:
+        return None if self.layout.kinds is None else sequence(self.value(schema, owner, root, key), LINE)
+
+    def free_mapping(self, values: Any, owner: str, root: Mapping[str, Any], place: Node | None) -> Node:
+        if self.layout.kinds is not None:
+            return super().free_mapping(values, owner, root, place)
+        schema = {**{k: v for k, v in root.items() if k in ("$defs", "definitions")}, "type": "object"}
+        return self.element(JSON, self._json({**schema, "additionalProperties": values}), place)

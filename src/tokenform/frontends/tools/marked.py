@@ -42,69 +42,6 @@ from tokenform.frontends.tools.source import Reading
 _WORDS: dict[Any, list[str]] = {True: ["true"], False: ["false"], None: ["null", "None"]}
 
 
-class Marked(Bracketed):
-    """Values of one layout."""
-
-    layout: MarkedArguments
-
-    @property
-    def _barred(self) -> tuple[str, ...]:
-        return self.layout.closed, *self.layout.markers
-
-    def _marked(self, value: Node) -> Node:
-        """A value between marks."""
-        return sequence(self.literal(self.layout.opened), value, self.literal(self.layout.closed))
-
-    def row(self, members: Members) -> Node:
-        return self.mapping(members, None)
-
-    def constant(self, value: Any, place: Node | None) -> Node:
-        if isinstance(value, str):
-            return Choice(()) if any(m in value for m in self._barred) else self._marked(Text(value))
-        if isinstance(value, list):
-            items = [(self.constant(item, None), True) for item in value]
-            return sequence(Text("["), joined(items, COMMA) if items else Seq(()), Text("]"))
-        if isinstance(value, Mapping):
-            pairs = [(key, self.constant(item, None), True) for key, item in value.items()]
-            return self.mapping(Members(pairs), None)
-        return self._either(
-            texts(_WORDS[value] if value is None or isinstance(value, bool) else [repr(value)])
-        )
-
-    def string(self, schema: Any, bounded: bool, place: Node | None) -> Node:
-        return self._marked(RawString(schema, self._barred))
-
-    def number(self, schema: dict[str, Any], place: Node | None) -> Node:
-        return self._either(Json(schema))
-
-    def _either(self, value: Node) -> Node:
-        """A value that is no string, by itself, or between marks too."""
-        return choice([value, self._marked(value)]) if self.layout.marked_json else value
-
-    def mapping(self, members: Members, place: Node | None) -> Node:
-        orders = [members.pairs]
-        if self.order != "any" and sorted(members.pairs, key=_folded) != members.pairs:
-            orders.append(sorted(members.pairs, key=_folded))
-        rows = [
-            in_order(self.order, self._pairs(o), members.more, COMMA, bounds=members.bounds) for o in orders
-        ]
-        return choice([sequence(Text("{"), row, Text("}")) for row in rows])
-
-    def _pairs(self, pairs: list[Pair]) -> list[tuple[Node, bool]]:
-        written: list[tuple[Node, bool]] = []
-        for key, value, needed in pairs:
-            bad = not key or key != key.strip() or self.layout.opened in key
-            if bad or re.search(r"[:,{}\[\]\n]", key):
-                raise ToolError(f"the member {key!r} can't be written in this format; rename it")
-            written.append((sequence(Text(key), COLON, value), needed))
-        return written
-
-
-def _folded(pair: Pair) -> str:
-    """The order of Jinja's `dictsort`."""
-    return pair[0].lower()
-
-
 class MarkedReader(ArgumentsReader):
     """Reads values of one layout; the arguments may stand in parentheses."""
 
@@ -194,3 +131,67 @@ class MarkedReader(ArgumentsReader):
             emit(json.dumps(text, ensure_ascii=False))
         else:
             emit('"' if strings else leaf(self.source, text, place))
+
+
+class Marked(Bracketed):
+    """Values of one layout."""
+
+    layout: MarkedArguments
+    reader = MarkedReader
+
+    @property
+    def _barred(self) -> tuple[str, ...]:
+        return self.layout.closed, *self.layout.markers
+
+    def _marked(self, value: Node) -> Node:
+        """A value between marks."""
+        return sequence(self.literal(self.layout.opened), value, self.literal(self.layout.closed))
+
+    def row(self, members: Members) -> Node:
+        return self.mapping(members, None)
+
+    def constant(self, value: Any, place: Node | None) -> Node:
+        if isinstance(value, str):
+            return Choice(()) if any(m in value for m in self._barred) else self._marked(Text(value))
+        if isinstance(value, list):
+            items = [(self.constant(item, None), True) for item in value]
+            return sequence(Text("["), joined(items, COMMA) if items else Seq(()), Text("]"))
+        if isinstance(value, Mapping):
+            pairs = [(key, self.constant(item, None), True) for key, item in value.items()]
+            return self.mapping(Members(pairs), None)
+        return self._either(
+            texts(_WORDS[value] if value is None or isinstance(value, bool) else [repr(value)])
+        )
+
+    def string(self, schema: Any, bounded: bool, place: Node | None) -> Node:
+        return self._marked(RawString(schema, self._barred))
+
+    def number(self, schema: dict[str, Any], place: Node | None) -> Node:
+        return self._either(Json(schema))
+
+    def _either(self, value: Node) -> Node:
+        """A value that is no string, by itself, or between marks too."""
+        return choice([value, self._marked(value)]) if self.layout.marked_json else value
+
+    def mapping(self, members: Members, place: Node | None) -> Node:
+        orders = [members.pairs]
+        if self.order != "any" and sorted(members.pairs, key=_folded) != members.pairs:
+            orders.append(sorted(members.pairs, key=_folded))
+        rows = [
+            in_order(self.order, self._pairs(o), members.more, COMMA, bounds=members.bounds) for o in orders
+        ]
+        return choice([sequence(Text("{"), row, Text("}")) for row in rows])
+
+    def _pairs(self, pairs: list[Pair]) -> list[tuple[Node, bool]]:
+        written: list[tuple[Node, bool]] = []
+        for key, value, needed in pairs:
+            bad = not key or key != key.strip() or self.layout.opened in key
+            if bad or re.search(r"[:,{}\[\]\n]", key):
+                raise ToolError(f"the member {key!r} can't be written in this format; rename it")
+            written.append((sequence(Text(key), COLON, value), needed))
+        return written
+
+
+def _folded(pair: Pair) -> str:
+    """The order of Jinja's `dictsort`."""
+    return pair[0].lower()

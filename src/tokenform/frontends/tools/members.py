@@ -250,30 +250,6 @@ def _said(part: Mapping[str, Any], key: str) -> Any:
     return all_of(told) if told else part.get("additionalProperties", True)
 
 
-def argument(cases: list[Case], root: Mapping[str, Any], owner: str, key: str) -> tuple[Any, bool]:
-    """What the cases of a schema say of one argument, and whether it is declared."""
-    told = [member.bare for case in cases for member in case.members if member.key == key]
-    declared = any(key in case.names for case in cases)
-    if not declared:
-        told = [case.others for case in cases if case.others is not False]
-    distinct = list({json.dumps(said): said for said in told}.values())
-    if not distinct or True in distinct:
-        return True, declared
-    both = distinct[0] if len(distinct) == 1 else {"anyOf": distinct}
-    return alone(both, root, owner), declared
-
-
-def still(cases: list[Case], key: str, value: Any) -> list[Case]:
-    """Those of the cases that an argument leaves; all, where it leaves none."""
-    left = [
-        case
-        for case in cases
-        if any(member.key == key and satisfies(value, member.schema) for member in case.members)
-        or (key not in case.names and case.others is not False)
-    ]
-    return left or cases
-
-
 def all_of(schemas: list[Any]) -> Any:
     """The schema of what satisfies all of them."""
     left = [schema for schema in schemas if schema is not True]

@@ -36,6 +36,7 @@ from tokenform.frontends.tools.conjuncts import (
 )
 from tokenform.frontends.tools.judge import satisfies
 from tokenform.frontends.tools.members import Case, all_of, member_cases, of_kind
+from tokenform.frontends.tools.read_literals import ArgumentsReader
 from tokenform.frontends.tools.shape import Given, Node, Regex, Rule, Seq, Text, choice, listed, sequence
 
 _ARRAY = ("contains", "uniqueItems", "unevaluatedItems")
@@ -68,6 +69,7 @@ class Notation:
         values: trees that are known; more are added.
     """
 
+    reader: type[ArgumentsReader]  # of arguments in this notation
     key = r"[A-Za-z_][A-Za-z0-9_.-]*"  # the names of members that a schema does not name
     apart: Node | None = None  # between two items of a list
     behind: Node = Seq(())  # after each item

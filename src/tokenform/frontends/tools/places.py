@@ -26,8 +26,8 @@ from tokenform.frontends.tools.conjuncts import (
     further_items,
     types_of,
 )
-from tokenform.frontends.tools.judge import fault
-from tokenform.frontends.tools.members import Case, argument, member_cases, still
+from tokenform.frontends.tools.judge import fault, satisfies
+from tokenform.frontends.tools.members import Case, member_cases
 from tokenform.frontends.tools.read_values import fail
 from tokenform.frontends.tools.source import Source
 
@@ -91,8 +91,20 @@ class Place:
             if cases is None:
                 self._inside[at] = Place(True, key in self.schema.get("properties", {}))
             else:
-                self._inside[at] = Place(*argument(cases, self._root, "", key))
+                self._inside[at] = self._told(cases, key)
         return self._inside[at]
+
+    def _told(self, cases: list[Case], key: str) -> Place:
+        """What the cases say of a member."""
+        told = [member.bare for case in cases for member in case.members if member.key == key]
+        declared = any(key in case.names for case in cases)
+        if not declared:
+            told = [case.others for case in cases if case.others is not False]
+        distinct = list({json.dumps(said): said for said in told}.values())
+        if not distinct or True in distinct:
+            return Place(True, declared)
+        both = distinct[0] if len(distinct) == 1 else {"anyOf": distinct}
+        return Place(alone(both, self._root, ""), declared)
 
     @property
     def _root(self) -> Mapping[str, Any]:
@@ -101,11 +113,18 @@ class Place:
     def leave(self, key: str, text: str) -> None:
         """A member was read, as JSON: only some cases are left, which tell what the others are."""
         cases = self._left or self._cases
-        if cases is not None and len(cases) > 1:
-            try:
-                self._left = still(cases, key, json.loads(text))
-            except (ToolError, ValueError):  # judged with the whole call
-                self._left = None
+        if cases is None or len(cases) < 2:
+            return
+        try:
+            value = json.loads(text)
+            self._left = [
+                case
+                for case in cases
+                if any(member.key == key and satisfies(value, member.schema) for member in case.members)
+                or (key not in case.names and case.others is not False)
+            ] or cases
+        except (ToolError, ValueError):  # judged with the whole call
+            self._left = None
 
     def item(self, index: int) -> Place:
         """The place of the item at this index."""

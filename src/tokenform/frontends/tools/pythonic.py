@@ -83,10 +83,58 @@ class Bracketed(Notation):
         return sequence(key, COLON, self.value(schema, owner, root))
 
 
+class KeywordReader(ArgumentsReader):
+    """Reads the keywords of a call up to its parenthesis, or to the next call where that is missing."""
+
+    def arguments(self) -> Reading[None]:
+        seen: set[str] = set()
+        self.calls.fragment("{")
+        yield from self.source.blank()
+        end = self.source.mark()  # of the last argument
+        try:
+            while not (yield from self.source.matches(")")):
+                if (yield from self._next_call(end)):
+                    break
+                yield from self._keyword(seen)
+                self.source.release(end)
+                end = self.source.mark()
+                yield from self.source.blank()
+                yield from self.source.accept(",")
+                yield from self.source.blank()
+        finally:
+            self.source.release(end)
+        self.calls.fragment("}")
+
+    def _keyword(self, seen: set[str]) -> Reading[None]:
+        """One argument: `key=value`."""
+        if seen and self.source.before not in (",", *WHITESPACE):
+            raise fail(self.source, "a call needs ',' or ')' here")
+        name = yield from self.source.word(_NAME)
+        between: list[str] = []
+        self.key(name, seen, self.place.member(name).declared, between.append)
+        yield from self.calls.literal("=")
+        yield from self.source.blank()
+        self.calls.fragment("".join(between))
+        yield from python_value(self.source, self.calls.fragment)
+
+    def _next_call(self, end: int) -> Reading[bool]:
+        """Whether the next call begins here, so that this one's parenthesis is missing: it ended at `end`."""
+        mark = self.source.mark()
+        yield from self.source.accept(",")
+        yield from self.source.blank()
+        called = yield from self.source.word(_CALLED)
+        found = called in self.calls.tools and (yield from self.source.matches("("))
+        self.source.back(end if found else mark)
+        self.source.release(mark)
+        self.calls.over = self.calls.whole = self.calls.whole or found
+        return found
+
+
 class Pythonic(Bracketed):
     """The literals of Python."""
 
     layout: PythonArguments
+    reader = KeywordReader
 
     def arguments(self, schema: Any, owner: str, strict: bool) -> Node:
         """`key=value` pairs, comma-separated, as the order says."""
@@ -163,50 +211,3 @@ def literal(value: Any, quote: str = "'", words: Mapping[Any, str] = _PYTHON) ->
         pairs = (f"{literal(k, quote, words)}: {literal(v, quote, words)}" for k, v in value.items())
         return "{" + ", ".join(pairs) + "}"
     return words[value] if value is None or isinstance(value, bool) else repr(value)
-
-
-class KeywordReader(ArgumentsReader):
-    """Reads the keywords of a call up to its parenthesis, or to the next call where that is missing."""
-
-    def arguments(self) -> Reading[None]:
-        seen: set[str] = set()
-        self.calls.fragment("{")
-        yield from self.source.blank()
-        end = self.source.mark()  # of the last argument
-        try:
-            while not (yield from self.source.matches(")")):
-                if (yield from self._next_call(end)):
-                    break
-                yield from self._keyword(seen)
-                self.source.release(end)
-                end = self.source.mark()
-                yield from self.source.blank()
-                yield from self.source.accept(",")
-                yield from self.source.blank()
-        finally:
-            self.source.release(end)
-        self.calls.fragment("}")
-
-    def _keyword(self, seen: set[str]) -> Reading[None]:
-        """One argument: `key=value`."""
-        if seen and self.source.before not in (",", *WHITESPACE):
-            raise fail(self.source, "a call needs ',' or ')' here")
-        name = yield from self.source.word(_NAME)
-        between: list[str] = []
-        self.key(name, seen, self.place.member(name).declared, between.append)
-        yield from self.calls.literal("=")
-        yield from self.source.blank()
-        self.calls.fragment("".join(between))
-        yield from python_value(self.source, self.calls.fragment)
-
-    def _next_call(self, end: int) -> Reading[bool]:
-        """Whether the next call begins here, so that this one's parenthesis is missing: it ended at `end`."""
-        mark = self.source.mark()
-        yield from self.source.accept(",")
-        yield from self.source.blank()
-        called = yield from self.source.word(_CALLED)
-        found = called in self.calls.tools and (yield from self.source.matches("("))
-        self.source.back(end if found else mark)
-        self.source.release(mark)
-        self.calls.over = self.calls.whole = self.calls.whole or found
-        return found

@@ -16,10 +16,9 @@ import re
 from collections.abc import Callable, Sequence
 
 from tokenform.errors import ToolError
-from tokenform.frontends.tools.elements import NestedReader
+from tokenform.frontends.tools.call import NOTATIONS
 from tokenform.frontends.tools.layout import (
     Either,
-    Elements,
     Format,
     Id,
     JsonArguments,
@@ -29,15 +28,11 @@ from tokenform.frontends.tools.layout import (
     Name,
     Part,
     PythonArguments,
-    Tagged,
     Wire,
 )
-from tokenform.frontends.tools.marked import MarkedReader
 from tokenform.frontends.tools.openers import stops_after
 from tokenform.frontends.tools.places import Place
-from tokenform.frontends.tools.pythonic import KeywordReader
 from tokenform.frontends.tools.read_literals import ArgumentsReader, CallReport, LiteralReader
-from tokenform.frontends.tools.read_tagged import TaggedReader
 from tokenform.frontends.tools.read_values import (
     fail,
     json_string,
@@ -52,14 +47,6 @@ _ID = re.compile(r"[\w.-]*")
 _NAMES = ("name", "tool_name", "function")
 _ARGUMENTS = ("arguments", "parameters")
 _IDS = ("id", "tool_call_id")
-
-# What reads the arguments that are not JSON.
-READERS: dict[type, type[ArgumentsReader]] = {
-    PythonArguments: KeywordReader,
-    MarkedArguments: MarkedReader,
-    Elements: NestedReader,
-    Tagged: TaggedReader,
-}
 
 
 class CallReader(LiteralReader):
@@ -146,10 +133,11 @@ class CallReader(LiteralReader):
                 yield from self.source.blank()
                 first = part.parts[0]
                 there = isinstance(first, str) and (yield from self.source.matches(first))
-                if not there:
-                    self.source.undo(mark)
                 if there:
+                    self.source.release(mark)
                     yield from self._parts(part.parts, wire)
+                else:
+                    self.source.undo(mark)
             elif isinstance(part, JsonCall):
                 yield from self._json_call(part, rest, wire)
                 self.whole = True
@@ -173,7 +161,8 @@ class CallReader(LiteralReader):
         key = part, self._tool.name if self._tool else ""
         if key not in self._readers:
             place = Place(self._tool.parameters if self._tool else True)
-            self._readers[key] = READERS[type(part)](self, part, place, stops_after(self.form, rest))
+            read = NOTATIONS[type(part)].reader
+            self._readers[key] = read(self, part, place, stops_after(self.form, rest))
         return self._readers[key]
 
     def find(self, name: str, counted: bool = False) -> Tool | None:

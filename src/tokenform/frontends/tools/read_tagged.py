@@ -12,18 +12,18 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import Any
 
 from tokenform.errors import ToolError
 from tokenform.frontends.tools.conjuncts import TYPES
-from tokenform.frontends.tools.layout import Tagged
+from tokenform.frontends.tools.layout import Format, Tagged
+from tokenform.frontends.tools.openers import call_heads
 from tokenform.frontends.tools.places import WORDS, Place
 from tokenform.frontends.tools.read_literals import ArgumentsReader
 from tokenform.frontends.tools.read_values import Emit, fail, inside_string, json_value, object_in_string
 from tokenform.frontends.tools.source import Reading
-from tokenform.frontends.tools.tagged import bars, heads
 
 
 class TaggedReader(ArgumentsReader):
@@ -228,3 +228,21 @@ class TaggedReader(ArgumentsReader):
         if word in WORDS and argument.kinds & {"boolean", "null"} and argument.takes(WORDS[word]):
             return WORDS[word]
         raise fail(self.source, f"the value of the argument {key!r} is no JSON")
+
+
+def heads(layout: Tagged, schema: Any) -> list[str]:
+    """What declared arguments begin with: no text holds it, so that an argument whose closing marker is
+    missing ends there.  Where values have lines of their own, on a line of its own."""
+    if layout.before in layout.markers:
+        return [layout.before]
+    feed = "\n" if layout.middle.endswith("\n") else ""
+    keys = schema.get("properties", {}) if isinstance(schema, Mapping) else {}
+    middles = dict.fromkeys(m.strip().partition("{")[0] for m in (layout.middle, layout.json_middle) if m)
+    return [feed + layout.before + key + middle for key in keys for middle in middles]
+
+
+def bars(layout: Tagged, form: Format) -> list[str]:
+    """What no text holds besides: tokens that the layout's own markers are made of, and what a call begins
+    with, so that a value whose closing marker is missing does not take the next call along."""
+    tokens = [token for token in form.embedded if token in layout.before + layout.after]
+    return [*tokens, *call_heads(form)]

@@ -32,7 +32,7 @@ from tokenform.frontends.tools.layout import (
 )
 from tokenform.frontends.tools.literal_pattern import around
 
-_REASONING = ("reasoning_content", "reasoning", "thinking")
+REASONING = ("reasoning_content", "reasoning", "thinking")
 _SUBSTITUTED = re.compile(r'"(\w+)":$')
 # What is read of a node; its other keys are the schema's own.
 _SHAPE = """{"$ref": "#/$defs/node", "$defs": {"node": {"type": "object", "properties": {
@@ -67,12 +67,12 @@ def schema_format(schema: Mapping[str, Any]) -> Format:
     if not isinstance(properties, Mapping) or not isinstance(field, Mapping):
         raise ToolError("the response schema has no property 'tool_calls': it says nothing of tool calls")
     if "to=functions" in str(field.get("x-regex-iterator", "")).replace("\\", ""):
-        return _known("gpt_oss")
+        return FORMATS["gpt_oss"]
     edges = _edges(whole, field)
     wire = _wire(field, *edges)
     if isinstance(wire, Format):
         return wire
-    thoughts = next((_fence(whole, properties[n], n) for n in _REASONING if n in properties), None)
+    thoughts = next((_fence(whole, properties[n], n) for n in REASONING if n in properties), None)
     fences = tuple(filter(None, _fence(whole, properties.get("content", {}), "content") or ()))
     return Format(
         name="response_schema",
@@ -83,10 +83,6 @@ def schema_format(schema: Mapping[str, Any]) -> Format:
         prompt_opens=True,
         dropped=(*fences, "<|im_end|>", "<|endoftext|>"),
     )
-
-
-def _known(name: str) -> Format:
-    return FORMATS[name]
 
 
 def _edges(whole: str, field: Mapping[str, Any]) -> tuple[str, str]:
@@ -119,7 +115,7 @@ def _wire(field: Mapping[str, Any], before: str, after: str) -> Wire | Format:
             turned = _SUBSTITUTED.search(str(pattern))
             arguments = turned.group(1) if turned else arguments
         if not before:  # calls without a marker
-            return _known("llama3_json" if arguments == "parameters" else "json")
+            return FORMATS["llama3_json" if arguments == "parameters" else "json"]
         return Wire(call=(before, JsonCall(name, arguments), *filter(None, (after,))), between="\n")
     function = items.get("properties", {}).get("function", items)
     inside = function.get("properties", {}) if isinstance(function, Mapping) else {}

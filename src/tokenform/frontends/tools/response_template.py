@@ -31,11 +31,10 @@ from tokenform.frontends.tools.layout import (
     Wire,
 )
 from tokenform.frontends.tools.literal_pattern import Group, Piece, spellings
-from tokenform.frontends.tools.response_schema import check_shape, schema_format
+from tokenform.frontends.tools.response_schema import REASONING, check_shape, schema_format
 
 SPELLINGS = 16
 _FIELD = "tool_calls"
-_REASONING = ("reasoning_content", "reasoning", "thinking")
 # What is read of a template; what else it says is left to the reader of each field.
 _SHAPE = """{"type": "object", "required": ["fields"], "properties": {"fields": {"type": "object",
   "additionalProperties": {"type": "object", "properties": {
@@ -48,7 +47,7 @@ _SHAPE = """{"type": "object", "required": ["fields"], "properties": {"fields": 
       "value_parser": {"type": ["object", "null"], "properties": {"args": {"type": "object"}}}}}}}}},
   "$defs": {"texts": {"type": ["string", "array", "null"], "items": {"type": "string"}}}}"""
 # What looks like a special token; whether it is one, the vocabulary says.
-_TOKEN = re.compile(r"<\|[^<>|\s]*\|?>|<[^<>|\s]+\|>|</?[\w:.-]+>|\[/?[A-Z][A-Z_]*\]")
+TOKEN = re.compile(r"<\|[^<>|\s]*\|?>|<[^<>|\s]+\|>|</?[\w:.-]+>|\[/?[A-Z][A-Z_]*\]")
 
 
 def response_format(template: Mapping[str, Any], tokens: Iterable[str] = ()) -> Format:
@@ -71,7 +70,7 @@ def response_format(template: Mapping[str, Any], tokens: Iterable[str] = ()) -> 
     check_shape(template, _SHAPE, "response template")
     field = fields[_FIELD]
     wires = _wires(field)
-    reasoning = next((_fence(fields[name], name) for name in _REASONING if name in fields), None)
+    reasoning = next((_fence(fields[name], name) for name in REASONING if name in fields), None)
     content = fields.get("content", {})
     fences = _texts(content, "open", "content") if "open" in content else ()
     ends = _ends(content, "content")
@@ -234,7 +233,7 @@ def _special(literals: Sequence[str], tokens: Sequence[str]) -> list[str]:
     """The special tokens in the literals."""
     if tokens:
         return [token for token in tokens if any(token in text for text in literals)]
-    return [token for text in literals for token in _TOKEN.findall(text)]
+    return [token for text in literals for token in TOKEN.findall(text)]
 
 
 def _refused(why: str, name: str = _FIELD) -> ToolError:

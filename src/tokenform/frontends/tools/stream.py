@@ -13,6 +13,8 @@ from __future__ import annotations
 
 import codecs
 from collections.abc import Iterable, Iterator
+from itertools import groupby
+from operator import itemgetter
 from typing import Any
 
 from tokenform.errors import ToolError
@@ -145,13 +147,8 @@ class ToolCallStream:
 
 def _runs(events: list[Event]) -> Iterator[tuple[str, Any]]:
     """The events with neighbouring texts of one kind joined."""
-    name, texts = "", [""]
-    for event in [*events, ("",)]:
-        if event[0] != name or name not in ("content", "reasoning", "arguments"):
-            if name in ("content", "reasoning", "arguments"):
-                yield name, "".join(texts)
-            name, texts = event[0], []
+    for name, run in groupby(events, key=itemgetter(0)):
         if name in ("content", "reasoning", "arguments"):
-            texts.append(event[1])
+            yield name, "".join(text for _, text in run)
         elif name == "call":
-            yield name, event[1:]
+            yield from ((name, event[1:]) for event in run)

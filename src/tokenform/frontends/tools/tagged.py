@@ -23,8 +23,8 @@ from tokenform.frontends.tools.judge import possible
 from tokenform.frontends.tools.layout import Format, Tagged
 from tokenform.frontends.tools.members import Case, of_kind, without_strings
 from tokenform.frontends.tools.notation import Members, Notation
-from tokenform.frontends.tools.openers import call_heads
 from tokenform.frontends.tools.order import in_order
+from tokenform.frontends.tools.read_tagged import TaggedReader, bars, heads
 from tokenform.frontends.tools.shape import (
     LINE,
     Json,
@@ -65,6 +65,7 @@ class Tags(Notation):
     """
 
     layout: Tagged
+    reader = TaggedReader
     key = r"[\w][\w.$-]{0,63}"
     form: Format | None = None
     ends: Sequence[str] = ()
@@ -157,21 +158,3 @@ class Tags(Notation):
         close = (self.layout.close,) if self._never else ()
         without = tuple(text for text in self._without if text not in close)
         return RawString(schema, (*without, *self._barred), feeds, self._never)
-
-
-def heads(layout: Tagged, schema: Any) -> list[str]:
-    """What declared arguments begin with: no text holds it, so that an argument whose closing marker is
-    missing ends there.  Where values have lines of their own, on a line of its own."""
-    if layout.before in layout.markers:
-        return [layout.before]
-    feed = "\n" if layout.middle.endswith("\n") else ""
-    keys = schema.get("properties", {}) if isinstance(schema, Mapping) else {}
-    middles = dict.fromkeys(m.strip().partition("{")[0] for m in (layout.middle, layout.json_middle) if m)
-    return [feed + layout.before + key + middle for key in keys for middle in middles]
-
-
-def bars(layout: Tagged, form: Format) -> list[str]:
-    """What no text holds besides: tokens that the layout's own markers are made of, and what a call begins
-    with, so that a value whose closing marker is missing does not take the next call along."""
-    tokens = [token for token in form.embedded if token in layout.before + layout.after]
-    return [*tokens, *call_heads(form)]

@@ -24,6 +24,7 @@ from tokenform.frontends.tools.compiled import shape_form
 from tokenform.frontends.tools.detect import find_format
 from tokenform.frontends.tools.formats import FORMATS
 from tokenform.frontends.tools.layout import Format
+from tokenform.frontends.tools.response_template import TOKEN
 from tokenform.frontends.tools.shape import Free, Node, Shape, Special, Text, Trigger, sequence
 from tokenform.frontends.tools.templates import Template
 
@@ -39,8 +40,6 @@ _COMMON = ("<think>", "</think>")
 _CHANNEL = ("<|channel|>analysis<|message|>", "<|end|>")
 _FINAL = "<|start|>assistant<|channel|>final<|message|>"
 _BEGUN = "<|start|>assistant"
-# What may be one special token; whether it is one, the vocabulary says.
-TOKEN = re.compile(r"<\|[^<>|\s]*\|?>|<[^<>|\s]+\|>|</?[\w:.-]+>|\[/?[A-Z][A-Z_]*\]")
 TAIL = 48
 """Tokens at the end of a prompt that tell where it has left the thought."""
 _SAID, _THOUGHT = "Zq said", "Zq thought"

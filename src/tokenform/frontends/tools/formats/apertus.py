@@ -3,8 +3,6 @@
 Source: the chat template of swiss-ai/Apertus-8B-Instruct-2509.
 """
 
-from __future__ import annotations
-
 from tokenform.frontends.tools.layout import Format, JsonArguments, Name, Wire
 
 FORMAT = Format(

@@ -4,8 +4,6 @@ Source: the chat template of ServiceNow-AI/Apriel-1.5-15b-Thinker.  The prompt o
 its own; the answer begins behind `[BEGIN FINAL RESPONSE]`.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from tokenform.frontends.tools.formats.hunyuan import FORMAT as HUNYUAN

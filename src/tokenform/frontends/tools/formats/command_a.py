@@ -4,8 +4,6 @@ Source: the templates and the parser of cohere-melody 0.15 ("Command 5").  Its e
 `tool_param` for each argument, raw or JSON.
 """
 
-from __future__ import annotations
-
 from tokenform.frontends.tools.layout import Elements, Format, Id, Name, Tagged, Wire
 
 _HEAD = ('<cofl:tool_call id="', Id("[A-Za-z0-9_-]{1,40}"), '" name="', Name(), '">')

@@ -5,8 +5,6 @@ Source: the chat template of CohereForAI/c4ai-command-r7b-12-2024.  Command R an
 and a fenced list, which the reader takes too.
 """
 
-from __future__ import annotations
-
 from tokenform.frontends.tools.layout import Format, JsonCall, Wire
 
 _ANSWER = ("<|START_RESPONSE|>", "<|END_RESPONSE|>", "<|START_TEXT|>", "<|END_TEXT|>")

@@ -3,8 +3,6 @@
 Source: the chat templates of deepseek-ai/DeepSeek-V3-0324 and DeepSeek-R1.
 """
 
-from __future__ import annotations
-
 from tokenform.frontends.tools.layout import Format, JsonArguments, Name, Wire
 
 FORMAT = Format(

@@ -3,8 +3,6 @@
 Source: the chat template of deepseek-ai/DeepSeek-V3.1.
 """
 
-from __future__ import annotations
-
 from tokenform.frontends.tools.formats.deepseek_v3 import FORMAT as V3
 from tokenform.frontends.tools.layout import Format, JsonArguments, Name, Wire
 

@@ -4,8 +4,6 @@ Source: `encoding_dsv32.py` of deepseek-ai/DeepSeek-V3.2, which writes two line 
 The reader goes by the schema where `string` is missing or says what the schema does not allow.
 """
 
-from __future__ import annotations
-
 from tokenform.frontends.tools.formats.deepseek_v4 import dsml
 from tokenform.frontends.tools.layout import Format
 

@@ -6,8 +6,6 @@ and to write a call without arguments as one element that closes itself, or all 
 (SGLang 0.5.23, `function_call/deepseekv4_detector.py`), or in one parameter that no tool declares.
 """
 
-from __future__ import annotations
-
 from tokenform.frontends.tools.layout import Format, JsonArguments, Name, Tagged, Wire
 
 

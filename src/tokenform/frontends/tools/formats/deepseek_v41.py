@@ -3,8 +3,6 @@
 Source: the V4.1 encoding of vLLM 0.33 (`tokenizers/deepseek_v41_encoding.py`), after the model's own.
 """
 
-from __future__ import annotations
-
 from tokenform.frontends.tools.formats.deepseek_v4 import FORMAT as V4
 from tokenform.frontends.tools.formats.deepseek_v4 import dsml
 from tokenform.frontends.tools.layout import Format

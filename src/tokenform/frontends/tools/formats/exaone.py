@@ -3,8 +3,6 @@
 Source: the chat templates of LGAI-EXAONE/EXAONE-4.0-32B and K-EXAONE-236B-A23B.
 """
 
-from __future__ import annotations
-
 from tokenform.frontends.tools.layout import Format, JsonCall, Wire
 
 FORMAT = Format(

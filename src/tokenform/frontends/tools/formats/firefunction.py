@@ -3,8 +3,6 @@
 Source: the prompt of fireworks-ai/llama-3-firefunction-v2 ("functools[{"name": ..., "arguments": ...}]").
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from tokenform.frontends.tools.formats.phi4 import FORMAT as PHI4

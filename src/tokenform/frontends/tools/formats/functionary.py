@@ -4,8 +4,6 @@ Source: Meta's prompt format for Llama 3.1 ("user-defined custom tool calling"),
 3.1 is trained on; calls in a row adjoin.  (Functionary 3.2 begins within a marker that its prompt ends with.)
 """
 
-from __future__ import annotations
-
 from tokenform.frontends.tools.layout import Format, JsonArguments, Name, Wire
 
 FORMAT = Format(

@@ -4,8 +4,6 @@ Source: the parser of vLLM 0.33 (`tool_parsers/functiongemma_tool_parser.py`), w
 alone, so numbers may be marked, too; the chat template of google/functiongemma-270m-it was not read.
 """
 
-from __future__ import annotations
-
 from tokenform.frontends.tools.layout import Format, MarkedArguments, Name, Wire
 
 _CALL = ("<start_function_call>", "<end_function_call>")

@@ -4,8 +4,6 @@ Source: the chat template of google/gemma-4-31B-it.  Some checkpoints leave out 
 turn instead of the call (vLLM 0.33, `parser/gemma4.py` and `tool_parsers/gemma4_utils.py`).
 """
 
-from __future__ import annotations
-
 from tokenform.frontends.tools.layout import Either, Format, MarkedArguments, Name, Wire
 
 _END = Either(("<tool_call|>", "<turn|>"))

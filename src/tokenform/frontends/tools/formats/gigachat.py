@@ -3,8 +3,6 @@
 Source: the parser of vLLM (`gigachat3`), by the model's makers: a text may come first, and there is one call.
 """
 
-from __future__ import annotations
-
 from tokenform.frontends.tools.layout import Format, JsonCall, Wire
 
 _CALL = JsonCall("name", "arguments")

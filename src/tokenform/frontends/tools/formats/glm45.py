@@ -3,8 +3,6 @@
 Source: the chat template of zai-org/GLM-4.5.
 """
 
-from __future__ import annotations
-
 from tokenform.frontends.tools.layout import Format, Name, Tagged, Wire
 
 MARKERS = (

@@ -3,8 +3,6 @@
 Source: the chat template of zai-org/GLM-4.7.
 """
 
-from __future__ import annotations
-
 from tokenform.frontends.tools.formats.glm45 import FORMAT as GLM45
 from tokenform.frontends.tools.formats.glm45 import MARKERS
 from tokenform.frontends.tools.layout import Format, Name, Tagged, Wire

@@ -4,8 +4,6 @@ Source: OpenAI's Harmony response format.  `wire.call` is the call's message; wh
 how messages are read, is in `channels.py`.
 """
 
-from __future__ import annotations
-
 from tokenform.frontends.tools.layout import Format, JsonArguments, Name, Wire
 
 FORMAT = Format(

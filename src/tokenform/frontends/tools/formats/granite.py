@@ -4,8 +4,6 @@ Source: the chat templates of ibm-granite/granite-3.x-instruct; 3.1 may write th
 and servers that drop special tokens leave the bare list.
 """
 
-from __future__ import annotations
-
 from tokenform.frontends.tools.layout import Format, JsonCall, Wire
 
 _CALL = (JsonCall("name", "arguments", turned=True),)

@@ -3,8 +3,6 @@
 Source: the model card of ibm-granite/granite-20b-functioncalling.
 """
 
-from __future__ import annotations
-
 from tokenform.frontends.tools.layout import Format, JsonCall, Wire
 
 FORMAT = Format(

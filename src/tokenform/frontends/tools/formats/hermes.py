@@ -3,8 +3,6 @@
 Source: the chat templates of NousResearch/Hermes-3 and Qwen/Qwen3.
 """
 
-from __future__ import annotations
-
 from tokenform.frontends.tools.layout import Format, JsonCall, Wire
 
 FORMAT = Format(

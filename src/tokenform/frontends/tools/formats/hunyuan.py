@@ -3,8 +3,6 @@
 Source: the chat template of tencent/Hunyuan-A13B-Instruct.
 """
 
-from __future__ import annotations
-
 from tokenform.frontends.tools.layout import Format, JsonCall, Wire
 
 FORMAT = Format(

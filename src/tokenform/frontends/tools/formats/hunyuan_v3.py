@@ -5,8 +5,6 @@ Source: the parsers of vLLM 0.33 (`tool_parsers/hy_v3_tool_parser.py`, `hy_v4_to
 (`<tool_calls:opensource>`) need a format of one's own.
 """
 
-from __future__ import annotations
-
 from tokenform.frontends.tools.layout import Format, Maybe, Name, Tagged, Wire
 
 _MARKERS = ("<tool_call>", "</tool_call>", "<arg_key>", "</arg_key>", "<arg_value>", "</arg_value>")

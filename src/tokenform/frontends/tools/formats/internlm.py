@@ -5,8 +5,6 @@ two tokens; templates write "arguments" into the history (vLLM's `tool_chat_temp
 the model follows.
 """
 
-from __future__ import annotations
-
 from tokenform.frontends.tools.layout import Format, JsonCall, Wire
 
 FORMAT = Format(

@@ -3,8 +3,6 @@
 A list that is fenced or marked, with text before it, as xLAM and Nemotron write it, is read too.
 """
 
-from __future__ import annotations
-
 from tokenform.frontends.tools.layout import Format, JsonCall, Wire
 
 _CALL = (JsonCall("name", "arguments"),)

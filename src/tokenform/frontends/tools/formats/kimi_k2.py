@@ -3,8 +3,6 @@
 Source: the chat template of moonshotai/Kimi-K2-Instruct and its tool-call guide.
 """
 
-from __future__ import annotations
-
 from tokenform.frontends.tools.layout import Format, Id, JsonArguments, Maybe, Name, Wire
 
 _HEAD = (

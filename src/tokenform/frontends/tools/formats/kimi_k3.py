@@ -5,8 +5,6 @@ element; servers that put spaces beside special tokens space every marker (vLLM 
 `tool_parsers/kimi_k3_tool_parser.py`): the reader takes both.
 """
 
-from __future__ import annotations
-
 from tokenform.frontends.tools.layout import Format, Id, JsonArguments, Name, Part, Tagged, Wire
 
 

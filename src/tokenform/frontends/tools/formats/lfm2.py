@@ -4,8 +4,6 @@ Source: the chat template of LiquidAI/LFM2.5-8B-A1B and the model card of LFM2; 
 JSON put it between the same tokens.
 """
 
-from __future__ import annotations
-
 from tokenform.frontends.tools.layout import Format, JsonCall, Name, PythonArguments, Wire
 
 _CALL = (Name(), "(", PythonArguments(json_words=True), ")")

@@ -4,8 +4,6 @@ Source: the parsers of vLLM 0.33 (`parser/ling3.py`) and SGLang 0.5.23 (`ling3_d
 (Ling 2 and Ring 2 write `hermes`.)
 """
 
-from __future__ import annotations
-
 from tokenform.frontends.tools.formats.glm45 import MARKERS
 from tokenform.frontends.tools.layout import Format, JsonCall, Name, Tagged, Wire
 

@@ -6,8 +6,6 @@ A list of objects is read too.
 The object is a call only at the start of the output: anywhere else the text may well speak of JSON.
 """
 
-from __future__ import annotations
-
 from tokenform.frontends.tools.layout import Format, JsonCall, Wire
 
 _CALL = (JsonCall("name", "parameters"),)

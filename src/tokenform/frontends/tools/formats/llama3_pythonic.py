@@ -3,8 +3,6 @@
 Source: Meta's prompt format for Llama 3.2 ("zero-shot function calling"), which forbids any other text.
 """
 
-from __future__ import annotations
-
 from tokenform.frontends.tools.layout import Format, Name, PythonArguments, Wire
 
 FORMAT = Format(

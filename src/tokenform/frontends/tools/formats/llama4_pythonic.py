@@ -3,8 +3,6 @@
 Source: Meta's prompt format for Llama 4 and its chat template.
 """
 
-from __future__ import annotations
-
 from tokenform.frontends.tools.layout import Format, Name, PythonArguments, Wire
 
 _CALL = (Name(), "(", PythonArguments(), ")")

@@ -4,8 +4,6 @@ Source: the chat template of XiaomiMiMo/MiMo-V2-Flash, as the parsers of vLLM 0.
 (MiMo 7B and MiMo-VL write `hermes`.)
 """
 
-from __future__ import annotations
-
 from tokenform.frontends.tools.layout import Format, Name, Tagged, Wire
 
 FORMAT = Format(

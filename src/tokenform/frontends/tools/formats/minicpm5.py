@@ -3,8 +3,6 @@
 Source: the parsers of SGLang (`minicpm5`) and vLLM (`minicpm5xml`).
 """
 
-from __future__ import annotations
-
 from tokenform.frontends.tools.layout import Format, Name, Tagged, Wire
 
 FORMAT = Format(

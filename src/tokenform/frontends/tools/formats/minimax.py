@@ -3,8 +3,6 @@
 Source: the chat template of MiniMaxAI/MiniMax-M2.
 """
 
-from __future__ import annotations
-
 from tokenform.frontends.tools.layout import Format, Name, Tagged, Wire
 
 FORMAT = Format(

@@ -3,8 +3,6 @@
 Source: the chat template of MiniMaxAI/MiniMax-M1-80k and its function-call guide.
 """
 
-from __future__ import annotations
-
 from tokenform.frontends.tools.layout import Format, JsonCall, Wire
 
 FORMAT = Format(

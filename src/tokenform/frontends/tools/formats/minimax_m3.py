@@ -5,8 +5,6 @@ of vLLM 0.33 and SGLang 0.5.23 have it.  The template leaves out members that ar
 or none, are read (vLLM 0.33, `parser/minimax_m3.py`).
 """
 
-from __future__ import annotations
-
 from tokenform.frontends.tools.layout import Elements, Format, Name, Wire
 
 _MARK = "]<]minimax[>["

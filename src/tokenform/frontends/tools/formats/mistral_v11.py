@@ -4,8 +4,6 @@ Source: mistral-common, `tokens/tokenizers/instruct.py`, versions 11 and 13 (v11
 it). Some servers leave out `[ARGS]` when they turn tokens into text, which is read and allowed too.
 """
 
-from __future__ import annotations
-
 from tokenform.frontends.tools.layout import Format, Id, JsonArguments, JsonCall, Maybe, Name, Wire
 
 FORMAT = Format(

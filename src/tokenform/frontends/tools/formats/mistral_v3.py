@@ -4,8 +4,6 @@ Source: mistral-common, `tokens/tokenizers/instruct.py`, versions 3 and 7 (an id
 Servers that drop special tokens leave the bare list, which the reader takes too.
 """
 
-from __future__ import annotations
-
 from tokenform.frontends.tools.layout import Format, JsonCall, Wire
 
 _CALL = (JsonCall("name", "arguments", last_id="[a-zA-Z0-9]{9}", turned=True),)

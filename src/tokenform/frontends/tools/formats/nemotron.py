@@ -4,8 +4,6 @@ Source: the chat templates of nvidia/NVIDIA-Nemotron-Nano-9B-v2 and nvidia/Llama
 Their reader takes a call without the brackets, and so does this one.  (Nemotron 3 writes `qwen3_coder`.)
 """
 
-from __future__ import annotations
-
 from tokenform.frontends.tools.layout import Format, JsonCall, Wire
 
 _CALL = (JsonCall("name", "arguments"),)

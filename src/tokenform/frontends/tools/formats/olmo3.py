@@ -3,8 +3,6 @@
 Source: the chat template of allenai/Olmo-3-7B-Instruct.
 """
 
-from __future__ import annotations
-
 from tokenform.frontends.tools.layout import Format, Name, PythonArguments, Wire
 
 FORMAT = Format(

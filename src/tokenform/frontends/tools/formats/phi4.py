@@ -3,8 +3,6 @@
 Source: the model card of microsoft/Phi-4-mini-instruct.
 """
 
-from __future__ import annotations
-
 from tokenform.frontends.tools.layout import Format, JsonCall, Wire
 
 FORMAT = Format(

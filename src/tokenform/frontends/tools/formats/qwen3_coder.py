@@ -5,8 +5,6 @@ booleans as Python does (`True`), models write both.
 They leave out `<tool_call>` now and then; the reader takes the function alone.
 """
 
-from __future__ import annotations
-
 from tokenform.frontends.tools.layout import Format, Maybe, Name, Tagged, Wire
 
 _ARGUMENTS = Tagged(before="<parameter=", middle=">\n", after="\n</parameter>\n", python_words=True)

@@ -5,8 +5,6 @@ tag and booleans as Python does; a line feed at either end of a value is none of
 `parser/qwen3.py`).
 """
 
-from __future__ import annotations
-
 from tokenform.frontends.tools.layout import Format, Name, Tagged, Wire
 
 FORMAT = Format(

@@ -3,8 +3,6 @@
 Source: the parser of SGLang (`spark25`) and what it is told by in the template of XHToken/Spark-X2.5-4B.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from tokenform.frontends.tools.formats.glm47 import FORMAT as GLM47

@@ -4,8 +4,6 @@ Source: the chat template of stepfun-ai/step3, as the parsers of vLLM 0.33 and S
 (Step 3.5 and later write `qwen3_coder`.)
 """
 
-from __future__ import annotations
-
 from tokenform.frontends.tools.layout import Format, Name, Tagged, Wire
 
 FORMAT = Format(
