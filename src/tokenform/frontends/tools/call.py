@@ -102,20 +102,22 @@ class CallWriter:
     def parts(self, parts: tuple[Part, ...]) -> Node:
         """These parts of a call, one after the other."""
         check_name(self.form, parts, self.tool)
+        return sequence(*self.row(parts))
+
+    def row(self, parts: Sequence[Part], most: int | None = None) -> list[Node]:
+        """So many of the parts, with what may stand behind each."""
         made: list[Node] = []
-        for index, part in enumerate(parts):
+        for index, part in enumerate(parts[:most]):
             made += [self.part(part, parts[index + 1 :]), self.gap(parts[index : index + 2])]
-        return sequence(*made)
+        return made
 
     def turned(self, part: JsonCall, after: tuple[Part, ...]) -> Node:
         """A call's object with the arguments before the name."""
         head = sequence(Text("{"), LINE, self._key(part.arguments), self.json(), Text(","), LINE)
-        made: list[Node] = [head, self._key(part.name), Text(dump(self.tool.name)), LINE, Text("}")]
-        for index, inner in enumerate(after):
-            made += [self.gap((part, *after)[index : index + 2]), self.part(inner)]
-        return sequence(*made)
+        name = sequence(self._key(part.name), Text(dump(self.tool.name)), LINE, Text("}"))
+        return sequence(head, name, self.gap((part, *after)[:2]), *self.row(after))
 
-    def gap(self, pair: tuple[Part, ...]) -> Node:
+    def gap(self, pair: Sequence[Part]) -> Node:
         """What may stand between two parts: whitespace, but not beside a name or within a marker."""
         if len(pair) < 2:
             return Seq(())
@@ -131,10 +133,7 @@ class CallWriter:
             return BLANK  # a call without arguments has an empty line in some templates
         if isinstance(left, (Name, Tagged, Elements)) or isinstance(right, Name):
             return Seq(())
-        if any(
-            isinstance(part, (JsonArguments, JsonCall, MarkedArguments, PythonArguments))
-            for part in (left, right)
-        ):
+        if not all(isinstance(part, (str, Id, Maybe, Either)) for part in (left, right)):
             return LINE
         ends = isinstance(left, str) and self.form.pieces(left)[-1][0] in self.form.special
         begins = isinstance(right, str) and self.form.pieces(right)[0][0] in self.form.special
@@ -172,10 +171,7 @@ class CallWriter:
             arguments = sequence(self._key(part.arguments), self.json())
             return sequence(Text(dump(tool.name)), comma, arguments, last, LINE, Text("}"))
         if isinstance(part, Maybe):
-            made: list[Node] = []
-            for index, inner in enumerate(part.parts):
-                made += [self.part(inner), self.gap(part.parts[index : index + 2])]
-            inside = sequence(*made)
+            inside = sequence(*self.row(part.parts))
             return inside if part.written else optional(inside)
         if tool.strings_in:
             if tool.convert is not None:  # its reader judges the strings

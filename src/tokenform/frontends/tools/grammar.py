@@ -236,16 +236,13 @@ class Builder:
         if not self.known:
             return Choice(())
         at = next(i for i, part in enumerate(wire.call) if isinstance(part, (Name, JsonCall)))
-        part, before = wire.call[at], []
-        for index in range(at):
-            before += [self._any.part(wire.call[index]), self._any.gap(wire.call[index : index + 2])]
-        named = self.named(Named(wire.call[at:]))
+        part, named = wire.call[at], self.named(Named(wire.call[at:]))
         if isinstance(part, JsonCall):
             named = sequence(self._any.head(part), named)
             if part.turned:
                 rest = wire.call[at + 1 :]
                 named = choice([named, *(self.writer(tool).turned(part, rest) for tool in self.known)])
-        return sequence(*before, named)
+        return sequence(*self._any.row(wire.call, at), named)
 
     def named(self, calls: Named) -> Node:
         """Calls of any of the tools, from their names on."""

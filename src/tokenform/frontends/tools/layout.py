@@ -302,7 +302,7 @@ class Format:
 
     def tokens(self, literal: str) -> tuple[str, ...]:
         """A literal as the reader sees it: cut at special tokens and at whitespace, which may be any."""
-        return tuple(word for piece in _cut(literal, self.special) for word in piece.split())
+        return _words(literal, self.special)
 
     def opener(self, wire: Wire) -> str:
         """The text by which the reader knows that a call of this layout begins."""
@@ -317,3 +317,9 @@ def _cut(literal: str, marks: tuple[str, ...]) -> tuple[str, ...]:
         return (literal,) if literal else ()
     pattern = "|".join(re.escape(mark) for mark in sorted(marks, key=len, reverse=True))
     return tuple(part for part in re.split(f"({pattern})", literal) if part)
+
+
+@lru_cache(maxsize=1024)
+def _words(literal: str, marks: tuple[str, ...]) -> tuple[str, ...]:
+    """The same without its whitespace."""
+    return tuple(word for piece in _cut(literal, marks) for word in piece.split())

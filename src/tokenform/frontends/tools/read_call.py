@@ -284,7 +284,7 @@ class CallReader(LiteralReader):
         if (self._guess and not wire.section) or not {"name", "arguments"} <= seen:
             return False
         for part in rest[:1]:
-            if isinstance(part, str) and (yield from self.source.matches(self.tokens(part)[0])):
+            if isinstance(part, str) and (yield from self.source.matches(self.form.tokens(part)[0])):
                 return True
         return (yield from self.source.peek()) == "" or (yield from self.behind(wire))
 

@@ -44,7 +44,6 @@ class LiteralReader:
 
     def __init__(self, form: Format, tools: dict[str, Tool], source: Source, report: CallReport) -> None:
         self.form, self.tools, self.source, self.report = form, tools, source, report
-        self._tokens: dict[str, tuple[str, ...]] = {}
         self.more = ""  # what a further argument begins with
         self._tool: Tool | None = None
         self._guess = False  # whether it is not sure that a call is meant
@@ -69,12 +68,6 @@ class LiteralReader:
             raise fail(self.source, "the arguments must be a JSON object")
         yield from json_value(self.source, emit, not self._guess)
 
-    def tokens(self, literal: str) -> tuple[str, ...]:
-        """The literal cut at special tokens and whitespace, see `Format.tokens`."""
-        if literal not in self._tokens:
-            self._tokens[literal] = self.form.tokens(literal)
-        return self._tokens[literal]
-
     def literal(self, text: str, wire: Wire | None = None) -> Reading[None]:
         """Take a literal, with any whitespace before and inside it.
 
@@ -83,7 +76,7 @@ class LiteralReader:
         """
         start = self.source.mark()
         try:
-            for token in self.tokens(text):
+            for token in self.form.tokens(text):
                 yield from self.source.blank()
                 if (yield from self.source.accept(token)):
                     self.whole = self.whole or self._read
@@ -150,10 +143,10 @@ class LiteralReader:
     def behind(self, wire: Wire) -> Reading[bool]:
         """Whether the end of the section or the next call comes here; nothing is taken."""
         first = wire.call[0]
-        opener = self.tokens(first) if isinstance(first, str) else ("{",) * isinstance(first, JsonCall)
-        rows = [(*self.tokens(wire.between), *opener)] if opener else []
+        opener = self.form.tokens(first) if isinstance(first, str) else ("{",) * isinstance(first, JsonCall)
+        rows = [(*self.form.tokens(wire.between), *opener)] if opener else []
         if wire.section:
-            rows.append(self.tokens(wire.section[1]))
+            rows.append(self.form.tokens(wire.section[1]))
         for row in rows:
             mark = self.source.mark()
             there = bool(row)
@@ -174,7 +167,7 @@ class LiteralReader:
     def try_literal(self, text: str) -> Reading[bool]:
         """Take a literal if it is there."""
         mark = self.source.mark()
-        for token in self.tokens(text):
+        for token in self.form.tokens(text):
             yield from self.source.blank()
             if not (yield from self.source.accept(token)):
                 self.source.undo(mark)
@@ -190,7 +183,7 @@ class LiteralReader:
         whole = self.whole and cut
         mark = self.source.mark()
         found = True
-        for token in self.tokens(closer):
+        for token in self.form.tokens(closer):
             yield from self.source.blank()
             if (yield from self.source.accept(token)):
                 continue

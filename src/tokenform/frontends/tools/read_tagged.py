@@ -71,7 +71,7 @@ class TaggedReader(ArgumentsReader):
         """The name of an argument, which holds nothing that a marker begins with."""
         taken: list[str] = []
         middles = [m for m in (self.layout.middle, self.layout.json_middle, self.layout.open_middle) if m]
-        stops = [self.calls.tokens(m)[0].partition("{type}")[0] for m in middles]
+        stops = [self.calls.form.tokens(m)[0].partition("{type}")[0] for m in middles]
         stop = yield from self.source.until([*stops, "\n", "<"], taken.append)
         if stop not in stops:
             raise fail(self.source, f"the name of the argument {''.join(taken)!r} does not end")
@@ -211,7 +211,7 @@ class TaggedReader(ArgumentsReader):
         yield from self.source.blank()
         found = (yield from self.source.peek()) == ""
         misspelled = False
-        for text in (self.calls.tokens(self.layout.before)[0], *self.ends):
+        for text in (self.calls.form.tokens(self.layout.before)[0], *self.ends):
             here = yield from self.source.peek(len(text))
             found = found or here == text
             misspelled = misspelled or here.lower() == text.lower()

@@ -183,8 +183,8 @@ class Reader(TurnRead):
         self._waiting, self._skip = [], WHITESPACE
         if error.passed and wire.section:
             return True
-        closed = self.calls.tokens(wire.section[1] if wire.section else text_of(wire.call[-1]))
-        begun = self.calls.tokens(text_of(wire.call[0])) if wire.section else ()
+        closed = self.form.tokens(wire.section[1] if wire.section else text_of(wire.call[-1]))
+        begun = self.form.tokens(text_of(wire.call[0])) if wire.section else ()
         # a bracket may stand anywhere in what is broken; a marker that long is meant
         ends, begins = ([t for t in tokens if len(t) > 3] for tokens in (closed[-1:], begun[:1]))
         if wire.section and not begins and start is not None:
