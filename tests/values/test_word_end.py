@@ -108,3 +108,42 @@ def test_a_word_that_can_only_get_longer_is_weighed(pattern: str, text: str) -> 
 )
 def test_other_places_are_none(pattern: str, text: str) -> None:
     assert place(pattern, text) is None
+
+
+BOUNDED = tf.json_schema({"type": "string", "maxLength": 24})
+
+
+def ends_of_words(gen: tf.Generator, result: tf.Result[Any]) -> list[tuple[float, float, bool]]:
+    """At each place behind a word with few characters left: the probabilities of what is refused or ends the
+    string, and of the likeliest token that may go on; whether the string ended."""
+    automaton, found, ids = BOUNDED.compile(gen.vocabulary), [], gen.prompt_ids(PROMPT)
+    state, before = automaton.start, b""
+    for token in result.tokens:
+        data, left = gen.vocabulary.token(token), automaton.longest_left(state)
+        if before[:1] == b" " and before[-1:].isalnum() and left is not None and 0 < left <= 16:
+            row = np.exp(logprobs(gen.model, ids)[-1])
+            allowed = automaton.allowed_tokens(state).tolist()
+            going = [row[one] for one in allowed if gen.vocabulary.token(one)[:1] != b'"']
+            found.append((1.0 - sum(going), max(going), data[:1] == b'"'))
+        ids.append(token)
+        state, before = automaton.advance(state, token), data
+    return found
+
+
+@pytest.mark.parametrize("drafter", [None, "auto"])
+def test_a_string_that_has_no_room_for_the_next_word_ends_behind_the_last(drafter: Any) -> None:
+    seen, by_token = set[bool](), 0
+    for seed in range(24):
+        gen = generator(seed=seed, drafter=drafter)
+        (result,) = gen.sample(PROMPT, BOUNDED, sampler=tf.Local(0.0), max_tokens=60)
+        for rest, likeliest, ended in ends_of_words(gen, result):
+            assert ended == (rest > likeliest), seed
+            seen.add(ended)
+        (other,) = gen.sample(PROMPT, BOUNDED, sampler=tf.Local(0.0, values="token"), max_tokens=60)
+        by_token += other.text != result.text
+    assert len(seen) == 2 and by_token  # the test can fail
+
+
+@pytest.mark.parametrize("temperature", [0.0, 1.5])
+def test_bounded_strings_are_written_alike(temperature: float) -> None:
+    written_alike(PROMPT, BOUNDED, temperature, max_tokens=60)

@@ -1,12 +1,14 @@
-"""Whether a text ends behind a word or a number, or this gets longer.
+"""Whether a text or a string ends behind a word, or gets longer.
 
 Purpose: a number that may have any length ("move north 3", the bare answer to "how many rooms?") may get
 longer by any digit, and else only end.  The model that has written all of it goes on with what the
 constraint refuses (" steps", a full stop), its end has little probability, and a mask leaves the digits: it
-writes 30000000000 to the end of its budget.
+writes 30000000000 to the end of its budget.  So with a string that `maxLength` leaves no room for the next
+word: what is left are its fragments ("I would highly,i").
 Distribution: a word gets longer with the model's probability of all tokens that may lengthen it; its end has
-all that is left, what is refused included.
-Invariant: only where nothing but a longer word may follow; a text is never cut within what else may come.
+all that is left, what is refused included.  Greedily a string gets longer where one token has more than that.
+Invariant: only where nothing but a longer word may follow, or few characters are left of a string and it
+stands behind a word of a text: neither is cut within what else may come.
 Complexity: a look at the allowed tokens of a place where a text may end.
 Rejected: counting what is refused at each place where a text may end (`[a-z ]*` would end before "France");
 a limit on digits.
@@ -29,15 +31,24 @@ END, LONGER = 0, 1
 _WORD = np.array([byte >= 128 or chr(byte).isalnum() or byte == ord("_") for byte in range(256)])
 _LONGER = _WORD.copy()
 _LONGER[ord(".")] = True
+_NEAR = 16
+"""Code points that are left of a string, from which on its end is weighed."""
 
 
 class WordEnd(Choices):
-    """See the module's header."""
+    """See the module's header.
+
+    Args:
+        quoted: whether what may end is a string of JSON, not the text.
+    """
 
     rest = END
 
-    def __init__(self, automaton: Any, state: State, spelling: Spelling, eos: frozenset[int]) -> None:
+    def __init__(
+        self, automaton: Any, state: State, spelling: Spelling, eos: frozenset[int], quoted: bool = False
+    ) -> None:
         super().__init__(automaton, state, (b"end", b"longer"), spelling, eos)
+        self._quoted, self.many = quoted, LONGER if quoted else None
         self._written(END, [ROOT])
         self._written(LONGER, [ROOT])
 
@@ -45,13 +56,16 @@ class WordEnd(Choices):
         return True
 
     def stands_behind(self, token: int | None) -> bool:
-        """Whether a token, the one before this place, ends within a word; None: none is before it."""
+        """Whether a token, the one before this place, ends within a word, of a string one behind the first;
+        None: none is before it."""
         data = b"" if token is None else self._spelling.tokens[token]
-        return bool(data) and bool(_WORD[data[-1]])
+        return bool(data) and bool(_WORD[data[-1]]) and not (self._quoted and not data[:1].isspace())
 
     def fits(self, option: int, node: int, budget: int) -> bool:
-        if option == END:
+        if option == END and not self._quoted:
             return True  # the end itself takes no token of the budget
+        if option == END:
+            return super().fits(option, node, budget)
         automaton, state = self._automaton, self.state(node)
         longer = map(int, self.ends(node)[LONGER].tokens)
         return budget > 0 and any(automaton.fits(automaton.advance(state, one), budget - 1) for one in longer)
@@ -60,11 +74,13 @@ class WordEnd(Choices):
         # not kept: a place may be one of thousands, and its tokens half of the vocabulary
         return [
             Ends(option, tokens)
-            for option, tokens in enumerate(_parts(self._automaton, self.state(node), self._eos))
+            for option, tokens in enumerate(
+                _parts(self._automaton, self.state(node), self._spelling, self._eos, self._quoted)
+            )
         ]
 
     def _completing(self, option: int, node: int, allowed: Sequence[int]) -> Sequence[int]:
-        return [token for token in allowed if (token in self._eos) == (option == END)]
+        raise NotImplementedError  # `ends` finds all at once
 
 
 def word_end(automaton: Any, state: State, spelling: Spelling, eos: frozenset[int]) -> WordEnd | None:
@@ -72,14 +88,25 @@ def word_end(automaton: Any, state: State, spelling: Spelling, eos: frozenset[in
     may follow."""
     if not automaton.is_accepting(state) or automaton.is_finished(state):
         return None
-    end, longer = _parts(automaton, state, eos)
+    end, longer = _parts(automaton, state, spelling, eos, False)
     if not (len(end) and len(longer) and _LONGER[spelling.firsts[longer]].all()):
         return None
     return WordEnd(automaton, state, spelling, eos)
 
 
-def _parts(automaton: Any, state: State | None, eos: frozenset[int]) -> tuple[np.ndarray, np.ndarray]:
-    """The allowed tokens, int64: those that end the text, and the others."""
+def string_end(automaton: Any, state: State, spelling: Spelling, eos: frozenset[int]) -> WordEnd | None:
+    """What is decided where few characters are left of a string; None where it is not so, or can't end."""
+    left = automaton.longest_left(state) if hasattr(automaton, "longest_left") else None
+    if left is None or not 0 < left <= _NEAR:
+        return None
+    end, longer = _parts(automaton, state, spelling, eos, True)
+    return WordEnd(automaton, state, spelling, eos, quoted=True) if len(end) and len(longer) else None
+
+
+def _parts(
+    automaton: Any, state: State | None, spelling: Spelling, eos: frozenset[int], quoted: bool
+) -> tuple[np.ndarray, np.ndarray]:
+    """The allowed tokens, int64: those that end the text or the string, and the others."""
     allowed = automaton.allowed_tokens(state).astype(np.int64)
-    ends = np.isin(allowed, list(eos))
+    ends = spelling.firsts[allowed] == ord('"') if quoted else np.isin(allowed, list(eos))
     return allowed[ends], allowed[~ends]
