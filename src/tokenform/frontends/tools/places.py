@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 from tokenform.errors import TokenformError, ToolError
@@ -68,11 +68,7 @@ class Place:
 
     @cached_property
     def _cases(self) -> list[Case] | None:
-        """The members that may stand together; None: what the schema says is judged with the whole call."""
-        try:
-            return member_cases(self.schema, "", strict=False)
-        except (TokenformError, RecursionError):
-            return None
+        return _cases_of(self._text)
 
     @property
     def declares(self) -> bool:
@@ -100,7 +96,7 @@ class Place:
         declared = any(key in case.names for case in cases)
         if not declared:
             told = [case.others for case in cases if case.others is not False]
-        distinct = list({json.dumps(said): said for said in told}.values())
+        distinct = told if len(told) < 2 else list({json.dumps(said): said for said in told}.values())
         if not distinct or True in distinct:
             return Place(True, declared)
         both = distinct[0] if len(distinct) == 1 else {"anyOf": distinct}
@@ -148,6 +144,18 @@ class Place:
         except TokenformError:
             return [self._root]
         return parts
+
+
+@lru_cache(maxsize=256)
+def _cases_of(schema: str) -> list[Case] | None:
+    """The members that may stand together; None: what the schema says is judged with the whole call.
+
+    Kept, because readers come and go with the turns of the same tools.
+    """
+    try:
+        return member_cases(json.loads(schema), "", strict=False)
+    except (TokenformError, RecursionError):
+        return None
 
 
 def whole_numbers(value: Any, place: Place) -> Any:

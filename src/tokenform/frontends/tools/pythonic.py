@@ -111,7 +111,7 @@ class KeywordReader(ArgumentsReader):
             raise fail(self.source, "a call needs ',' or ')' here")
         name = yield from self.source.word(_NAME)
         between: list[str] = []
-        self.key(name, seen, self.place.member(name).declared, between.append)
+        self.key(name, seen, name in seen and self.place.member(name).declared, between.append)
         yield from self.calls.literal("=")
         yield from self.source.blank()
         self.calls.fragment("".join(between))
