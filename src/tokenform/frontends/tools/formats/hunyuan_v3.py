@@ -5,30 +5,17 @@ Source: the parsers of vLLM 0.33 (`tool_parsers/hy_v3_tool_parser.py`, `hy_v4_to
 (`<tool_calls:opensource>`) need a format of one's own.
 """
 
-from tokenform.frontends.tools.layout import Format, Maybe, Name, Tagged, Wire
-
-_MARKERS = ("<tool_call>", "</tool_call>", "<arg_key>", "</arg_key>", "<arg_value>", "</arg_value>")
+from tokenform.frontends.tools.formats.glm45 import ARGUMENTS, MARKERS
+from tokenform.frontends.tools.layout import Format, Maybe, Name, Wire
 
 FORMAT = Format(
     name="hunyuan_v3",
     models="Hunyuan 3, Hunyuan 4",
     wire=Wire(
-        call=(
-            "<tool_call>",
-            Name(),
-            Maybe(("<tool_sep>",), written=None),
-            "\n",
-            Tagged(
-                before="<arg_key>",
-                middle="</arg_key>\n<arg_value>",
-                after="</arg_value>\n",
-                markers=_MARKERS,
-            ),
-            "</tool_call>\n",
-        ),
+        call=("<tool_call>", Name(), Maybe(("<tool_sep>",), written=None), "\n", ARGUMENTS, "</tool_call>\n"),
         section=("<tool_calls>\n", "</tool_calls>"),
     ),
-    special=("<tool_calls>", "</tool_calls>", "<tool_sep>", *_MARKERS),
+    special=("<tool_calls>", "</tool_calls>", "<tool_sep>", *MARKERS),
     trigger_ends_reasoning=True,
     dropped=("<|eos|>",),
     template=("<tool_calls>", "<arg_key>"),
