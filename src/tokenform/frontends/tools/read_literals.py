@@ -1,7 +1,8 @@
 """The literals of a layout, as models write them.
 
 Purpose: markers with any whitespace beside them; what of them may be missing where what comes shows that the
-name, the next call or the end of the section is here.
+name, the next call or the end of the section is here.  `ArgumentsReader` is what readers of arguments have of
+the reader of their call.
 Invariant: what is only looked at is not taken.
 Complexity: linear in the text that is looked at, times the tools where a name is looked for.
 """
