@@ -5,7 +5,7 @@ PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11 python3.10; 
 	$$p -c "import sys; sys.exit(sys.version_info < (3, 10))" 2>/dev/null && echo $$p && break; done)
 VENV := .venv
 BIN := $(VENV)/bin
-RUST := $(shell find rust/core/src rust/py/src -name '*.rs') rust/Cargo.toml rust/core/Cargo.toml rust/py/Cargo.toml
+RUST := $(shell find rust/core/src rust/py/src -name '*.rs' -o -name '*.ebnf') rust/Cargo.toml rust/core/Cargo.toml rust/py/Cargo.toml
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export OMP_NUM_THREADS ?= 2
 # each takes up to 2 GiB

@@ -26,7 +26,7 @@ def file_named(name: str) -> Path:
 
 def named() -> Iterator[tuple[str, str]]:
     """Each file that the walks name, with each name that is said to stand in it."""
-    for file, names in re.findall(r"`([\w./-]+\.(?:rs|py|md))`(?::\s+((?:`\w+`(?:,\s+)?)+))?", walks()):
+    for file, names in re.findall(r"`([\w./-]+\.(?:rs|py|md|ebnf))`(?::\s+((?:`\w+`(?:,\s+)?)+))?", walks()):
         for name in re.findall(r"`(\w+)`", names) or [""]:
             yield file, name
 

@@ -275,13 +275,16 @@ pub(super) fn canonical_forms() -> impl Iterator<Item = (String, i64)> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::syntax::CANONICAL_EXPONENTS;
     use super::*;
     use crate::lexical::term::Terms;
+    use crate::regex::{parse, Dialect};
 
     #[test]
     fn canonical_exponents_have_the_values_that_bounds_are_told_from() {
         let mut terms = Terms::default();
-        let term = terms.canonical_exponent();
+        let lang = parse(CANONICAL_EXPONENTS, Dialect::Python).expect("a pattern");
+        let term = terms.lower(&lang);
         let known: Vec<String> = canonical_forms().map(|(form, _)| form).collect();
         for sign in ["", "-", "+"] {
             for n in 0..1000 {

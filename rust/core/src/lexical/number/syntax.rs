@@ -1,7 +1,36 @@
 //! How numbers are written, whatever their value: ordinary terms.
 
-use super::text::EXP_DIGITS;
+use std::sync::LazyLock;
+
+use super::text::{Style, EXP_DIGITS};
 use crate::lexical::term::{TermId, Terms, INF};
+use crate::regex::{parse, Dialect, Lang};
+
+/// Whatever JSON calls a number, with exponents of at most [`EXP_DIGITS`] digits.
+static FREE: LazyLock<Lang> =
+    LazyLock::new(|| pattern(&format!(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]{{1,{EXP_DIGITS}}})?")));
+
+/// Integers; `.0` may follow, as `json.dumps` writes floats that are integers.
+static INTEGERS: LazyLock<Lang> = LazyLock::new(|| pattern(r"(0|-?[1-9][0-9]*)(\.0)?"));
+
+/// What `json.dumps` and `JSON.stringify` write, exponents included.
+static CANONICAL: LazyLock<Lang> = LazyLock::new(|| {
+    let ends = "[0-9]*[1-9]";
+    pattern(&format!(
+        r"0|-?[1-9][0-9]*|-?(0|[1-9][0-9]*)\.({ends}|0)|-?[1-9](\.{ends})?e({CANONICAL_EXPONENTS})"
+    ))
+});
+
+/// `-05..-09` (Python), `-7..-9` (JavaScript), `-10..-324`, `+16..+308`; classes of digits rather than 616
+/// words, so that the state stays small enough for a key of the shared masks.
+pub(super) const CANONICAL_EXPONENTS: &str = concat!(
+    r"-0[5-9]|-[7-9]|-[1-9][0-9]|-[12][0-9][0-9]|-3[01][0-9]|-32[0-4]",
+    r"|\+1[6-9]|\+[2-9][0-9]|\+[12][0-9][0-9]|\+30[0-8]",
+);
+
+fn pattern(text: &str) -> Lang {
+    parse(text, Dialect::Python).expect("a pattern")
+}
 
 impl Terms {
     fn digit(&mut self, from: char, to: char) -> TermId {
@@ -22,28 +51,16 @@ impl Terms {
         self.or(&[zero, long])
     }
 
-    /// Whatever JSON calls a number, with exponents of at most [`EXP_DIGITS`] digits.
-    pub(super) fn any_syntax(&mut self) -> TermId {
-        let (minus, point, digit) = (self.chars("-"), self.chars("."), self.digit('0', '9'));
-        let sign = self.optional(minus);
-        let whole = self.whole(INF);
-        let digits = self.repeat(digit, 1, INF);
-        let frac = self.concat(point, digits);
-        let frac = self.optional(frac);
-        let (e, plus_minus) = (self.chars("eE"), self.chars("+-"));
-        let exp_sign = self.optional(plus_minus);
-        let exp_digits = self.repeat(digit, 1, EXP_DIGITS);
-        let exp = self.concat_all(&[e, exp_sign, exp_digits]);
-        let exp = self.optional(exp);
-        self.concat_all(&[sign, whole, frac, exp])
-    }
-
-    /// Integers; `.0` may follow, as `json.dumps` writes floats that are integers.
-    pub(super) fn integer_syntax(&mut self) -> TermId {
-        let digits = self.integer_digits(INF);
-        let tail = self.literal(".0");
-        let tail = self.optional(tail);
-        self.concat(digits, tail)
+    /// Every text of a style, whatever the value.
+    pub(super) fn number_syntax(&mut self, style: Style) -> TermId {
+        memo!(self.numbers.syntax, style, {
+            match style {
+                Style::Free => self.lower(&FREE),
+                Style::Plain { signed_zero } => self.plain_syntax(INF, signed_zero),
+                Style::Canonical { integral: true } => self.lower(&INTEGERS),
+                Style::Canonical { integral: false } => self.lower(&CANONICAL),
+            }
+        })
     }
 
     fn integer_digits(&mut self, most: u32) -> TermId {
@@ -89,51 +106,6 @@ impl Terms {
         let minus = self.chars("-");
         let (sign, whole) = (self.optional(minus), self.whole(most));
         self.concat(sign, whole)
-    }
-
-    /// What `json.dumps` and `JSON.stringify` write, exponents included.
-    pub(super) fn canonical_syntax(&mut self) -> TermId {
-        let (minus, point) = (self.chars("-"), self.chars("."));
-        let (zero, lead, digit) = (self.digit('0', '0'), self.digit('1', '9'), self.digit('0', '9'));
-        let sign = self.optional(minus);
-        let digits = self.star(digit);
-        let ends = self.concat(digits, lead);
-        let frac_tail = self.or(&[ends, zero]);
-        let frac = self.concat(point, frac_tail);
-        let whole = self.whole(INF);
-        let decimal = self.concat_all(&[sign, whole, frac]);
-        let integer = self.integer_digits(INF);
-        let short = self.concat(point, ends);
-        let short = self.optional(short);
-        let e = self.chars("e");
-        let exp = self.canonical_exponent();
-        let scientific = self.concat_all(&[sign, lead, short, e, exp]);
-        self.or(&[integer, decimal, scientific])
-    }
-
-    /// `-05..-09` (Python), `-7..-9` (JavaScript), `-10..-324`, `+16..+308`; classes of digits rather than 616
-    /// words, so that the state stays small enough for a key of the shared masks.
-    pub(super) fn canonical_exponent(&mut self) -> TermId {
-        const FORMS: [&[(char, char)]; 10] = [
-            &[('-', '-'), ('0', '0'), ('5', '9')],
-            &[('-', '-'), ('7', '9')],
-            &[('-', '-'), ('1', '9'), ('0', '9')],
-            &[('-', '-'), ('1', '2'), ('0', '9'), ('0', '9')],
-            &[('-', '-'), ('3', '3'), ('0', '1'), ('0', '9')],
-            &[('-', '-'), ('3', '3'), ('2', '2'), ('0', '4')],
-            &[('+', '+'), ('1', '1'), ('6', '9')],
-            &[('+', '+'), ('2', '9'), ('0', '9')],
-            &[('+', '+'), ('1', '2'), ('0', '9'), ('0', '9')],
-            &[('+', '+'), ('3', '3'), ('0', '0'), ('0', '8')],
-        ];
-        let forms: Vec<TermId> = FORMS
-            .iter()
-            .map(|form| {
-                let digits: Vec<TermId> = form.iter().map(|&(from, to)| self.digit(from, to)).collect();
-                self.concat_all(&digits)
-            })
-            .collect();
-        self.or(&forms)
     }
 }
 

@@ -85,7 +85,7 @@ pub struct NumberTerms {
     pub reach: Reach,
     languages: Interner<std::sync::Arc<Spelled>, Keyed>,
     texts: Interner<Box<str>, Keyed>,
-    syntax: FxHashMap<Style, TermId>,
+    pub(super) syntax: FxHashMap<Style, TermId>,
 }
 
 /// Pieces up to which a set is worth a key of the shared masks.
@@ -330,18 +330,6 @@ impl Terms {
             None => self.numbers.texts.insert_full(text.into()).0,
         };
         self.intern(Term::Num(language, text as u32))
-    }
-
-    /// Every text of a style, whatever the value.
-    fn number_syntax(&mut self, style: Style) -> TermId {
-        memo!(self.numbers.syntax, style, {
-            match style {
-                Style::Free => self.any_syntax(),
-                Style::Plain { signed_zero } => self.plain_syntax(INF, signed_zero),
-                Style::Canonical { integral: true } => self.integer_syntax(),
-                Style::Canonical { integral: false } => self.canonical_syntax(),
-            }
-        })
     }
 
     pub(crate) fn number_runs(&mut self, id: SpelledId, text: u32) -> Vec<Run> {
