@@ -14,6 +14,7 @@ use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use crate::hash::KeyedMap;
 use crate::limits::Limits;
+use crate::lists;
 use crate::mask::TokenAutomaton;
 use crate::process::{PerProcess, Process};
 use crate::source::Source;
@@ -140,12 +141,8 @@ impl Cache {
 
     /// Takes out the half that was not asked for longest: linear, and rare.
     fn older_half(&self, table: &mut Table) -> Vec<(Arc<Source>, Entry)> {
-        let mut ages: Vec<u64> = table.entries.values().map(|e| e.used.load(Ordering::Relaxed)).collect();
-        if ages.is_empty() {
-            return Vec::new();
-        }
-        let middle = (ages.len() - 1) / 2;
-        let (_, &mut median, _) = ages.select_nth_unstable(middle);
+        let ages = table.entries.values().map(|e| e.used.load(Ordering::Relaxed)).collect();
+        let Some(median) = lists::median(ages) else { return Vec::new() };
         let gone = table.take(|_, e| e.used.load(Ordering::Relaxed) <= median);
         self.recount(table);
         gone

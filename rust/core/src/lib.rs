@@ -80,6 +80,7 @@ mod lists;
 mod lock;
 pub mod mask;
 pub mod process;
+mod read_before;
 #[doc(hidden)]
 pub mod regex;
 mod saved;

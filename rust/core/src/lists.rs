@@ -10,6 +10,12 @@ pub fn sort_unique<T: Ord>(list: &mut Vec<T>) {
     list.dedup();
 }
 
+/// The one in the middle; `None`: there is none.
+pub fn median(mut list: Vec<u64>) -> Option<u64> {
+    let middle = list.len().checked_sub(1)? / 2;
+    Some(*list.select_nth_unstable(middle).1)
+}
+
 /// Removes repetitions, keeping the first.
 pub fn dedup<T: Copy + Eq + Hash>(list: &mut Vec<T>) {
     work::spend(1 + list.len() as u64 / 2);

@@ -47,7 +47,7 @@ impl Source {
         };
         match self {
             Source::Schema { text, options } => {
-                let names = options.names().into_iter().flat_map(|(name, value)| [name.into(), value.into()]);
+                let names = options.names().into_iter().flat_map(|(name, value)| [name.into(), value]);
                 let registry = options.registry.iter().flat_map(|(uri, text)| [uri.clone(), text.clone()]);
                 let more = [names.collect(), registry.collect(), options.without.clone()];
                 (self.kind(), vec![text.clone()], more)

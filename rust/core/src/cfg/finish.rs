@@ -25,6 +25,8 @@ const SEARCH: usize = 400_000;
 const TERMINALS: usize = 100_000;
 const WORDS: usize = 40;
 const POSITIONS: usize = 2_000;
+/// Lexical states that a search for words may meet.
+const LEXICAL: usize = 20_000;
 
 /// The terminals of a shortest way from a set to the end of the start rule; `None` where it has more than `most`
 /// characters.
@@ -334,20 +336,36 @@ fn after(machine: &mut Scanned, pos: Pos) -> Option<CtxId> {
 
 /// The shortest way to where a lexeme may end, before some character or none.
 fn shortest_end(machine: &mut Scanned, begin: LexId) -> Option<(Vec<u8>, LexId)> {
-    let mut seen = FxHashSet::from_iter([begin]);
-    let mut queue = VecDeque::from([(begin, String::new())]);
-    while let Some((lex, text)) = queue.pop_front() {
-        work::spend(1 + text.len() as u64 / 16);
+    let mut ways = Ways::from(begin);
+    while let Some((lex, text)) = ways.next(&mut machine.lexicon) {
         if machine.ended_as(lex).is_some() {
             return Some((text.into_bytes(), lex));
         }
-        for (c, next) in machine.lexicon.representatives(lex) {
-            if seen.len() < 20_000 && seen.insert(next) {
-                queue.push_back((next, format!("{text}{c}")));
-            }
-        }
     }
     None
+}
+
+/// Lexical states and the ways to them, the nearest first.
+struct Ways {
+    seen: FxHashSet<LexId>,
+    queue: VecDeque<(LexId, String)>,
+}
+
+impl Ways {
+    fn from(begin: LexId) -> Self {
+        Ways { seen: FxHashSet::from_iter([begin]), queue: VecDeque::from([(begin, String::new())]) }
+    }
+
+    fn next(&mut self, lexicon: &mut Lexicon) -> Option<(LexId, String)> {
+        let (lex, text) = self.queue.pop_front()?;
+        work::spend(1 + text.len() as u64 / 16);
+        for (c, next) in lexicon.representatives(lex) {
+            if self.seen.len() < LEXICAL && self.seen.insert(next) {
+                self.queue.push_back((next, format!("{text}{c}")));
+            }
+        }
+        Some((lex, text))
+    }
 }
 
 /// Whether a language with what may follow its words has one here.
@@ -364,21 +382,10 @@ fn walk(machine: &mut Scanned, mut pos: Pos, bytes: &[u8]) -> Option<Pos> {
 
 /// Some words of a language, shortest first, one for each state at which a word ends.
 fn words(lexicon: &mut Lexicon, begin: LexId, most: usize) -> Vec<Vec<u8>> {
-    let mut out = Vec::new();
-    let mut seen = FxHashSet::from_iter([begin]);
-    let mut queue = VecDeque::from([(begin, String::new())]);
-    while let Some((lex, text)) = queue.pop_front() {
-        work::spend(1 + text.len() as u64 / 16);
+    let (mut out, mut ways) = (Vec::new(), Ways::from(begin));
+    while let Some((lex, text)) = ways.next(lexicon).filter(|_| out.len() < most) {
         if lexicon.outcome(lex) != Lexicon::NONE || ends_before_some(lexicon, lex) {
-            out.push(text.clone().into_bytes());
-            if out.len() >= most {
-                break;
-            }
-        }
-        for (c, next) in lexicon.representatives(lex) {
-            if seen.len() < 20_000 && seen.insert(next) {
-                queue.push_back((next, format!("{text}{c}")));
-            }
+            out.push(text.into_bytes());
         }
     }
     out

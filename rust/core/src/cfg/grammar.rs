@@ -276,11 +276,11 @@ impl Grammar {
     pub(super) fn settle(&mut self, mut expansions: Vec<(u32, Vec<Symbol>)>) {
         self.chain(&mut expansions);
         crate::lists::sort_unique(&mut expansions);
-        self.costs = vec![NEVER; self.names.len()];
-        self.shortest = vec![Box::new([]); self.names.len()];
-        self.settle_costs(&expansions);
+        let unknown = vec![NEVER; self.names.len()];
+        (self.costs, self.shortest) = shortest(unknown.clone(), self.terminal_costs(), &expansions);
         expansions.retain(|(_, body)| body.iter().all(|&s| self.cost(s) < NEVER));
-        self.settle_nullable(&expansions);
+        let without_text = shortest(unknown, |_| NEVER, &expansions).0;
+        self.nullable = without_text.into_iter().map(|cost| cost < NEVER).collect();
         self.share_runs(&mut expansions);
         self.by_rule = vec![Vec::new(); self.names.len()];
         for (origin, body) in expansions.into_iter().filter(|e| !e.1.is_empty()) {
@@ -325,11 +325,8 @@ impl Grammar {
         }
         let all: Vec<(u32, Vec<Symbol>)> =
             self.expansions.iter().map(|e| (e.origin, e.symbols.to_vec())).collect();
-        for (rule, cost) in self.costs.iter_mut().enumerate() {
-            *cost = if self.nullable[rule] { 0 } else { NEVER };
-            self.shortest[rule] = Box::new([]);
-        }
-        self.settle_costs(&all);
+        let known = self.nullable.iter().map(|&empty| if empty { 0 } else { NEVER }).collect();
+        (self.costs, self.shortest) = shortest(known, self.terminal_costs(), &all);
         for list in &mut self.by_rule {
             let live = |&e: &u32| {
                 all[e as usize].1.iter().all(|&s| match s {
@@ -340,41 +337,6 @@ impl Grammar {
             list.retain(live);
         }
         self
-    }
-
-    /// Costs of rules whose cost is not known yet: the cheapest first, so each expansion is looked at once for each
-    /// of its rules.
-    fn settle_costs(&mut self, expansions: &[(u32, Vec<Symbol>)]) {
-        let mut users: Vec<Vec<u32>> = vec![Vec::new(); self.names.len()];
-        let mut missing: Vec<usize> = vec![0; expansions.len()];
-        let mut queue = BinaryHeap::new();
-        for (i, (origin, body)) in (0u32..).zip(expansions) {
-            for symbol in body {
-                if let Symbol::Rule(rule) = symbol {
-                    if self.costs[*rule as usize] >= NEVER {
-                        users[*rule as usize].push(i);
-                        missing[i as usize] += 1;
-                    }
-                }
-            }
-            if missing[i as usize] == 0 {
-                queue.push(Reverse((self.total(body), *origin, i)));
-            }
-        }
-        while let Some(Reverse((cost, origin, i))) = queue.pop() {
-            if cost >= self.costs[origin as usize] {
-                continue;
-            }
-            self.costs[origin as usize] = cost;
-            self.shortest[origin as usize] = expansions[i as usize].1.as_slice().into();
-            for user in std::mem::take(&mut users[origin as usize]) {
-                missing[user as usize] -= 1;
-                if missing[user as usize] == 0 {
-                    let (origin, body) = &expansions[user as usize];
-                    queue.push(Reverse((self.total(body), *origin, user)));
-                }
-            }
-        }
     }
 
     /// Gives rules to parts of long runs of symbols that may be empty, so that from each of n places in a run a text
@@ -410,38 +372,55 @@ impl Grammar {
         Expansion { origin, symbols: symbols.into(), optional_from }
     }
 
-    fn total(&self, body: &[Symbol]) -> u64 {
-        body.iter().fold(0, |sum, &symbol| (sum + self.cost(symbol)).min(NEVER))
+    fn terminal_costs(&self) -> impl Fn(u32) -> u64 + '_ {
+        |terminal| self.terminals[terminal as usize].cost
     }
+}
 
-    fn settle_nullable(&mut self, expansions: &[(u32, Vec<Symbol>)]) {
-        self.nullable = vec![false; self.names.len()];
-        let mut users: Vec<Vec<u32>> = vec![Vec::new(); self.names.len()];
-        let mut missing: Vec<usize> = vec![usize::MAX; expansions.len()];
-        let mut ready: Vec<u32> = Vec::new();
-        for (i, (origin, body)) in (0u32..).zip(expansions) {
-            if body.iter().all(|s| matches!(s, Symbol::Rule(_))) {
-                missing[i as usize] = body.len();
-                for symbol in body {
-                    if let Symbol::Rule(rule) = symbol {
-                        users[*rule as usize].push(i);
-                    }
-                }
-                if body.is_empty() {
-                    ready.push(*origin);
+/// Costs of rules whose cost is not known yet, and the expansions that give them: the cheapest first, so each expansion
+/// is looked at once for each of its rules.
+pub(super) fn shortest(
+    mut costs: Vec<u64>,
+    terminal: impl Fn(u32) -> u64,
+    expansions: &[(u32, Vec<Symbol>)],
+) -> (Vec<u64>, Vec<Box<[Symbol]>>) {
+    let total = |costs: &[u64], body: &[Symbol]| {
+        let cost = |symbol: &Symbol| match *symbol {
+            Symbol::Terminal(t) => terminal(t),
+            Symbol::Rule(r) => costs[r as usize],
+        };
+        body.iter().fold(0, |sum, symbol| (sum + cost(symbol)).min(NEVER))
+    };
+    let mut found: Vec<Box<[Symbol]>> = vec![Box::new([]); costs.len()];
+    let mut users: Vec<Vec<u32>> = vec![Vec::new(); costs.len()];
+    let mut missing: Vec<usize> = vec![0; expansions.len()];
+    let mut queue = BinaryHeap::new();
+    for (i, (origin, body)) in (0u32..).zip(expansions) {
+        for symbol in body {
+            if let Symbol::Rule(rule) = symbol {
+                if costs[*rule as usize] >= NEVER {
+                    users[*rule as usize].push(i);
+                    missing[i as usize] += 1;
                 }
             }
         }
-        while let Some(rule) = ready.pop() {
-            if std::mem::replace(&mut self.nullable[rule as usize], true) {
-                continue;
-            }
-            for &user in &users[rule as usize] {
-                missing[user as usize] -= 1;
-                if missing[user as usize] == 0 {
-                    ready.push(expansions[user as usize].0);
-                }
+        if missing[i as usize] == 0 {
+            queue.push(Reverse((total(&costs, body), *origin, i)));
+        }
+    }
+    while let Some(Reverse((cost, origin, i))) = queue.pop() {
+        if cost >= costs[origin as usize] {
+            continue;
+        }
+        costs[origin as usize] = cost;
+        found[origin as usize] = expansions[i as usize].1.as_slice().into();
+        for user in std::mem::take(&mut users[origin as usize]) {
+            missing[user as usize] -= 1;
+            if missing[user as usize] == 0 {
+                let (origin, body) = &expansions[user as usize];
+                queue.push(Reverse((total(&costs, body), *origin, user)));
             }
         }
     }
+    (costs, found)
 }

@@ -1,10 +1,11 @@
 //! Rules that derive no text.
 //!
-//! Complexity: linear in the symbols (a worklist with one counter for each expansion; Hopcroft, Motwani, Ullman,
-//! *Introduction to Automata Theory*, 3rd ed., section 7.4.3).
+//! Complexity: that of finding the shortest text of each rule ([`shortest`]): those that derive none have none.
 
-use crate::hash::{KeyedMap, KeyedSet};
 use indexmap::{IndexMap, IndexSet};
+
+use super::grammar::{shortest, Symbol, NEVER};
+use crate::hash::KeyedSet;
 
 /// A rule that derives no string of terminals because each of its expansions needs itself, directly or not, or
 /// another rule of that kind: one on a circle, the first in the text of those there.
@@ -16,50 +17,37 @@ where
     S: IntoIterator<Item = &'a str>,
 {
     let known: KeyedSet<&str> = terminals.into_iter().collect();
-    // of each rule one symbol of an expansion that is still waited for
-    let mut origins: IndexSet<&str> = IndexSet::new();
-    let mut expansions: Vec<(&str, KeyedSet<&str>)> = Vec::new();
-    for (origin, body) in rules {
-        origins.insert(origin);
-        expansions.push((origin, body.into_iter().filter(|s| !known.contains(s)).collect()));
-    }
-    let mut waiting: KeyedMap<&str, Vec<usize>> = KeyedMap::default();
-    let mut missing: Vec<usize> = Vec::with_capacity(expansions.len());
-    let mut ready: Vec<&str> = Vec::new();
-    for (i, (origin, needs)) in expansions.iter().enumerate() {
-        missing.push(needs.len());
-        if needs.is_empty() {
-            ready.push(origin);
-        }
-        for &symbol in needs {
-            waiting.entry(symbol).or_default().push(i);
-        }
-    }
-    let mut productive: KeyedSet<&str> = KeyedSet::default();
-    while let Some(name) = ready.pop() {
-        if !productive.insert(name) {
-            continue;
-        }
-        for &i in waiting.get(name).into_iter().flatten() {
-            missing[i] -= 1;
-            if missing[i] == 0 {
-                ready.push(expansions[i].0);
-            }
-        }
-    }
-    let mut needs: IndexMap<&str, &str> = IndexMap::new();
-    for (origin, symbols) in expansions.iter().filter(|e| !productive.contains(e.0)) {
-        let lacking = symbols.iter().find(|s| origins.contains(*s) && !productive.contains(*s));
-        if let Some(&symbol) = lacking {
-            needs.entry(origin).or_insert(symbol);
+    let rules: Vec<(&str, Vec<&str>)> =
+        rules.into_iter().map(|(origin, body)| (origin, body.into_iter().collect())).collect();
+    let origins: IndexSet<&str> = rules.iter().map(|rule| rule.0).collect();
+    let number = |name: &str| origins.get_index_of(name).map(|at| at as u32);
+    // what is no rule either is never derived
+    let symbol = |name: &str| number(name).map_or(Symbol::Terminal(0), Symbol::Rule);
+    let expansions: Vec<(u32, Vec<Symbol>)> = rules
+        .iter()
+        .filter_map(|(origin, body)| {
+            let needs = body.iter().filter(|name| !known.contains(*name));
+            Some((number(origin)?, needs.map(|name| symbol(name)).collect()))
+        })
+        .collect();
+    let (costs, _) = shortest(vec![NEVER; origins.len()], |_| NEVER, &expansions);
+    // of each rule one symbol of an expansion that is waited for
+    let mut needs: IndexMap<u32, u32> = IndexMap::new();
+    for (origin, body) in expansions.iter().filter(|e| costs[e.0 as usize] >= NEVER) {
+        let lacking = body.iter().find_map(|symbol| match symbol {
+            Symbol::Rule(rule) if costs[*rule as usize] >= NEVER => Some(*rule),
+            _ => None,
+        });
+        if let Some(rule) = lacking {
+            needs.entry(*origin).or_insert(rule);
         }
     }
     // along what each needs, until a rule comes back
-    let mut path: IndexSet<&str> = IndexSet::new();
-    let mut name = *needs.keys().next()?;
-    while path.insert(name) {
-        name = needs.get(name)?;
+    let mut path: IndexSet<u32> = IndexSet::new();
+    let mut rule = *needs.keys().next()?;
+    while path.insert(rule) {
+        rule = *needs.get(&rule)?;
     }
-    let circle = path.get_index_of(name)?;
-    path.iter().skip(circle).copied().min_by_key(|n| origins.get_index_of(n))
+    let circle = path.get_index_of(&rule)?;
+    origins.get_index(*path.iter().skip(circle).min()? as usize).copied()
 }

@@ -11,7 +11,7 @@
 //! languages are numbers in one arena for each constraint).
 
 use std::hash::{BuildHasher, Hash, Hasher};
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, OnceLock};
 
 use serde_json::{json, Value};
 
@@ -23,6 +23,7 @@ use crate::hash::{Keyed, KeyedMap};
 use crate::lexical::spell::ByteSet;
 use crate::lexical::Lexicon;
 use crate::limits::Limits;
+use crate::read_before::ReadBefore;
 use crate::schema::Options;
 use crate::work;
 
@@ -34,11 +35,7 @@ const MOST: usize = 32 << 20;
 const NONE: u32 = u32::MAX;
 
 /// Branches by their forms.
-#[derive(Default)]
-struct Known {
-    branches: KeyedMap<Box<str>, Arc<Branch>>,
-    bytes: usize,
-}
+static KNOWN: ReadBefore<KeyedMap<Box<str>, Arc<Branch>>> = ReadBefore::new(MOST);
 
 /// A text, and what follows it.
 pub struct Branch {
@@ -52,23 +49,31 @@ pub struct Branch {
     hash: u64,
 }
 
-impl PartialEq for Branch {
-    fn eq(&self, other: &Self) -> bool {
-        std::ptr::eq(self, other)
-            || (self.hash == other.hash
-                && self.head == other.head
-                && self.schema == other.schema
-                && (Arc::ptr_eq(&self.rest, &other.rest) || self.rest == other.rest))
-    }
+/// Equality and hash of what holds its hash: where that is the same, the things are compared.
+macro_rules! by_hash {
+    ($thing:ty, |$a:ident, $b:ident| $same:expr) => {
+        impl PartialEq for $thing {
+            fn eq(&self, other: &Self) -> bool {
+                let ($a, $b) = (self, other);
+                std::ptr::eq($a, $b) || $a.hash == $b.hash && $same
+            }
+        }
+
+        impl Eq for $thing {}
+
+        impl Hash for $thing {
+            fn hash<H: Hasher>(&self, state: &mut H) {
+                state.write_u64(self.hash);
+            }
+        }
+    };
 }
 
-impl Eq for Branch {}
+by_hash!(Branch, |a, b| a.head == b.head
+    && a.schema == b.schema
+    && (Arc::ptr_eq(&a.rest, &b.rest) || a.rest == b.rest));
 
-impl Hash for Branch {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        state.write_u64(self.hash);
-    }
-}
+by_hash!(Branches, |a, b| a.all == b.all);
 
 impl std::fmt::Debug for Branch {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -121,23 +126,14 @@ impl Branch {
 
     /// The branch that is given as plain data; those that were given last are not read again.
     pub(crate) fn of_form(form: &Value) -> Result<Arc<Branch>> {
-        static KNOWN: OnceLock<Mutex<Known>> = OnceLock::new();
         let text = form.to_string();
-        // never waited for: in a process that was forked meanwhile nobody gives it back
-        let known = || KNOWN.get_or_init(Mutex::default).try_lock().ok();
-        if let Some(branch) = known().and_then(|known| known.branches.get(&*text).cloned()) {
+        if let Some(branch) = KNOWN.find(|known| known.get(&*text).cloned()) {
             return Ok(branch);
         }
         let head = form["head"].as_str().unwrap_or_default().to_string();
         let branch =
             Branch::read(&Rest::read(&form["rest"].to_string(), None)?, vec![(head, None)])?.remove(0);
-        if let Some(mut known) = known() {
-            if known.bytes + text.len() > MOST {
-                *known = Known::default();
-            }
-            known.bytes += 4 * text.len();
-            known.branches.insert(text.into(), branch.clone());
-        }
+        KNOWN.add(4 * text.len(), |known| drop(known.insert(text.into(), branch.clone())));
         Ok(branch)
     }
 
@@ -212,20 +208,6 @@ impl Branches {
     /// Bytes of their texts.
     pub(crate) fn bytes(&self) -> usize {
         self.bytes
-    }
-}
-
-impl PartialEq for Branches {
-    fn eq(&self, other: &Self) -> bool {
-        std::ptr::eq(self, other) || (self.hash == other.hash && self.all == other.all)
-    }
-}
-
-impl Eq for Branches {}
-
-impl Hash for Branches {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        state.write_u64(self.hash);
     }
 }
 

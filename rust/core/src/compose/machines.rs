@@ -9,13 +9,14 @@
 //! Rejected: sharing the machines (their languages are numbers in one arena for each constraint).
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::Arc;
 
 use super::CompositeAutomaton;
 use crate::automaton::byte_automaton::ByteAutomaton;
 use crate::error::Result;
 use crate::json::JsonMachine;
 use crate::lexical::Lexicon;
+use crate::read_before::ReadBefore;
 use crate::schema::holes::Hole;
 use crate::schema::{Options, Schema};
 use crate::work;
@@ -47,21 +48,12 @@ pub(super) struct Facts {
     limit: u64,
 }
 
-#[derive(Default)]
-struct Known {
-    facts: HashMap<Options, HashMap<Box<str>, Arc<Facts>>>,
-    bytes: usize,
-}
-
-fn known<T>(look: impl FnOnce(&mut Known) -> T) -> Option<T> {
-    static KNOWN: OnceLock<Mutex<Known>> = OnceLock::new();
-    // never waited for: in a process that was forked meanwhile nobody gives it back
-    KNOWN.get_or_init(Mutex::default).try_lock().ok().map(|mut known| look(&mut known))
-}
+/// By the options and the text.
+static KNOWN: ReadBefore<HashMap<Options, HashMap<Box<str>, Arc<Facts>>>> = ReadBefore::new(MOST);
 
 /// What is known of a schema.
 pub(super) fn facts(text: &str, options: &Options) -> Option<Arc<Facts>> {
-    let found = known(|known| known.facts.get(options)?.get(text).cloned())??;
+    let found = KNOWN.find(|known| known.get(options)?.get(text).cloned())?;
     if found.limit > work::allowed() {
         return None;
     }
@@ -77,13 +69,7 @@ pub(super) fn remember(text: &str, options: &Options, word: Option<Vec<u8>>, rep
     let bytes =
         text.len() + word.as_ref().map_or(0, Vec::len) + report.iter().map(String::len).sum::<usize>() + 256;
     let facts = Arc::new(Facts { word, report, work, limit: work::allowed() });
-    known(|known| {
-        if known.bytes + bytes > MOST {
-            *known = Known::default();
-        }
-        known.bytes += bytes;
-        known.facts.entry(options.clone()).or_default().insert(text.into(), facts);
-    });
+    KNOWN.add(bytes, |known| drop(known.entry(options.clone()).or_default().insert(text.into(), facts)));
 }
 
 impl Machine {

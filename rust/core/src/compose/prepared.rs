@@ -7,7 +7,7 @@
 //! Memory: at most [`MOST`] bytes of texts and languages; past that all are forgotten.
 //! Rejected: a copy of the whole automaton (places of its grammar know how long the texts of a list are).
 
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 use serde_json::Value;
@@ -19,6 +19,7 @@ use crate::automaton::Piece;
 use crate::error::Result;
 use crate::hash::KeyedMap;
 use crate::lexical::Lexicon;
+use crate::read_before::ReadBefore;
 use crate::work;
 
 const MOST: usize = 8 << 20;
@@ -35,22 +36,13 @@ struct Prepared {
     limit: u64,
 }
 
-#[derive(Default)]
-struct Known {
-    forms: KeyedMap<Box<str>, Arc<Prepared>>,
-    bytes: usize,
-}
-
-fn known<T>(look: impl FnOnce(&mut Known) -> T) -> Option<T> {
-    static KNOWN: OnceLock<Mutex<Known>> = OnceLock::new();
-    // never waited for: in a process that was forked meanwhile nobody gives it back
-    KNOWN.get_or_init(Mutex::default).try_lock().ok().map(|mut known| look(&mut known))
-}
+/// By the texts of the forms.
+static KNOWN: ReadBefore<KeyedMap<Box<str>, Arc<Prepared>>> = ReadBefore::new(MOST);
 
 impl CompositeAutomaton {
     /// Reads a form, whose lists are given, into an automaton that has read nothing yet.
     pub(super) fn read_around(&mut self, text: &str, name: &str) -> Result<u32> {
-        let found = known(|known| known.forms.get(text).cloned()).flatten();
+        let found = KNOWN.find(|known| known.get(text).cloned());
         if let Some(found) = found.filter(|found| found.limit <= work::allowed()) {
             work::spend(found.work);
             *self.lexicon = found.lexicon.clone();
@@ -84,12 +76,6 @@ impl CompositeAutomaton {
             work,
             limit: work::allowed(),
         });
-        known(|known| {
-            if known.bytes + bytes > MOST {
-                *known = Known::default();
-            }
-            known.bytes += bytes;
-            known.forms.insert(text.into(), prepared);
-        });
+        KNOWN.add(bytes, |known| drop(known.insert(text.into(), prepared)));
     }
 }

@@ -139,11 +139,16 @@ impl JsonMachine {
     }
 
     fn natural_line(&mut self, depth: u32) -> TermId {
+        self.line_and_blanks(COLUMNS * depth)
+    }
+
+    /// A line break and at most so many blanks and tabs.
+    fn line_and_blanks(&mut self, most: u32) -> TermId {
         let terms = self.terms();
         let (crlf, lf) = (terms.literal("\r\n"), terms.literal("\n"));
         let ends = terms.or(&[crlf, lf]);
         let inside = terms.class(&[(9, 9), (32, 32)]);
-        let indent = terms.repeat(inside, 0, COLUMNS * depth);
+        let indent = terms.repeat(inside, 0, most);
         terms.concat(ends, indent)
     }
 
@@ -159,13 +164,8 @@ impl JsonMachine {
         if wide <= RUN {
             return run;
         }
-        let terms = self.terms();
-        let (crlf, lf) = (terms.literal("\r\n"), terms.literal("\n"));
-        let line = terms.or(&[crlf, lf]);
-        let inside = terms.class(&[(9, 9), (32, 32)]);
-        let indent = terms.repeat(inside, 0, wide);
-        let indented = terms.concat(line, indent);
-        terms.or(&[run, indented])
+        let indented = self.line_and_blanks(wide);
+        self.terms().or(&[run, indented])
     }
 
     /// Levels below which an indentation may be longer than every token; `None` where each level has its own.

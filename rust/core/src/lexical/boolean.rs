@@ -36,90 +36,76 @@ impl Terms {
     }
 
     pub fn or(&mut self, xs: &[TermId]) -> TermId {
-        let mut flat = Vec::with_capacity(xs.len() + 2);
-        for &x in xs {
-            match self.get(x) {
-                Term::Or(ys) => flat.extend_from_slice(ys),
-                Term::Empty => {}
-                Term::All => return Self::ALL,
-                _ => flat.push(x),
-            }
-        }
-        // the rules for a union go over all operands a dozen times
-        self.spend(2 + (flat.len() / 4 + flat.len().saturating_sub(16)) as u64);
-        crate::lists::sort_unique(&mut flat);
-        if flat.len() > 1 {
-            self.merge_classes(&mut flat, true);
-            self.merge_words(&mut flat);
-            self.merge_counts(&mut flat);
-            self.merge_stars(&mut flat);
-            self.resolve(&mut flat, true);
-            self.drop_covered(&mut flat);
-            if flat.contains(&Self::EPS) && flat.iter().any(|&x| x != Self::EPS && self.nullable(x)) {
-                flat.retain(|&x| x != Self::EPS);
-            }
-            crate::lists::sort_unique(&mut flat);
-        }
-        for &x in &flat {
-            if x == Self::ALL {
-                return Self::ALL;
-            }
-            if let Term::Not(y) = self.get(x) {
-                if flat.binary_search(y).is_ok() {
-                    return Self::ALL;
-                }
-            }
-        }
-        match flat.len() {
-            0 => Self::EMPTY,
-            1 => flat[0],
-            _ => self.intern(Term::Or(flat.into())),
-        }
+        self.joined(xs, true)
     }
 
     pub fn and(&mut self, xs: &[TermId]) -> TermId {
+        self.joined(xs, false)
+    }
+
+    fn joined(&mut self, xs: &[TermId], union: bool) -> TermId {
+        let (neutral, deciding) = if union { (Self::EMPTY, Self::ALL) } else { (Self::ALL, Self::EMPTY) };
         let mut flat = Vec::with_capacity(xs.len() + 2);
         for &x in xs {
             match self.get(x) {
-                Term::And(ys) => flat.extend_from_slice(ys),
-                Term::All => {}
-                Term::Empty => return Self::EMPTY,
+                Term::Or(ys) if union => flat.extend_from_slice(ys),
+                Term::And(ys) if !union => flat.extend_from_slice(ys),
+                _ if x == deciding => return deciding,
+                _ if x == neutral => {}
                 _ => flat.push(x),
             }
         }
-        // more rules than for a union look at all operands
+        // the rules go over all operands a dozen times
         self.spend(2 + (flat.len() / 4 + flat.len().saturating_sub(16)) as u64);
         crate::lists::sort_unique(&mut flat);
         if flat.len() > 1 {
-            self.merge_classes(&mut flat, false);
-            self.cut_counts(&mut flat);
-            self.cut_lengths(&mut flat);
-            self.merge_excluded(&mut flat);
-            self.resolve(&mut flat, false);
-            if flat.contains(&Self::EMPTY) {
-                return Self::EMPTY;
-            }
-            self.drop_covering(&mut flat);
-            if let Some(words) = self.filter_words(&flat) {
-                return words;
+            if union {
+                self.simplify_union(&mut flat);
+            } else if let Some(whole) = self.simplify_cut(&mut flat) {
+                return whole;
             }
             crate::lists::sort_unique(&mut flat);
         }
-        if flat.contains(&Self::EPS) {
+        if !union && flat.contains(&Self::EPS) {
             let all = flat.iter().all(|&x| self.nullable(x));
             return if all { Self::EPS } else { Self::EMPTY };
         }
-        for &x in &flat {
-            if let Term::Not(y) = self.get(x) {
-                if flat.binary_search(y).is_ok() {
-                    return Self::EMPTY;
-                }
-            }
+        let excluded = |&x: &TermId| matches!(self.get(x), Term::Not(y) if flat.binary_search(y).is_ok());
+        if flat.iter().any(|x| *x == deciding || excluded(x)) {
+            return deciding;
         }
-        match flat.len() {
-            0 => Self::ALL,
-            1 => flat[0],
+        match flat[..] {
+            [] => neutral,
+            [one] => one,
+            _ if union => self.intern(Term::Or(flat.into())),
             _ => self.intern(Term::And(flat.into())),
         }
+    }
+
+    /// Operands of a union that are simpler as others.
+    fn simplify_union(&mut self, flat: &mut Vec<TermId>) {
+        self.merge_classes(flat, true);
+        self.merge_words(flat);
+        self.merge_counts(flat);
+        self.merge_stars(flat);
+        self.resolve(flat, true);
+        self.drop_covered(flat);
+        if flat.contains(&Self::EPS) && flat.iter().any(|&x| x != Self::EPS && self.nullable(x)) {
+            flat.retain(|&x| x != Self::EPS);
+        }
+    }
+
+    /// The same of an intersection; `Some`: all of them come to this.
+    fn simplify_cut(&mut self, flat: &mut Vec<TermId>) -> Option<TermId> {
+        self.merge_classes(flat, false);
+        self.cut_counts(flat);
+        self.cut_lengths(flat);
+        self.merge_excluded(flat);
+        self.resolve(flat, false);
+        if flat.contains(&Self::EMPTY) {
+            return Some(Self::EMPTY);
+        }
+        self.drop_covering(flat);
+        self.filter_words(flat)
     }
 }

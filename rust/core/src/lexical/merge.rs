@@ -5,15 +5,17 @@
 
 use super::term::{intersect_ranges, union_ranges, Term, TermId, Terms, INF};
 
+/// The operands of a kind, sorted, where they are two or more.
+pub(super) fn several(flat: &[TermId], mut meant: impl FnMut(TermId) -> bool) -> Option<Vec<TermId>> {
+    let mut found: Vec<TermId> = flat.iter().copied().filter(|&x| meant(x)).collect();
+    found.sort_unstable();
+    (found.len() > 1).then_some(found)
+}
+
 impl Terms {
     /// Union (or intersection) of the classes among the operands, as one class.
     pub(super) fn merge_classes(&mut self, flat: &mut Vec<TermId>, union: bool) {
-        let mut classes: Vec<TermId> =
-            flat.iter().copied().filter(|&x| matches!(self.get(x), Term::Class(_))).collect();
-        classes.sort_unstable();
-        if classes.len() < 2 {
-            return;
-        }
+        let Some(classes) = several(flat, |x| matches!(self.get(x), Term::Class(_))) else { return };
         let mut ranges: Vec<(u32, u32)> = Vec::new();
         for (i, &c) in classes.iter().enumerate() {
             let Term::Class(s) = *self.get(c) else { unreachable!() };

@@ -17,6 +17,7 @@ use crate::error::Error;
 use crate::hash::Keyed;
 use crate::held::{self, Interner};
 use crate::lexical::number::{NumberTerms, SpelledId};
+pub use crate::regex::charset::intersect_ranges;
 use crate::work;
 
 /// Terms that a processor's caches hold with what is known of them. In a larger arena a look at one waits for memory, and
@@ -350,23 +351,6 @@ pub fn union_ranges(a: &[(u32, u32)], b: &[(u32, u32)]) -> Vec<(u32, u32)> {
         match out.last_mut() {
             Some(last) if lo <= last.1.saturating_add(1) => last.1 = last.1.max(hi),
             _ => out.push((lo, hi)),
-        }
-    }
-    out
-}
-
-/// Intersection of two sorted lists of inclusive ranges.
-pub fn intersect_ranges(a: &[(u32, u32)], b: &[(u32, u32)]) -> Vec<(u32, u32)> {
-    let (mut i, mut j, mut out) = (0, 0, Vec::new());
-    while i < a.len() && j < b.len() {
-        let (lo, hi) = (a[i].0.max(b[j].0), a[i].1.min(b[j].1));
-        if lo <= hi {
-            out.push((lo, hi));
-        }
-        if a[i].1 < b[j].1 {
-            i += 1;
-        } else {
-            j += 1;
         }
     }
     out

@@ -10,6 +10,7 @@ use std::hash::BuildHasher;
 use rustc_hash::FxHashMap;
 
 use super::delta::{runs_of_points, Run};
+use super::merge::several;
 use super::term::{Term, TermId, Terms};
 use crate::hash::Keyed;
 use crate::{held, work};
@@ -244,12 +245,7 @@ impl Terms {
 
     /// Union of the finite sets among the operands of an `Or`, where they are whole sets.
     pub(super) fn merge_words(&mut self, flat: &mut Vec<TermId>) {
-        let mut sets: Vec<TermId> =
-            flat.iter().copied().filter(|&x| matches!(self.get(x), Term::Words(_))).collect();
-        sets.sort_unstable();
-        if sets.len() < 2 {
-            return;
-        }
+        let Some(sets) = several(flat, |x| matches!(self.get(x), Term::Words(_))) else { return };
         let mut all = Vec::new();
         for &s in &sets {
             all.extend(self.finite_words(s).unwrap_or_default());
@@ -265,17 +261,13 @@ impl Terms {
     /// `~{a} & ~{b}` is `~{a,b}`. A set that grows stays by itself, or each of its words would make a table.
     pub(super) fn merge_excluded(&mut self, flat: &mut Vec<TermId>) {
         let grows = |y: TermId| matches!(self.get(y), Term::Branch(_));
-        let listed = |x: &TermId| matches!(*self.get(*x), Term::Not(y) if self.lists_words(y) && !grows(y));
-        let mut gone: Vec<TermId> = flat.iter().copied().filter(listed).collect();
-        if gone.len() < 2 {
-            return;
-        }
+        let listed = |x| matches!(*self.get(x), Term::Not(y) if self.lists_words(y) && !grows(y));
+        let Some(gone) = several(flat, listed) else { return };
         let mut words = Vec::new();
         for &x in &gone {
             let Term::Not(y) = *self.get(x) else { unreachable!() };
             words.extend(self.finite_words(y).unwrap_or_default());
         }
-        gone.sort_unstable();
         flat.retain(|x| gone.binary_search(x).is_err());
         let set = self.words(words);
         let none = self.not(set);

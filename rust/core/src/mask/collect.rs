@@ -407,7 +407,7 @@ impl<S: ByteAutomaton> Core<S> {
     }
 
     /// The plain walk, byte by byte.
-    fn walk_trie(&mut self, trie: &Trie, node: NodeId, pos: Pos, text: &[u8], out: &mut Vec<u32>) {
+    pub(super) fn walk_trie(&mut self, trie: &Trie, node: NodeId, pos: Pos, text: &[u8], out: &mut Vec<u32>) {
         let (bytes, nodes) = trie.children(node);
         crate::work::spend(1 + bytes.len() as u64);
         let mut visit = |this: &mut Self, byte: u8, child: NodeId| {

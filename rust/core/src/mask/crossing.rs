@@ -15,11 +15,11 @@ use rustc_hash::FxHashMap;
 
 use super::core::{Core, StateKey};
 use super::row::Mask;
-use crate::automaton::byte_automaton::{step, ByteAutomaton};
+use crate::automaton::byte_automaton::ByteAutomaton;
+use crate::held;
 use crate::lexical::ways::lead;
 use crate::lexical::{LexId, Lexicon, Step};
-use crate::vocab::{Chars, NodeId, TokenId, TokenSet, Trie, Vocabulary};
-use crate::{held, work};
+use crate::vocab::{Chars, TokenId, TokenSet, Trie, Vocabulary};
 
 /// Tokens from which on masks are made by the walk byte by byte, which knows such ends.
 const MOST: usize = 2048;
@@ -151,30 +151,9 @@ impl<S: ByteAutomaton> Core<S> {
         let crossing = self.crossing(stand.pos.lex)?;
         let found = self.lexemes.tokens(self.structure.scanner()?, &self.vocab, stand.pos.ctx, &alive);
         ids.extend(found.ids);
-        self.run_all(stand, &crossing, ids);
+        let text = self.text(stand);
+        self.walk_trie(&crossing, Trie::ROOT, stand.pos, &text, ids);
         Some(self.joined(&found.words, std::mem::take(ids)))
-    }
-
-    /// The tokens of a trie that can be, byte by byte.
-    fn run_all(&mut self, stand: StateKey, trie: &Trie, ids: &mut Vec<u32>) {
-        let mut above = vec![(Trie::ROOT, stand.pos, self.text(stand))];
-        let mut at = 1;
-        while at < trie.len() as u32 {
-            let node = NodeId(at);
-            while !trie.is_below(node, above[above.len() - 1].0) {
-                above.pop();
-            }
-            work::spend(1);
-            let (_, pos, mut text) = above[above.len() - 1].clone();
-            match step(&mut self.structure, pos, &mut text, trie.byte(node)) {
-                Some(next) => {
-                    ids.extend(trie.tokens(node).iter().map(|t| t.0));
-                    above.push((node, next, text));
-                    at += 1;
-                }
-                None => at += trie.subtree_size(node) as u32,
-            }
-        }
     }
 }
 

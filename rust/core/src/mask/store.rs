@@ -18,6 +18,7 @@ use super::lexmask::LexMask;
 use super::within::Reading;
 use crate::lexical::content::Content;
 use crate::lexical::{Lexicon, Spelling, Terms};
+use crate::lists;
 use crate::process::{PerProcess, Process};
 use crate::vocab::{Trie, Vocabulary};
 
@@ -204,18 +205,12 @@ impl Store {
     fn evict(&self, may_go: impl Fn(&Entry) -> bool) {
         let turn = self.turn.fetch_add(1, Ordering::Relaxed) % PARTS;
         let mut table = self.parts[turn].write().unwrap_or_else(PoisonError::into_inner);
-        let mut ages: Vec<u64> =
-            table.values().filter(|e| may_go(e)).map(|e| e.used.load(Ordering::Relaxed)).collect();
-        if ages.is_empty() {
-            return;
-        }
-        let middle = ages.len() / 2;
-        let (_, &mut median, _) = ages.select_nth_unstable(middle);
+        let ages = table.values().filter(|e| may_go(e)).map(|e| e.used.load(Ordering::Relaxed)).collect();
+        let Some(median) = lists::median(ages) else { return };
         table.values().for_each(|entry| self.discount(entry));
         // the masks alone: what else an entry is would be moved for nothing
-        let mut gone: Vec<Arc<LexMask>> = Vec::with_capacity(middle + 1);
         let old = table.extract_if(|_, e| may_go(e) && e.used.load(Ordering::Relaxed) <= median);
-        gone.extend(old.map(|(_, entry)| entry.mask));
+        let gone: Vec<Arc<LexMask>> = old.map(|(_, entry)| entry.mask).collect();
         for entry in table.values_mut() {
             entry.size = entry.mask.bytes() + ENTRY; // what it shared with those that went is more its own now
             self.bytes.fetch_add(entry.size, Ordering::Relaxed);

@@ -100,21 +100,7 @@ impl CharSet {
     }
 
     pub fn intersect(&self, other: &Self) -> Self {
-        let (mut i, mut j) = (0, 0);
-        let mut common = Vec::new();
-        while i < self.0.len() && j < other.0.len() {
-            let (a, b) = (self.0[i], other.0[j]);
-            let (lo, hi) = (a.0.max(b.0), a.1.min(b.1));
-            if lo <= hi {
-                common.push((lo, hi));
-            }
-            if a.1 < b.1 {
-                i += 1;
-            } else {
-                j += 1;
-            }
-        }
-        Self(common)
+        Self(intersect_ranges(&self.0, &other.0))
     }
 
     pub fn minus(&self, other: &Self) -> Self {
@@ -154,12 +140,30 @@ impl CharSet {
     }
 }
 
-/// The disjoint sets that the characters are parted in by some.
-pub fn parted(sets: &[CharSet]) -> Vec<CharSet> {
-    let mut parts = vec![CharSet::full()];
-    for set in sets {
-        parts = parts.iter().flat_map(|old| [old.intersect(set), old.minus(set)]).collect();
-        parts.retain(|part| !part.is_empty());
+/// Intersection of two sorted lists of inclusive ranges.
+pub fn intersect_ranges(a: &[(u32, u32)], b: &[(u32, u32)]) -> Vec<(u32, u32)> {
+    let (mut i, mut j, mut out) = (0, 0, Vec::new());
+    while i < a.len() && j < b.len() {
+        let (lo, hi) = (a[i].0.max(b[j].0), a[i].1.min(b[j].1));
+        if lo <= hi {
+            out.push((lo, hi));
+        }
+        if a[i].1 < b[j].1 {
+            i += 1;
+        } else {
+            j += 1;
+        }
     }
-    parts
+    out
+}
+
+/// The disjoint sets that the characters are parted in by some.
+pub fn parted<'s>(sets: impl IntoIterator<Item = &'s CharSet>) -> Vec<CharSet> {
+    sets.into_iter().fold(vec![CharSet::full()], |parts, set| part(&parts, set))
+}
+
+/// Disjoint sets, parted by one more.
+pub fn part(parts: &[CharSet], set: &CharSet) -> Vec<CharSet> {
+    let both = parts.iter().flat_map(|old| [old.intersect(set), old.minus(set)]);
+    both.filter(|part| !part.is_empty()).collect()
 }

@@ -42,12 +42,9 @@ pub enum Phase {
     Whatever,
 }
 
-/// The objects that were met, by what they hold; nothing is taken before the first.
+/// The objects that were met, by what they hold.
 #[derive(Default)]
-pub(crate) struct Remembered(Option<Box<Tables>>);
-
-#[derive(Default)]
-struct Tables {
+pub(crate) struct Remembered {
     known: FxHashSet<JsonNodeId>,
     with_key: FxHashMap<NameId, KeySet>,
     with_value: FxHashMap<(NameId, JsonNodeId), KeySet>,
@@ -60,42 +57,20 @@ struct Tables {
 
 impl Remembered {
     pub(crate) fn bytes(&self) -> usize {
-        self.0.as_ref().map_or(0, |tables| {
-            held::map(&tables.with_key)
-                + held::map(&tables.with_value)
-                + held::map(&tables.by_size)
-                + held::map(&tables.objects)
-                + (tables.known.capacity() + tables.with_value.len()) * 8
-        })
-    }
-
-    fn tables(&mut self) -> &mut Tables {
-        self.0.get_or_insert_default()
-    }
-
-    fn objects(&self, seen: KeySet) -> Option<KeySet> {
-        self.0.as_ref()?.objects.get(&seen).copied()
-    }
-
-    fn keys(&self) -> impl Iterator<Item = NameId> + '_ {
-        self.0.iter().flat_map(|tables| tables.with_key.keys().copied())
-    }
-
-    fn values(&self, name: NameId) -> &[JsonNodeId] {
-        self.0.as_ref().and_then(|tables| tables.values.get(&name)).map_or(&[], |list| list)
+        let lists = (self.known.capacity() + self.with_value.len()) * 8;
+        held::bytes!(self: with_key, with_value, by_size, objects) + lists
     }
 
     pub(crate) fn with_key(&self, name: NameId) -> KeySet {
-        self.0.as_ref().and_then(|tables| tables.with_key.get(&name)).copied().unwrap_or(KeySet::EMPTY)
+        self.with_key.get(&name).copied().unwrap_or(KeySet::EMPTY)
     }
 
     pub(crate) fn with_value(&self, name: NameId, value: JsonNodeId) -> KeySet {
-        let tables = self.0.as_ref();
-        tables.and_then(|tables| tables.with_value.get(&(name, value))).copied().unwrap_or(KeySet::EMPTY)
+        self.with_value.get(&(name, value)).copied().unwrap_or(KeySet::EMPTY)
     }
 
     pub(crate) fn of_size(&self, keys: usize) -> KeySet {
-        self.0.as_ref().and_then(|tables| tables.by_size.get(&keys)).copied().unwrap_or(KeySet::EMPTY)
+        self.by_size.get(&keys).copied().unwrap_or(KeySet::EMPTY)
     }
 }
 
@@ -123,7 +98,7 @@ impl Schema {
 
     fn note_object(&mut self, value: JsonNodeId) {
         let Json::Object(entries) = self.doc.get(value).clone() else { return };
-        if !self.remembered.tables().known.insert(value) {
+        if !self.remembered.known.insert(value) {
             return;
         }
         let own = NameId(value.0);
@@ -131,15 +106,15 @@ impl Schema {
             let (name, inner) = (self.name(key), self.unique_constant(*inner));
             let before = self.remembered.with_value(name, inner);
             if before == KeySet::EMPTY {
-                self.remembered.tables().values.entry(name).or_default().push(inner);
+                self.remembered.values.entry(name).or_default().push(inner);
             }
             let more = self.key_sets.with(before, own);
-            self.remembered.tables().with_value.insert((name, inner), more);
+            self.remembered.with_value.insert((name, inner), more);
             let more = self.key_sets.with(self.remembered.with_key(name), own);
-            self.remembered.tables().with_key.insert(name, more);
+            self.remembered.with_key.insert(name, more);
         }
         let more = self.key_sets.with(self.remembered.of_size(entries.len()), own);
-        self.remembered.tables().by_size.insert(entries.len(), more);
+        self.remembered.by_size.insert(entries.len(), more);
     }
 
     /// The values that are none of these; from those of the set that it grew from, where that is known.
@@ -149,7 +124,7 @@ impl Schema {
         let before = before.and_then(|(set, last)| {
             let sub = self.one_of(set);
             let sub = self.not_sub(sub);
-            Some((*self.compiled.of.get(&sub)?, self.remembered.objects(set)?, last))
+            Some((*self.compiled.of.get(&sub)?, *self.remembered.objects.get(&set)?, last))
         });
         let (others, objects) = match before {
             Some((others, objects, last)) => (others, self.key_sets.with(objects, last)),
@@ -165,7 +140,7 @@ impl Schema {
                 (self.not_value(others), set)
             }
         };
-        self.remembered.tables().objects.insert(seen, objects);
+        self.remembered.objects.insert(seen, objects);
         let mut value = self.value(others).clone();
         value.obj = self.apart(objects, KeySet::EMPTY);
         Ok(self.value_of(value))
@@ -260,7 +235,7 @@ impl Schema {
 
     /// The values of a key in the objects of a set.
     pub(super) fn values_at(&self, items: KeySet, name: NameId) -> Vec<JsonNodeId> {
-        let values = self.remembered.values(name);
+        let Some(values) = self.remembered.values.get(&name) else { return Vec::new() };
         crate::work::spend(values.len() as u64);
         let in_set = |&&v: &&JsonNodeId| self.key_sets.meet(items, self.remembered.with_value(name, v));
         values.iter().filter(in_set).copied().collect()
@@ -279,7 +254,7 @@ impl Schema {
 
     /// The keys in which the object may agree with one of the set.
     pub(super) fn names_apart(&self, apart: Apart) -> Vec<NameId> {
-        let mut names: Vec<NameId> = self.remembered.keys().collect();
+        let mut names: Vec<NameId> = self.remembered.with_key.keys().copied().collect();
         names.retain(|&n| {
             !self.key_sets.contains(apart.read, n)
                 && self.key_sets.meet(apart.items, self.remembered.with_key(n))

@@ -11,18 +11,25 @@ use rustc_hash::FxHashMap;
 use super::by_key::Key;
 use super::decide::Leaf;
 use super::document::JsonNodeId;
-use super::formula::{Expression, Formula, Op};
+use super::formula::{expression, Formula, Op};
 use super::used::KeySet;
 use super::value::ExprId;
 use super::Schema;
 
-/// The number of a formula over arrays.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct ArrId(pub u32);
+expression!(
+    /// The number of a formula over arrays.
+    ArrId, Arr in arrs by arr, merged
+);
 
-impl ArrId {
-    pub const TRUE: ArrId = ArrId(0);
-    pub const FALSE: ArrId = ArrId(1);
+fn merged(schema: &mut Schema, op: Op, list: &mut Vec<ArrId>) -> Option<ArrId> {
+    match op {
+        Op::And => schema.merge_lengths(list),
+        Op::Or => {
+            list.sort_unstable();
+            schema.absorb(list);
+            None
+        }
+    }
 }
 
 /// What the form of a formula over arrays tells.
@@ -72,37 +79,6 @@ pub enum Arr {
     NotUnique(KeySet),
     And(Box<[ArrId]>),
     Or(Box<[ArrId]>),
-}
-
-impl Expression for ArrId {
-    const TRUE: Self = ArrId::TRUE;
-    const FALSE: Self = ArrId::FALSE;
-
-    fn operands(self, schema: &Schema) -> Option<(Op, &[Self])> {
-        match schema.array(self) {
-            Arr::And(list) => Some((Op::And, list)),
-            Arr::Or(list) => Some((Op::Or, list)),
-            _ => None,
-        }
-    }
-
-    fn operation(schema: &mut Schema, op: Op, list: Box<[Self]>) -> Self {
-        schema.arr(match op {
-            Op::And => Arr::And(list),
-            Op::Or => Arr::Or(list),
-        })
-    }
-
-    fn merge(schema: &mut Schema, op: Op, list: &mut Vec<Self>) -> Option<Self> {
-        match op {
-            Op::And => schema.merge_lengths(list),
-            Op::Or => {
-                list.sort_unstable();
-                schema.absorb(list);
-                None
-            }
-        }
-    }
 }
 
 impl Formula for ArrId {

@@ -48,6 +48,46 @@ pub trait Expression: Copy + Eq + Ord + Hash {
     fn merge(schema: &mut Schema, op: Op, list: &mut Vec<Self>) -> Option<Self>;
 }
 
+/// The number of formulas of a kind, of which the first two are constants: how operations stand among them, by what
+/// function they are made, and what operands are joined by.
+macro_rules! expression {
+    ($(#[$doc:meta])* $id:ident, $form:ident in $arena:ident by $make:ident, $merge:expr) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub struct $id(pub u32);
+
+        impl $id {
+            pub const TRUE: $id = $id(0);
+            pub const FALSE: $id = $id(1);
+        }
+
+        impl $crate::schema::formula::Expression for $id {
+            const TRUE: Self = $id::TRUE;
+            const FALSE: Self = $id::FALSE;
+
+            fn operands(self, schema: &Schema) -> Option<(Op, &[Self])> {
+                match &schema.arenas.$arena[self.0 as usize] {
+                    $form::And(list) => Some((Op::And, list)),
+                    $form::Or(list) => Some((Op::Or, list)),
+                    _ => None,
+                }
+            }
+
+            fn operation(schema: &mut Schema, op: Op, list: Box<[Self]>) -> Self {
+                schema.$make(match op {
+                    Op::And => $form::And(list),
+                    Op::Or => $form::Or(list),
+                })
+            }
+
+            fn merge(schema: &mut Schema, op: Op, list: &mut Vec<Self>) -> Option<Self> {
+                $merge(schema, op, list)
+            }
+        }
+    };
+}
+pub(crate) use expression;
+
 /// Formulas whose atoms each ask about one expression of the next value.
 pub trait Formula: Expression {
     /// What an atom says of the value of a key, or of the next item.

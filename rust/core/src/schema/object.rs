@@ -11,18 +11,24 @@ use super::apart::{Apart, Phase};
 use super::by_key::Key;
 use super::decide::Leaf;
 use super::document::JsonNodeId;
-use super::formula::{Expression, Formula, Op};
+use super::formula::{expression, Formula, Op};
 use super::value::ExprId;
 use super::{NameId, Schema};
 use crate::lexical::TermId;
 
-/// The number of a formula over objects.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct ObjId(pub u32);
+expression!(
+    /// The number of a formula over objects.
+    ObjId, Obj in objs by obj, merged
+);
 
-impl ObjId {
-    pub const TRUE: ObjId = ObjId(0);
-    pub const FALSE: ObjId = ObjId(1);
+fn merged(schema: &mut Schema, op: Op, list: &mut Vec<ObjId>) -> Option<ObjId> {
+    match op {
+        Op::And => schema.merge_conjuncts(list),
+        Op::Or => {
+            schema.absorb(list);
+            None
+        }
+    }
 }
 
 /// The number of a shape.
@@ -80,36 +86,6 @@ pub(crate) struct Facts {
     pub telling: bool,
     /// Atoms and operations, those that are named twice counted twice.
     pub size: u32,
-}
-
-impl Expression for ObjId {
-    const TRUE: Self = ObjId::TRUE;
-    const FALSE: Self = ObjId::FALSE;
-
-    fn operands(self, schema: &Schema) -> Option<(Op, &[Self])> {
-        match schema.object(self) {
-            Obj::And(list) => Some((Op::And, list)),
-            Obj::Or(list) => Some((Op::Or, list)),
-            _ => None,
-        }
-    }
-
-    fn operation(schema: &mut Schema, op: Op, list: Box<[Self]>) -> Self {
-        schema.obj(match op {
-            Op::And => Obj::And(list),
-            Op::Or => Obj::Or(list),
-        })
-    }
-
-    fn merge(schema: &mut Schema, op: Op, list: &mut Vec<Self>) -> Option<Self> {
-        match op {
-            Op::And => schema.merge_conjuncts(list),
-            Op::Or => {
-                schema.absorb(list);
-                None
-            }
-        }
-    }
 }
 
 impl Formula for ObjId {

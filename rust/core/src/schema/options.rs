@@ -37,24 +37,13 @@ pub enum Whitespace {
     AtMost(u8),
 }
 
-/// `Whitespace::AtMost` by name; longer runs than these are `Any`.
-const AT_MOST: [&str; 15] = [
-    "at most 1",
-    "at most 2",
-    "at most 3",
-    "at most 4",
-    "at most 5",
-    "at most 6",
-    "at most 7",
-    "at most 8",
-    "at most 9",
-    "at most 10",
-    "at most 11",
-    "at most 12",
-    "at most 13",
-    "at most 14",
-    "at most 15",
-];
+/// The most whitespace characters that `Whitespace::AtMost` counts; longer runs are `Any`.
+const MOST_COUNTED: u8 = 15;
+
+/// The name of `Whitespace::AtMost`.
+fn counted(most: u8) -> String {
+    format!("at most {most}")
+}
 
 /// How the characters of strings are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -146,9 +135,8 @@ impl Options {
             ("whitespace", "indent") => self.whitespace = Whitespace::Indent,
             ("whitespace", "any") => self.whitespace = Whitespace::Any,
             ("whitespace", _) => {
-                let most =
-                    AT_MOST.iter().position(|name| *name == value).ok_or_else(|| unknown(name, value))?;
-                self.whitespace = Whitespace::AtMost(most as u8 + 1);
+                let most = (1..=MOST_COUNTED).find(|&most| counted(most) == value);
+                self.whitespace = Whitespace::AtMost(most.ok_or_else(|| unknown(name, value))?);
             }
             ("numbers", "natural") => self.numbers = Numbers::Natural,
             ("numbers", "shortest") => self.numbers = Numbers::Shortest,
@@ -168,7 +156,7 @@ impl Options {
     }
 
     /// The names and values that [`Options::set`] needs to make these of the defaults; registry and texts apart.
-    pub fn names(&self) -> Vec<(&'static str, &'static str)> {
+    pub fn names(&self) -> Vec<(&'static str, String)> {
         let flags: (&str, &[&str]) = ("strict", &["false", "true"]);
         let same = |name, value| {
             let mut other = self.clone();
@@ -176,11 +164,13 @@ impl Options {
         };
         let chosen = |(name, values): &(&'static str, &'static [&'static str])| {
             let value = *values.iter().find(|value| same(name, value))?;
-            (value != values[0]).then_some((*name, value))
+            (value != values[0]).then(|| (*name, value.to_string()))
         };
-        let counted =
-            AT_MOST.iter().find(|value| same("whitespace", value)).map(|value| ("whitespace", *value));
-        CHOICES.iter().chain([&flags]).filter_map(chosen).chain(counted).collect()
+        let white = match self.whitespace {
+            Whitespace::AtMost(most) => Some(("whitespace", counted(most))),
+            _ => None,
+        };
+        CHOICES.iter().chain([&flags]).filter_map(chosen).chain(white).collect()
     }
 
     /// The options of a form: names and values, `registry` as pairs, `without` as a list; what is missing has its
@@ -230,7 +220,7 @@ mod tests {
                 let mut options = Options::default();
                 options.set(name, value).unwrap();
                 let mut again = Options::default();
-                options.names().into_iter().for_each(|(name, value)| again.set(name, value).unwrap());
+                options.names().into_iter().for_each(|(name, value)| again.set(name, &value).unwrap());
                 assert_eq!(options, again);
             }
             first.set(name, values[0]).unwrap();

@@ -10,7 +10,7 @@
 
 use super::array::ArrId;
 use super::document::{Json, JsonNodeId};
-use super::formula::{Expression, Op};
+use super::formula::{expression, Op};
 use super::object::ObjId;
 use super::used::KeySet;
 use super::{count_step, NameId, Schema};
@@ -34,14 +34,10 @@ impl ValId {
     pub const FALSE: ValId = ValId(1);
 }
 
-/// The number of an expression over schemas.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct ExprId(pub u32);
-
-impl ExprId {
-    pub const TRUE: ExprId = ExprId(0);
-    pub const FALSE: ExprId = ExprId(1);
-}
+expression!(
+    /// The number of an expression over schemas.
+    ExprId, SchemaExpr in subs by sub, |_, _, _: &mut Vec<ExprId>| None
+);
 
 /// An expression over schemas, not yet looked into.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -144,30 +140,6 @@ fn both(sets: &[NumSet]) -> NumSet {
         }
     }
     out
-}
-
-impl Expression for ExprId {
-    const TRUE: Self = ExprId::TRUE;
-    const FALSE: Self = ExprId::FALSE;
-
-    fn operands(self, schema: &Schema) -> Option<(Op, &[Self])> {
-        match &schema.arenas.subs[self.0 as usize] {
-            SchemaExpr::And(list) => Some((Op::And, list)),
-            SchemaExpr::Or(list) => Some((Op::Or, list)),
-            _ => None,
-        }
-    }
-
-    fn operation(schema: &mut Schema, op: Op, list: Box<[Self]>) -> Self {
-        schema.sub(match op {
-            Op::And => SchemaExpr::And(list),
-            Op::Or => SchemaExpr::Or(list),
-        })
-    }
-
-    fn merge(_: &mut Schema, _: Op, _: &mut Vec<Self>) -> Option<Self> {
-        None
-    }
 }
 
 impl Schema {

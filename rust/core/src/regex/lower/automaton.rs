@@ -12,7 +12,7 @@ use std::collections::HashSet;
 
 use indexmap::IndexSet;
 
-use super::super::charset::CharSet;
+use super::super::charset::{part, CharSet};
 use super::super::error::RegexError;
 use super::super::lang::{Lang, State};
 use super::super::syntax::Node;
@@ -292,8 +292,7 @@ impl Builder {
         let mut letters = vec![CharSet::full()];
         for item in &self.items {
             if let Item::Set(set) = item {
-                letters = letters.iter().flat_map(|old| [old.intersect(set), old.minus(set)]).collect();
-                letters.retain(|letter| !letter.is_empty());
+                letters = part(&letters, set);
                 if letters.len() > MAX_LETTERS {
                     return Err(too_intricate(self.column));
                 }

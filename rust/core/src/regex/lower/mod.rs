@@ -117,8 +117,7 @@ impl Lowering {
         let mut long = None;
         node.each_look(&mut |look| match &look.body {
             Node::Set(set) if look.behind => {
-                sets = sets.iter().flat_map(|old| [old.intersect(set), old.minus(set)]).collect();
-                sets.retain(|set| !set.is_empty());
+                sets = super::charset::part(&sets, set);
                 sets.truncate(MAX_PASTS + 1);
             }
             _ if look.behind => long = long.or(Some(look.column)),
