@@ -10,7 +10,7 @@ import pytest
 
 CORE = Path(__file__).parents[2] / "rust" / "core" / "src"
 LAYERS = (
-    ("error", "limits", "held", "hash", "sync"),
+    ("error", "limits", "held", "hash", "read_before", "sync"),
     ("lock",),
     ("process",),
     ("work",),

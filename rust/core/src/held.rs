@@ -189,6 +189,23 @@ macro_rules! bytes {
 }
 pub(crate) use bytes;
 
+/// A struct that holds as many bytes as some of its tables, and more: `held::tables!(Words: list; this => this.boxed)`.
+macro_rules! tables {
+    ($thing:ty: $($table:ident),* $(; $this:ident => $more:expr)?) => {
+        impl $crate::held::Table for $thing {
+            fn bytes(&self) -> usize {
+                let own = $crate::held::bytes!(self: $($table),*);
+                $(let own = own + {
+                    let $this = self;
+                    $more
+                };)?
+                own
+            }
+        }
+    };
+}
+pub(crate) use tables;
+
 #[cfg(test)]
 mod tests {
     use super::*;

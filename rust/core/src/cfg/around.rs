@@ -40,11 +40,7 @@ pub(super) struct Around {
     ranges: usize,
 }
 
-impl Around {
-    pub fn bytes(&self) -> usize {
-        held::bytes!(self: covers, endings) + self.endings.len() * 64 + self.ranges * 8
-    }
-}
+held::tables!(Around: covers, endings; this => this.endings.len() * 64 + this.ranges * 8);
 
 impl Scanned {
     /// The language of a terminal where all of these may be read.

@@ -36,11 +36,7 @@ pub(super) struct Ahead {
     beyond: FxHashMap<(LexId, LexId), Arc<[LexId]>>,
 }
 
-impl Ahead {
-    pub fn bytes(&self) -> usize {
-        held::bytes!(self: escapes, looked, beyond)
-    }
-}
+held::tables!(Ahead: escapes, looked, beyond);
 
 /// What may begin behind a lexeme, with a code point that it can't read.
 enum Beyond {

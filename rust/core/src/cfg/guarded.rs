@@ -54,13 +54,7 @@ pub(super) struct Guarding {
     comes_back: FxHashMap<LexId, bool>,
 }
 
-impl Guarding {
-    pub fn bytes(&self) -> usize {
-        // a list of what may begin, and one of where it leads: a few dozen each
-        let maps = held::bytes!(self: known, onward, comes_back);
-        maps + self.onward.len() * 512
-    }
-}
+held::tables!(Guarding: known, onward, comes_back; this => this.onward.len() * 512);
 
 impl Scanned {
     /// The lexical state that the next code point is read from where a context is guarded.

@@ -423,12 +423,11 @@ impl Scanned {
 
     /// Bytes of all tables.
     pub(super) fn held_bytes(&mut self) -> usize {
-        let known =
-            held::bytes!(self: begins, by_places, after, tops, leaves, next_bytes, by_shape, by_context);
-        let asked = self.ahead.bytes() + self.guarding.bytes() + self.told.bytes() + self.around.bytes();
         // lists of what may begin: a few dozen terminals each
         let lists = self.by_places.len() + self.by_shape.len() + self.by_context.len();
-        let interned = held::bytes!(self: contexts, blocks) + self.blocks.len() * 64;
-        interned + known + asked + lists * 256 + self.chart.bytes() + self.lexicon.bytes()
+        let known =
+            held::bytes!(self: begins, by_places, after, tops, leaves, next_bytes, by_shape, by_context);
+        let asked = held::bytes!(self: contexts, blocks, ahead, guarding, told, around);
+        known + asked + self.blocks.len() * 64 + lists * 256 + self.chart.bytes() + self.lexicon.bytes()
     }
 }

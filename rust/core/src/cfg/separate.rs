@@ -39,13 +39,7 @@ pub(super) struct Told {
     pub shared_beginnings: Option<Arc<[(u32, u32)]>>,
 }
 
-impl Told {
-    pub fn bytes(&self) -> usize {
-        let lists = (self.doubtful.len() + self.beginnings.len()) * 256;
-        let maps = held::bytes!(self: plain, doubtful, beginnings);
-        lists + maps + held::map(&self.beginnings_at)
-    }
-}
+held::tables!(Told: plain, doubtful, beginnings, beginnings_at; this => (this.doubtful.len() + this.beginnings.len()) * 256);
 
 /// Lexemes by their first byte.
 #[derive(Clone)]

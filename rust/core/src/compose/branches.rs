@@ -233,8 +233,7 @@ struct Told {
 
 /// Reads a schema; `arena`: that others were read in.
 fn read_schema(text: &str, options: &Options, arena: &mut Option<Box<Lexicon>>) -> Result<Told> {
-    let lexicon =
-        arena.take().and_then(|mut arena| (arena.bytes() < ARENA).then_some(arena)).unwrap_or_default();
+    let lexicon = arena.take().and_then(|arena| (arena.bytes() < ARENA).then_some(arena)).unwrap_or_default();
     let read = work::run(Limits::default().work, || {
         machines::read(text, options.clone(), lexicon, &[]).map(|machine| (machine.schema, work::spent()))
     });

@@ -48,8 +48,9 @@ pub(super) struct Facts {
     limit: u64,
 }
 
-/// By the options and the text.
-static KNOWN: ReadBefore<HashMap<Options, HashMap<Box<str>, Arc<Facts>>>> = ReadBefore::new(MOST);
+type ByText = HashMap<Box<str>, Arc<Facts>>;
+
+static KNOWN: ReadBefore<HashMap<Options, ByText>> = ReadBefore::new(MOST);
 
 /// What is known of a schema.
 pub(super) fn facts(text: &str, options: &Options) -> Option<Arc<Facts>> {

@@ -59,14 +59,11 @@ pub(super) struct Alike {
 
 held::plain!(Near);
 
-impl Alike {
-    pub fn bytes(&self) -> usize {
-        // texts of remembered items are short; a set's texts are those of its names
-        let texts = 64 * self.recalled.len();
-        let named: usize = self.named.keys().map(|names| 64 + 4 * names.len()).sum();
-        texts + named + held::bytes!(self: generic, twins, nears, nears_of, special, roomy, kinds)
-    }
-}
+held::tables!(Alike: generic, twins, nears, nears_of, special, roomy, kinds; this => {
+    // texts of remembered items are short; a set's texts are those of its names
+    let named: usize = this.named.keys().map(|names| 64 + 4 * names.len()).sum();
+    64 * this.recalled.len() + named
+});
 
 impl JsonMachine {
     /// Where a lexeme leads that is closed with a text like most others.

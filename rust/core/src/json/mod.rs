@@ -80,11 +80,7 @@ struct Answers {
     above: FxHashMap<CtxId, Option<Open>>,
 }
 
-impl Answers {
-    fn bytes(&self) -> usize {
-        held::bytes!(self: keys, has_keys, pendings_of, kept, scalars, starts, closes, objects, arrays, items, white, above)
-    }
-}
+held::tables!(Answers: keys, has_keys, pendings_of, kept, scalars, starts, closes, objects, arrays, items, white, above);
 
 /// Bytes on a way to the end, and the position after them.
 type Tail = (Box<[u8]>, Option<Pos>);
@@ -113,13 +109,9 @@ impl JsonMachine {
 
     /// Bytes of contexts, frames and what is remembered of them, the schema's included.
     pub(super) fn bytes_held(&mut self) -> usize {
-        self.frames.bytes()
-            + self.answers.bytes()
-            + self.alike.bytes()
-            + held::map(&self.tails)
-            // pieces of ways are short
-            + 64 * self.tails.len()
-            + self.schema.bytes()
+        // pieces of ways are short
+        let pieces = 64 * self.tails.len();
+        self.frames.bytes() + held::bytes!(self: answers, alike, tails) + pieces + self.schema.bytes()
     }
 
     pub(crate) fn lexicon(&mut self) -> &mut Lexicon {

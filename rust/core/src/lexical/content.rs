@@ -34,11 +34,7 @@ pub struct Contents {
     left: u32,
 }
 
-impl Contents {
-    pub(super) fn bytes(&self) -> usize {
-        crate::held::map(&self.known)
-    }
-}
+crate::held::tables!(Contents: known);
 
 impl Lexicon {
     /// The key of a state at a code point's border, for tokens of at most `longest` code points.

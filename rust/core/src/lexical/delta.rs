@@ -45,11 +45,9 @@ impl Derived {
         self.boxed += held::slice(&runs) / std::sync::Arc::strong_count(&runs);
         self.runs[at] = Some(runs);
     }
-
-    fn bytes(&self) -> usize {
-        held::list(&self.runs) + self.boxed
-    }
 }
+
+held::tables!(Derived: runs; this => this.boxed);
 
 /// Both forms of the derivatives.
 #[derive(Clone, Default)]
@@ -58,11 +56,7 @@ pub(super) struct Derivatives {
     pruned: Derived,
 }
 
-impl Derivatives {
-    pub fn bytes(&self) -> usize {
-        self.raw.bytes() + self.pruned.bytes()
-    }
-}
+held::tables!(Derivatives: raw, pruned);
 
 impl Terms {
     /// The derivative by one code point, dead targets included.

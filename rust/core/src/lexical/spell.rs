@@ -147,7 +147,7 @@ impl Lexicon {
     }
 
     /// Bytes that the states and their terms hold.
-    pub fn bytes(&mut self) -> usize {
+    pub fn bytes(&self) -> usize {
         let digits = self.digits.len() * 8 + self.digits_filled * 64 * std::mem::size_of::<LexId>();
         held::bytes!(self: states, rows, steps, outcomes, held) + self.row_bytes + digits + self.terms.bytes()
     }

@@ -114,12 +114,7 @@ pub(super) struct Known {
     pub remains: super::remains::Remains,
 }
 
-impl Known {
-    fn bytes(&self) -> usize {
-        held::bytes!(self: live, witness, least, clamped, relaxed, read_by, covered, bases, remains)
-            + self.contents.bytes()
-    }
-}
+held::tables!(Known: live, witness, least, clamped, relaxed, read_by, covered, bases, remains, contents);
 
 impl Default for Terms {
     fn default() -> Self {
@@ -147,10 +142,9 @@ impl Terms {
     pub const ALL: TermId = TermId(2);
 
     /// Bytes that the arena holds.
-    pub fn bytes(&mut self) -> usize {
+    pub fn bytes(&self) -> usize {
         let automata: usize = self.automata.iter().map(|table| table.bytes()).sum();
-        let own = held::bytes!(self: terms, facts, sets) + automata + self.numbers.bytes();
-        own + self.tables.bytes() + self.derived.bytes() + self.known.bytes()
+        held::bytes!(self: terms, facts, sets, numbers, tables, derived, known) + automata
     }
 
     pub fn get(&self, t: TermId) -> &Term {

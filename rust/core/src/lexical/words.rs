@@ -52,11 +52,7 @@ pub(super) struct WordTables {
     boxed: usize,
 }
 
-impl WordTables {
-    pub fn bytes(&self) -> usize {
-        self.sets.len() * 64 + self.boxed
-    }
-}
+held::tables!(WordTables: ; this => this.sets.len() * 64 + this.boxed);
 
 impl Terms {
     /// The language that holds just these words.

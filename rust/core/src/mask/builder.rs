@@ -84,11 +84,7 @@ impl Builder {
 
     /// Bytes that the builder and the records of its states hold.
     pub fn bytes(&mut self) -> usize {
-        self.engine.bytes()
-            + self.ways.bytes()
-            + self.states * RECORD
-            + held::list(&self.records)
-            + self.published
+        self.engine.bytes() + held::bytes!(self: ways, records) + self.states * RECORD + self.published
     }
 
     /// [`Builder::bytes`] after a call that spent so much work: every few calls, more often at first, and after a call

@@ -98,12 +98,10 @@ pub(super) struct Completions {
     pub links: usize,
 }
 
-impl Completions {
-    pub fn bytes(&self) -> usize {
-        let ends: usize = self.ends.iter().map(|(_, ends)| ends.bytes()).sum();
-        held::map(&self.known) + self.links * (std::mem::size_of::<Link>() + 16) + ends
-    }
-}
+held::tables!(Completions: known; this => {
+    let ends: usize = this.ends.iter().map(|(_, ends)| ends.bytes()).sum();
+    this.links * (std::mem::size_of::<Link>() + 16) + ends
+});
 
 /// Tokens by the way that they share.
 #[derive(Default)]

@@ -55,12 +55,10 @@ pub(crate) struct Remembered {
     objects: FxHashMap<KeySet, KeySet>,
 }
 
-impl Remembered {
-    pub(crate) fn bytes(&self) -> usize {
-        let lists = (self.known.capacity() + self.with_value.len()) * 8;
-        held::bytes!(self: with_key, with_value, by_size, objects) + lists
-    }
+held::tables!(Remembered: with_key, with_value, by_size, objects;
+    this => (this.known.capacity() + this.with_value.len()) * 8);
 
+impl Remembered {
     pub(crate) fn with_key(&self, name: NameId) -> KeySet {
         self.with_key.get(&name).copied().unwrap_or(KeySet::EMPTY)
     }

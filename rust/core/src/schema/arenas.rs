@@ -48,22 +48,13 @@ held::owned!(Arr, this => match this {
 
 held::owned!(Shape, this => 2 * held::slice(&this.props) + held::slice(&this.patterns));
 
-impl Arenas {
-    fn bytes(&self) -> usize {
-        held::bytes!(self: names, subs, vals, objs, arrs, shapes, lists, not_objs, not_arrs, obj_facts, arr_facts)
-    }
-}
+held::tables!(Arenas: names, subs, vals, objs, arrs, shapes, lists, not_objs, not_arrs, obj_facts, arr_facts);
 
 impl Schema {
     /// Bytes that the schema holds, its lexical arena included.
-    pub(crate) fn bytes(&mut self) -> usize {
-        self.arenas.bytes()
-            + self.compiled.bytes()
-            + self.patterns.bytes()
-            + self.answers.bytes()
+    pub(crate) fn bytes(&self) -> usize {
+        held::bytes!(self: arenas, compiled, patterns, answers, key_sets, remembered)
             + self.doc.bytes()
-            + self.key_sets.bytes()
-            + self.remembered.bytes()
             + self.lexicon.bytes()
     }
 }

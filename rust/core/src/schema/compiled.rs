@@ -26,8 +26,4 @@ pub(crate) struct Compiled {
     pub eager: Vec<JsonNodeId>,
 }
 
-impl Compiled {
-    pub fn bytes(&self) -> usize {
-        held::bytes!(self: of, names, origin, more_origins, constants)
-    }
-}
+held::tables!(Compiled: of, names, origin, more_origins, constants);

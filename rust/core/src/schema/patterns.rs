@@ -56,11 +56,7 @@ impl Default for Patterns {
     }
 }
 
-impl Patterns {
-    pub fn bytes(&self) -> usize {
-        self.read.iter().map(held::map).sum::<usize>() + held::bytes!(self: formats, matches, cells, shortest)
-    }
-}
+held::tables!(Patterns: formats, matches, cells, shortest; this => this.read.iter().map(held::map).sum::<usize>());
 
 impl Patterns {
     fn get(&self, pattern: &str, dialect: Dialect) -> Option<&Pattern> {

@@ -43,11 +43,7 @@ pub struct KeySets {
 
 held::plain!(Node);
 
-impl KeySets {
-    pub(crate) fn bytes(&self) -> usize {
-        held::bytes!(self: nodes, parents, terms)
-    }
-}
+held::tables!(KeySets: nodes, parents, terms);
 
 impl Default for KeySets {
     fn default() -> Self {

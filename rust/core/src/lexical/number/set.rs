@@ -206,11 +206,9 @@ pub struct NumSets {
     sets: Interner<NumSet, Keyed>,
 }
 
-impl NumSets {
-    pub(crate) fn bytes(&self) -> usize {
-        held::bytes!(self: sets)
-    }
+held::tables!(NumSets: sets);
 
+impl NumSets {
     pub fn intern(&mut self, set: NumSet) -> NumSetId {
         work::spend(1 + set.pieces.len() as u64);
         NumSetId(self.sets.intern(set))

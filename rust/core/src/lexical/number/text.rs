@@ -93,12 +93,7 @@ const KEYED_PIECES: usize = 8;
 
 held::plain!(std::sync::Arc<Spelled>);
 
-impl NumberTerms {
-    /// Bytes that the texts, languages and sets hold; of a language's marks those of usual ones.
-    pub(crate) fn bytes(&mut self) -> usize {
-        held::bytes!(self: texts, languages) + self.languages.len() * 512 + self.sets.bytes()
-    }
-}
+held::tables!(NumberTerms: texts, languages, sets; this => this.languages.len() * 512);
 
 /// A text so far, taken apart.
 pub(super) struct Partial<'a> {

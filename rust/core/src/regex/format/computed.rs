@@ -1,13 +1,12 @@
 //! Rules of the table that compare numbers.
 
-use super::table::Table;
 use crate::regex::charset::CharSet;
 use crate::regex::lang::Lang;
 
-/// The language of a rule that is not written in the table.
-pub(super) fn rule(table: &mut Table, name: &str) -> Lang {
+/// The language of a rule that is not written in the table; `fraction`: that of a rule that is.
+pub(super) fn rule(name: &str, fraction: impl FnOnce() -> Lang) -> Lang {
     match name {
-        "leap-second" => leap_second(&table.rule("fraction", Vec::new())),
+        "leap-second" => leap_second(&fraction()),
         "characters-in-order" => characters_in_order(),
         "counts-in-order-1" => in_order("", 1, 10, ","),
         "counts-in-order-2" => in_order("", 2, 10, ","),

@@ -50,7 +50,7 @@ impl Table {
             return known.clone();
         }
         let Some((parameters, text)) = rules().get(name) else {
-            return computed::rule(self, name);
+            return computed::rule(name, || self.rule("fraction", Vec::new()));
         };
         let free = parameters.is_empty();
         let given = parameters.iter().copied().zip(arguments).collect();

@@ -46,11 +46,8 @@ pub(crate) struct Answers {
     remains: remains::Remains,
 }
 
-impl Answers {
-    pub(super) fn bytes(&self) -> usize {
-        held::bytes!(self: lives, rests, finite, completable, witnesses) * 2 + self.remains.bytes()
-    }
-}
+held::tables!(Answers: lives, rests, finite, completable, witnesses, remains;
+    this => held::bytes!(this: lives, rests, finite, completable, witnesses));
 
 impl Schema {
     /// Whether some value satisfies the formula.

@@ -50,11 +50,7 @@ pub struct Remains {
     arrays: FxHashMap<(ArrId, Openings), Option<Open>>,
 }
 
-impl Remains {
-    pub(crate) fn bytes(&self) -> usize {
-        held::bytes!(self: values, objects, arrays)
-    }
-}
+held::tables!(Remains: values, objects, arrays);
 
 impl Schema {
     /// Bytes that end a value after whatever one token reads of it, by the objects and arrays that the token may open
