@@ -125,6 +125,17 @@ def test_other_documents_are_refused(vocabulary, tp, text):
     assert not tf.from_type(tp).compile(vocabulary).matches(text.encode())
 
 
+def test_what_a_function_returns_may_be_unknown():
+    def order(item: str, count: int) -> "Nowhere": ...  # noqa: F821
+
+    assert list(tf.from_type(order).schema["properties"]) == ["item", "count"]
+
+
+def test_a_function_that_makes_a_grammar_is_to_be_called():
+    with pytest.raises(tf.errors.InvalidType, match=r"sql makes a grammar: call it, sql\(\)\."):
+        tf.generate("How many users?", tf.grammars.sql)
+
+
 def test_the_arguments_of_a_function_call_it():
     def add(left: int, right: int = 10) -> int:
         return left + right

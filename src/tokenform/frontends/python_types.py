@@ -11,6 +11,7 @@ custom types); reading a function's arguments by calling it (a document must not
 from __future__ import annotations
 
 import inspect
+import types
 import typing
 from collections.abc import Callable, Mapping
 from functools import cached_property
@@ -130,7 +131,10 @@ def exported(read: TypeReader | StructReader) -> dict[str, Any]:
 
 def _signature_reader(function: Callable[..., Any], label: str) -> TypeReader:
     """The arguments of a function, by name."""
-    hints = typing.get_type_hints(function, include_extras=True)
+    written = dict(inspect.unwrap(function).__annotations__)
+    made = written.pop("return", None)  # it says nothing of the arguments, and may be known to a checker alone
+    parameters = types.SimpleNamespace(__annotations__=written)
+    hints = typing.get_type_hints(parameters, inspect.unwrap(function).__globals__, include_extras=True)
     fields: dict[str, Any] = {}
     names: dict[str, str] = {}
     for number, parameter in enumerate(inspect.signature(function).parameters.values()):
@@ -143,6 +147,8 @@ def _signature_reader(function: Callable[..., Any], label: str) -> TypeReader:
         field = f"argument_{number}"
         names[field] = parameter.name
         fields[field] = (portable(hints[parameter.name]), pydantic.Field(default, alias=parameter.name))
+    if not fields and getattr(made, "__name__", made) == "Grammar":
+        raise InvalidType(f"{label} makes a grammar: call it, {label}().")
     model = pydantic.create_model(getattr(function, "__name__", "arguments"), **fields)
     return TypeReader(pydantic.TypeAdapter(model), label, names)
 
