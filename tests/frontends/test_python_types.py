@@ -126,7 +126,7 @@ def test_other_documents_are_refused(vocabulary, tp, text):
 
 
 def test_what_a_function_returns_may_be_unknown():
-    def order(item: str, count: int) -> "Nowhere": ...  # noqa: F821
+    def order(item: str, count: int) -> Nowhere: ...  # noqa: F821
 
     assert list(tf.from_type(order).schema["properties"]) == ["item", "count"]
 

@@ -132,7 +132,7 @@ def exported(read: TypeReader | StructReader) -> dict[str, Any]:
 def _signature_reader(function: Callable[..., Any], label: str) -> TypeReader:
     """The arguments of a function, by name."""
     written = dict(inspect.unwrap(function).__annotations__)
-    made = written.pop("return", None)  # it says nothing of the arguments, and may be known to a checker alone
+    made = written.pop("return", None)  # it may be known to type checkers alone
     parameters = types.SimpleNamespace(__annotations__=written)
     hints = typing.get_type_hints(parameters, inspect.unwrap(function).__globals__, include_extras=True)
     fields: dict[str, Any] = {}
