@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 from contextlib import suppress
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 
 from tokenform.errors import ToolError
 from tokenform.frontends.tools import FORMATS, Format, ToolCallStream, parse_tool_calls
+from tokenform.frontends.tools.reader import Reader
 from tokenform.frontends.tools.shown import written_call
 
 CITY = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
@@ -254,3 +256,21 @@ def test_a_call_of_an_unknown_tool_streams_nothing(form: Format) -> None:
         deltas += stream.close()
     told = [call["function"]["arguments"] for delta in deltas for call in delta.get("tool_calls", ())]
     assert json.loads("".join(told)) == {"city": "Rome"}
+
+
+@pytest.mark.parametrize("form", FORMATS.values(), ids=lambda form: form.name)
+def test_what_was_read_is_not_kept(form: Format) -> None:
+    """Behind a call, whole or broken, a reader holds no place to which it might go back."""
+    rng = random.Random(form.name)
+    first, second = (written_call("get_weather", {"city": city}, form) for city in ("Rome", "Oslo"))
+    for _ in range(40):
+        at = rng.randrange(len(first))
+        broken = rng.choice(
+            [first, first[:at] + first[at + 1 :], f"{first[:at]}{rng.choice('<>{}[]| ')}{first[at:]}"]
+        )
+        reader = Reader(form, TOOLS, reasoning=rng.choice(["none", "auto", "open"]))
+        for piece in f"{broken} and {second} end":
+            reader.feed(piece)
+        with suppress(ToolError):
+            reader.close()
+        assert not reader.source.marks, broken

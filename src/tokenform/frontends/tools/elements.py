@@ -114,7 +114,8 @@ class NestedReader(ArgumentsReader):
             there and not found["name"].startswith("/") and not re.search(r"[\s\"'=]", found["name"].strip())
         )
         if not there:
-            self.source.undo(mark)
+            self.source.back(mark)
+        self.source.release(mark)
         return (found["name"].strip(), found["kind"]) if there else None
 
     def _value(self, emit: Emit, place: Place, kind: str, closer: str, depth: int) -> Reading[None]:

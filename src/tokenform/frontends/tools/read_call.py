@@ -194,13 +194,13 @@ class CallReader(LiteralReader):
         start = self.source.mark()
         stop = yield from self.source.until([*stops, *others], taken.append)
         name = "".join(taken).strip()
-        if stop not in stops and self._only_a_name(name, stops, stop):
-            self.source.release(start)
-            return
         python = any(isinstance(part, PythonArguments) for part in following)
         broken = stop not in stops or "\n" in name or (python and not name.replace(".", "_").isidentifier())
         if stop in stops and broken:
-            self.source.undo(start)
+            self.source.back(start)
+        self.source.release(start)
+        if stop not in stops and self._only_a_name(name, stops, stop):
+            return
         if broken:
             raise fail(self.source, "the call's name does not end")
         counted = any(isinstance(p, Maybe) and any(isinstance(i, Id) for i in p.parts) for p in wire.call)

@@ -88,7 +88,8 @@ class LiteralReader:
                     self.source.back(start)
                     self.over = yield from self.behind(wire)
                     if not self.over:
-                        self.source.undo(place)
+                        self.source.back(place)
+                    self.source.release(place)
                 if self.over:
                     break
                 if self.source.ended and token.startswith(here):
@@ -137,7 +138,8 @@ class LiteralReader:
                     yield from self.source.blank()
                     for stop in stops:
                         found = found or (yield from self.source.matches(stop))
-                    self.source.undo(name)
+                    self.source.back(name)
+            self.source.release(name)
         self.source.undo(start)
         return found
 

@@ -265,7 +265,8 @@ def _python_string(source: Source, emit: Emit) -> Reading[None]:
         yield from source.blank()
         following = yield from source.peek()
         if following not in ("'", '"'):
-            source.undo(mark)
+            source.back(mark)
+        source.release(mark)
     emit('"')
 
 
@@ -348,7 +349,8 @@ def passed_over(source: Source, start: int, marks: Sequence[str]) -> Reading[boo
             break
     found = stop is not None and stop not in marks and depth == 0
     if not found:
-        source.undo(here)
+        source.back(here)
+    source.release(here)
     return found
 
 

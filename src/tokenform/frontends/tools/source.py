@@ -37,6 +37,7 @@ class Source:
 
     Attributes:
         ended: no more pieces will come.
+        marks: places to which a reader may go back; what was read since the first is kept.
     """
 
     def __init__(self) -> None:
@@ -45,11 +46,11 @@ class Source:
         # The place in `_text` up to which characters were taken, and how many were forgotten before it.
         self._at = 0
         self._base = 0
-        self._marks: list[int] = []
+        self.marks: list[int] = []
 
     def feed(self, piece: str) -> None:
         """Append a piece; what was taken and is under no mark is forgotten once it is the larger part."""
-        keep = min([self.position, *self._marks]) - self._base - 1  # `before` asks for one character more
+        keep = min([self.position, *self.marks]) - self._base - 1  # `before` asks for one character more
         if keep > len(self._text) // 2:
             self._text = self._text[keep:]
             self._at -= keep
@@ -79,14 +80,14 @@ class Source:
 
     def mark(self) -> int:
         """Remember this place for `back`; every mark is released once."""
-        self._marks.append(self.position)
+        self.marks.append(self.position)
         return self.position
 
     def back(self, mark: int) -> None:
         self._at = mark - self._base
 
     def release(self, mark: int) -> None:
-        self._marks.remove(mark)
+        self.marks.remove(mark)
 
     def undo(self, mark: int) -> None:
         """Goes back to a mark for good."""
