@@ -133,7 +133,7 @@ def test_what_a_function_returns_may_be_unknown():
 
 def test_a_function_that_makes_a_grammar_is_to_be_called():
     with pytest.raises(tf.errors.InvalidType, match=r"sql makes a grammar: call it, sql\(\)\."):
-        tf.generate("How many users?", tf.grammars.sql)
+        tf.from_type(tf.grammars.sql)
 
 
 def test_the_arguments_of_a_function_call_it():
