@@ -1,15 +1,15 @@
-"""Whether a word ends, with the text, its string or in the one way that is left, or gets longer.
+"""Whether a text or a string ends behind a word, or gets longer.
 
-Purpose: a number that may have any length ("move north 3", the bare answer to "how many rooms?", `pen=3`) may
-get longer by any digit, and else only end.  The model that has written all of it goes on with what the
+Purpose: a number that may have any length ("move north 3", the bare answer to "how many rooms?") may get
+longer by any digit, and else only end.  The model that has written all of it goes on with what the
 constraint refuses (" steps", a full stop), its end has little probability, and a mask leaves the digits: it
 writes 30000000000 to the end of its budget.  So with a string that `maxLength` leaves no room for the next
 word: what is left are its fragments ("I would highly,i").
 Distribution: a word gets longer with the model's probability of all tokens that may lengthen it; its end has
 all that is left, what is refused included.  Greedily a string gets longer where one token has more than that.
-Invariant: only where a longer word may follow and else the end or one character, or where few characters are
-left of a string and it stands behind a word of a text: neither is cut within what else may come.
-Complexity: a look at the allowed tokens of such a place; elsewhere a few bits of its mask.
+Invariant: only where nothing but a longer word may follow, or few characters are left of a string and it
+stands behind a word of a text: neither is cut within what else may come.
+Complexity: a look at the allowed tokens of a place where a text may end.
 Rejected: counting what is refused at each place where a text may end (`[a-z ]*` would end before "France");
 a limit on digits.
 """
@@ -62,7 +62,7 @@ class WordEnd(Choices):
         return bool(data) and bool(_WORD[data[-1]]) and not (self._quoted and not data[:1].isspace())
 
     def fits(self, option: int, node: int, budget: int) -> bool:
-        if option == END and self._automaton.is_accepting(self.state(node)):
+        if option == END and not self._quoted:
             return True  # the end itself takes no token of the budget
         if option == END:
             return super().fits(option, node, budget)
@@ -84,15 +84,14 @@ class WordEnd(Choices):
 
 
 def word_end(automaton: Any, state: State, spelling: Spelling, eos: frozenset[int]) -> WordEnd | None:
-    """What is decided where a word may get longer or end in one way; None where there are others."""
-    marks = spelling.marks
-    allowed = (automaton.mask(state)[marks >> 5] >> (marks & 31)) & 1
-    if int(allowed.sum()) > 1:
+    """What is decided where a text may end, or a word get longer; None where it may not, or something else
+    may follow."""
+    if not automaton.is_accepting(state) or automaton.is_finished(state):
         return None
     end, longer = _parts(automaton, state, spelling, eos, False)
-    marked = end[~np.isin(end, list(eos))]
-    ways = len(np.unique(spelling.firsts[marked])) + (len(marked) < len(end))
-    return WordEnd(automaton, state, spelling, eos) if ways == 1 and len(longer) else None
+    if not (len(end) and len(longer) and _LONGER[spelling.firsts[longer]].all()):
+        return None
+    return WordEnd(automaton, state, spelling, eos)
 
 
 def string_end(automaton: Any, state: State, spelling: Spelling, eos: frozenset[int]) -> WordEnd | None:
@@ -107,8 +106,7 @@ def string_end(automaton: Any, state: State, spelling: Spelling, eos: frozenset[
 def _parts(
     automaton: Any, state: State | None, spelling: Spelling, eos: frozenset[int], quoted: bool
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The allowed tokens, int64: those that end the word or the string, and the others."""
+    """The allowed tokens, int64: those that end the text or the string, and the others."""
     allowed = automaton.allowed_tokens(state).astype(np.int64)
-    firsts = spelling.firsts[allowed]
-    ends = firsts == ord('"') if quoted else np.isin(allowed, list(eos)) | ~_LONGER[firsts]
+    ends = spelling.firsts[allowed] == ord('"') if quoted else np.isin(allowed, list(eos))
     return allowed[ends], allowed[~ends]

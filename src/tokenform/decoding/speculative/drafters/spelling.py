@@ -29,7 +29,6 @@ class Spelling:
     Attributes:
         ids: bytes -> token id.
         firsts: the first byte of each token, uint8 [V]; 0 of one without bytes.
-        marks: the tokens of one byte that is ASCII and no letter, digit or `_` or `.`, int64.
         longest: longest match from the left.
     """
 
@@ -39,8 +38,6 @@ class Spelling:
         self.tokens, hidden = tokens, frozenset(special)
         self.ids = {b: i for i, b in reversed(list(enumerate(tokens))) if b and i not in hidden}
         self.firsts = np.array([one[0] if one else 0 for one in tokens], np.uint8)
-        marks = [bytes([one]) for one in range(128) if not chr(one).isalnum() and one not in b"_."]
-        self.marks = np.array([self.ids[one] for one in marks if one in self.ids], np.int64)
         self.longest = LongestMatch(self.ids)
         self.encode: Encode = encode if encode is not None else self.longest
 
@@ -49,7 +46,7 @@ class Spelling:
         if encode is None:
             return self
         other = object.__new__(Spelling)
-        other.tokens, other.ids, other.firsts, other.marks = self.tokens, self.ids, self.firsts, self.marks
+        other.tokens, other.ids, other.firsts = self.tokens, self.ids, self.firsts
         other.longest, other.encode = self.longest, encode
         return other
 
