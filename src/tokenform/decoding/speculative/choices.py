@@ -49,12 +49,9 @@ class Choices(ABC):
         tree: the paths, without the tokens that complete an option.
         leaves: the nodes at which each option is completed; empty where no path is allowed.
         rest: the option that has all the probability that the others leave; None: each has its own.
-        many: the option whose tokens begin different texts, so that greedily its likeliest token counts;
-            None: all tokens of each count.
     """
 
     rest: int | None = None
-    many: int | None = None
 
     def __init__(
         self, automaton: Any, state: State, options: Sequence[bytes], spelling: Spelling, eos: frozenset[int]

@@ -227,9 +227,7 @@ class Choosing:
         """The log-probability of a value written so, or what it cannot exceed."""
         if leaf not in self.learnt:
             return self._bound(leaf)
-        scores = self._ends(option, leaf)[1]
-        alone = self._local.greedy and option == self.choices.many
-        return self._reach[leaf] + (float(scores.max(initial=_NEVER)) if alone else _logsum(scores))
+        return self._reach[leaf] + _logsum(self._ends(option, leaf)[1])
 
     def wanted(self, most: int, chain: bool) -> list[int]:
         """Nodes to be scored in the next pass, each after the one that it stands below.

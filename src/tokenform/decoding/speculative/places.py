@@ -19,7 +19,7 @@ from .drafters.spelling import Encode, Spelling
 from .ending import ending
 from .opening import opening
 from .values import ValueChoices
-from .word_end import string_end, word_end
+from .word_end import word_end
 
 MOST = 4096
 """Values of one place that are decided as wholes."""
@@ -82,7 +82,6 @@ class Places:
             found: Choices | Short | None = None
             if left is None:
                 found = short_string(automaton, state, spelling.tokens)
-                found = found or string_end(automaton, state, spelling, eos)
                 found = found or ending(automaton, state, spelling, eos)
                 found = found or word_end(automaton, state, spelling, eos)
                 found = found or opening(automaton, state, spelling, eos)

@@ -1,14 +1,12 @@
-"""Whether a text or a string ends behind a word, or gets longer.
+"""Whether a text ends behind a word or a number, or this gets longer.
 
 Purpose: a number that may have any length ("move north 3", the bare answer to "how many rooms?") may get
 longer by any digit, and else only end.  The model that has written all of it goes on with what the
 constraint refuses (" steps", a full stop), its end has little probability, and a mask leaves the digits: it
-writes 30000000000 to the end of its budget.  So with a string that `maxLength` leaves no room for the next
-word: what is left are its fragments ("I would highly,i").
+writes 30000000000 to the end of its budget.
 Distribution: a word gets longer with the model's probability of all tokens that may lengthen it; its end has
-all that is left, what is refused included.  Greedily a string gets longer where one token has more than that.
-Invariant: only where nothing but a longer word may follow, or few characters are left of a string and it
-stands behind a word of a text: neither is cut within what else may come.
+all that is left, what is refused included.
+Invariant: only where nothing but a longer word may follow; a text is never cut within what else may come.
 Complexity: a look at the allowed tokens of a place where a text may end.
 Rejected: counting what is refused at each place where a text may end (`[a-z ]*` would end before "France");
 a limit on digits.
@@ -31,24 +29,15 @@ END, LONGER = 0, 1
 _WORD = np.array([byte >= 128 or chr(byte).isalnum() or byte == ord("_") for byte in range(256)])
 _LONGER = _WORD.copy()
 _LONGER[ord(".")] = True
-_NEAR = 16
-"""Code points that are left of a string, from which on its end is weighed."""
 
 
 class WordEnd(Choices):
-    """See the module's header.
-
-    Args:
-        quoted: whether what may end is a string of JSON, not the text.
-    """
+    """See the module's header."""
 
     rest = END
 
-    def __init__(
-        self, automaton: Any, state: State, spelling: Spelling, eos: frozenset[int], quoted: bool = False
-    ) -> None:
+    def __init__(self, automaton: Any, state: State, spelling: Spelling, eos: frozenset[int]) -> None:
         super().__init__(automaton, state, (b"end", b"longer"), spelling, eos)
-        self._quoted, self.many = quoted, LONGER if quoted else None
         self._written(END, [ROOT])
         self._written(LONGER, [ROOT])
 
@@ -56,16 +45,13 @@ class WordEnd(Choices):
         return True
 
     def stands_behind(self, token: int | None) -> bool:
-        """Whether a token, the one before this place, ends within a word, of a string one behind the first;
-        None: none is before it."""
+        """Whether a token, the one before this place, ends within a word; None: none is before it."""
         data = b"" if token is None else self._spelling.tokens[token]
-        return bool(data) and bool(_WORD[data[-1]]) and not (self._quoted and not data[:1].isspace())
+        return bool(data) and bool(_WORD[data[-1]])
 
     def fits(self, option: int, node: int, budget: int) -> bool:
-        if option == END and not self._quoted:
-            return True  # the end itself takes no token of the budget
         if option == END:
-            return super().fits(option, node, budget)
+            return True  # the end itself takes no token of the budget
         automaton, state = self._automaton, self.state(node)
         longer = map(int, self.ends(node)[LONGER].tokens)
         return budget > 0 and any(automaton.fits(automaton.advance(state, one), budget - 1) for one in longer)
@@ -74,13 +60,11 @@ class WordEnd(Choices):
         # not kept: a place may be one of thousands, and its tokens half of the vocabulary
         return [
             Ends(option, tokens)
-            for option, tokens in enumerate(
-                _parts(self._automaton, self.state(node), self._spelling, self._eos, self._quoted)
-            )
+            for option, tokens in enumerate(_parts(self._automaton, self.state(node), self._eos))
         ]
 
     def _completing(self, option: int, node: int, allowed: Sequence[int]) -> Sequence[int]:
-        raise NotImplementedError  # `ends` finds all at once
+        return [token for token in allowed if (token in self._eos) == (option == END)]
 
 
 def word_end(automaton: Any, state: State, spelling: Spelling, eos: frozenset[int]) -> WordEnd | None:
@@ -88,25 +72,14 @@ def word_end(automaton: Any, state: State, spelling: Spelling, eos: frozenset[in
     may follow."""
     if not automaton.is_accepting(state) or automaton.is_finished(state):
         return None
-    end, longer = _parts(automaton, state, spelling, eos, False)
+    end, longer = _parts(automaton, state, eos)
     if not (len(end) and len(longer) and _LONGER[spelling.firsts[longer]].all()):
         return None
     return WordEnd(automaton, state, spelling, eos)
 
 
-def string_end(automaton: Any, state: State, spelling: Spelling, eos: frozenset[int]) -> WordEnd | None:
-    """What is decided where few characters are left of a string; None where it is not so, or can't end."""
-    left = automaton.longest_left(state) if hasattr(automaton, "longest_left") else None
-    if left is None or not 0 < left <= _NEAR:
-        return None
-    end, longer = _parts(automaton, state, spelling, eos, True)
-    return WordEnd(automaton, state, spelling, eos, quoted=True) if len(end) and len(longer) else None
-
-
-def _parts(
-    automaton: Any, state: State | None, spelling: Spelling, eos: frozenset[int], quoted: bool
-) -> tuple[np.ndarray, np.ndarray]:
-    """The allowed tokens, int64: those that end the text or the string, and the others."""
+def _parts(automaton: Any, state: State | None, eos: frozenset[int]) -> tuple[np.ndarray, np.ndarray]:
+    """The allowed tokens, int64: those that end the text, and the others."""
     allowed = automaton.allowed_tokens(state).astype(np.int64)
-    ends = spelling.firsts[allowed] == ord('"') if quoted else np.isin(allowed, list(eos))
+    ends = np.isin(allowed, list(eos))
     return allowed[ends], allowed[~ends]
