@@ -4,6 +4,7 @@
     python benchmarks/speculation_models.py free --count 10          # free text: what the default costs
     python benchmarks/speculation_models.py assisted --count 10      # beside transformers' own speculation
     python benchmarks/speculation_models.py folder --model FOLDER    # extraction, free text: a chat model
+    python benchmarks/speculation_models.py folder --model FOLDER --device cuda --compile   # on a GPU
 
 Purpose: what speculation saves where a model pays for it.
 Invariant: within a table every row runs the same model on the same prompts, one text at a time, greedily
@@ -230,9 +231,11 @@ def assisted(prompts: list[Example], passes: Passes, most: int) -> dict[str, dic
     return found
 
 
-def folder(path: str, count: int, most: int) -> dict[str, dict[str, Row]]:
+def folder(
+    path: str, count: int, most: int, device: str | None = None, compiled: bool = False
+) -> dict[str, dict[str, Row]]:
     """A chat model of one's own, with strings as prompts: extraction under schemas, free text."""
-    plain = tf.Generator(path, drafter=None)
+    plain = tf.Generator(path, drafter=None, device=device)
     drafters: dict[str, Any] = {"auto": "auto", "auto and Recycling": Merge(*auto().drafters, Recycling())}
     passes, found = Passes(plain.model), {}
     tasks = [(task.prompt, task.schema) for task in make_tasks("extraction", count, 0)]
@@ -243,6 +246,11 @@ def folder(path: str, count: int, most: int) -> dict[str, dict[str, Row]]:
         rows = {"plain": chat_row(plain)}
         for name, drafter in drafters.items():
             rows[name] = chat_row(tf.Generator(plain.model, plain.tokenizer, drafter=drafter))
+        if compiled:
+            for name, drafter in {"plain": None, "auto": "auto"}.items():
+                writer = tf.Generator(plain.model, plain.tokenizer, drafter=drafter, compile=True)
+                rows[f"{name}, compiled"] = chat_row(writer)
+                chat_row(writer).write(asked[0], most)  # its shapes are compiled here
         run(rows, asked, most, passes)
         found[title] = rows
     return found
@@ -255,13 +263,16 @@ def main() -> int:
     parser.add_argument("--model", default=".real/smollm2", help="for `folder`: a folder or a GGUF file")
     parser.add_argument("--count", type=int, default=20, help="prompts")
     parser.add_argument("--max-tokens", type=int, default=MOST)
+    parser.add_argument("--device", help="for `folder`")
+    parser.add_argument("--compile", action="store_true", help="for `folder`: rows of compiled passes, too")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--seed", type=int, default=EVALUATION_SEED, help="which prompts")
     parser.add_argument("--results", type=Path, default=RESULTS)
     arguments = parser.parse_args()
     torch.set_num_threads(arguments.threads)
     if arguments.job == "folder":
-        found = folder(arguments.model, arguments.count, arguments.max_tokens)
+        ways = arguments.device, arguments.compile
+        found = folder(arguments.model, arguments.count, arguments.max_tokens, *ways)
     else:
         prompts = examples(arguments.seed, arguments.count + 1, held_out=True, tools=0.0)
         found = jobs[arguments.job](prompts, Passes(load()[0]), arguments.max_tokens)

@@ -9,7 +9,7 @@ that look things up are there), `schemas` and `free text` are written by the mod
 is a language of few texts whose distribution under the model is enumerated.  Samplers of whole texts and
 searches are a second table: `laws.py`.
 Columns: tokens a pass of the model; drafted tokens that were kept; milliseconds of drafting a pass (wall
-time); CPU milliseconds a token; how far off: texts that are those of plain decoding, or the total variation
+time); CPU milliseconds a token (of a model on a GPU: by the wall); how far off: texts that are those of plain decoding, or the total variation
 from the enumerated distribution beside what as many exact draws would show ("of").
 Invariant: what is refused by design is a row that says so; any other error ends the command with code 1.
 Rejected: speed-ups as the first column (this is a busy machine's clock; passes are exact counts).
@@ -122,7 +122,7 @@ def written(
         drafter, policy = cell[2:]
         rows[" | ".join(cell[:2])] = chat_row(make(drafter=drafter, policy=policy))
     run(rows, [tasks[0], *tasks], most, Passes(plain.model))
-    want = rows["plain"].texts
+    want, on_cpu = rows["plain"].texts, plain.model.device.type == "cpu"
     for name, row in rows.items():
         names = [*name.split(" | "), ""][:2]
         if row.failed:
@@ -135,7 +135,7 @@ def written(
             tokens_a_pass=row.tokens / passes,
             acceptance=sum(s.accepted for s in stats) / drafted if drafted else None,
             ms_a_draft=1e3 * sum(s.seconds_draft for s in stats) / passes,
-            ms_a_token=1e3 * row.cpu / row.tokens,
+            ms_a_token=1e3 * (row.cpu if on_cpu else row.seconds) / row.tokens,
             off=f"same {same} of {len(want)}",
         )  # fmt: skip
 
@@ -202,6 +202,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--quick", action="store_true", help="few texts, fewer policies")
     parser.add_argument("--model", help="a folder or GGUF file of a chat model; else the built-in model")
+    parser.add_argument("--device", help="where that model runs")
     parser.add_argument("--count", type=int, help="texts of a workload")
     parser.add_argument("--max-tokens", type=int)
     parser.add_argument("--draws", type=int, help="of drafts' laws; samplers of whole texts draw 20 a run")
@@ -216,7 +217,7 @@ def main() -> int:
     draws = options.draws or (100 if options.quick else 1000)
     began, draft = time.process_time(), None
     if options.model:
-        first = tf.Generator(options.model, drafter=None)
+        first = tf.Generator(options.model, drafter=None, device=options.device)
         make = partial(tf.Generator, first.model, first.tokenizer)
         schemas = [(task.prompt, task.schema) for task in make_tasks("extraction", count, 0)]
         free: list[Any] = [(question, None) for question in QUESTIONS[:count]]
