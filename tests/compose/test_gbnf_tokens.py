@@ -36,6 +36,34 @@ def test_tokens_by_number_are_those_tokens() -> None:
         assert not taken(automaton, list(text.encode())), text
 
 
+WORDS = """root ::= item+ END
+item ::= [a-c]+ " " | "(" item ")" | "bc" """
+
+
+@pytest.mark.parametrize("rules", [WORDS, WORDS + '| item "b" item'], ids=["by a lexer", "ambiguous"])
+def test_a_token_by_number_is_its_character_in_every_mask(rules: str) -> None:
+    by_number = tf.gbnf(rules.replace("END", "<[59]>")).compile(VOCABULARY)
+    by_character = tf.gbnf(rules.replace("END", '";"')).compile(VOCABULARY)
+    for text in (b"abc (a );", b"((bc))bc;", b"bbcb bc;"):
+        one, other = by_number.start, by_character.start
+        for token in text:
+            assert (by_number.mask(one) == by_character.mask(other)).all()
+            one, other = by_number.advance(one, token), by_character.advance(other, token)
+        assert by_number.is_accepting(one) and by_character.is_accepting(other)
+
+
+def test_a_grammar_is_the_same_within_another() -> None:
+    alone, rest = tf.gbnf(WORDS.replace("END", "<[256]>")), tf.regex("[0-9]{2}")
+    joint, text = (alone + rest).compile(VOCABULARY), [*b"(a )bc", OPEN, 49, 50]
+    assert taken(joint, text)
+    assert not taken(joint, text[:-1]) and not taken(joint, [*b"(a bc", OPEN, 49, 50])
+    without = alone.compile(VOCABULARY)
+    state, own = joint.start, without.start
+    for token in text[:-3]:
+        assert (joint.mask(state) == without.mask(own)).all()
+        state, own = joint.advance(state, token), without.advance(own, token)
+
+
 def test_special_tokens_by_text_and_by_number() -> None:
     by_text = tf.gbnf("root ::= <think> thought </think> [0-9]+\nthought ::= !</think>*").compile(VOCABULARY)
     by_number = tf.gbnf("root ::= <[256]> !<[257]>* <[257]> [0-9]+").compile(VOCABULARY)

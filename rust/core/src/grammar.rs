@@ -15,6 +15,7 @@
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use crate::automaton::pattern::Pattern;
+use crate::automaton::ByteAutomaton;
 use crate::cache::{self, Patience, Reading};
 use crate::cfg::{self, Machine};
 use crate::compose::form::Composite;
@@ -114,7 +115,14 @@ fn engine_of(built: Built, vocab: &Arc<Vocabulary>, limits: &Limits) -> Box<dyn 
     match built {
         Built::Json(machine) => engine(*machine, vocab, limits),
         Built::Pattern(pattern) => engine(*pattern, vocab, limits),
-        Built::CompositeAutomaton(joint) => engine(*joint, vocab, limits),
+        Built::CompositeAutomaton(mut joint) => {
+            joint.set_deepest(limits.depth);
+            joint.bind(vocab);
+            match joint.into_grammar() {
+                Ok(grammar) => engine_of(Built::ContextFree(grammar), vocab, limits),
+                Err(joint) => engine(*joint, vocab, limits),
+            }
+        }
         Built::ContextFree(Machine::Scanned(machine)) => engine(*machine, vocab, limits),
         Built::ContextFree(Machine::Scannerless(machine)) => engine(*machine, vocab, limits),
     }
@@ -244,6 +252,28 @@ mod tests {
 
     fn built(form: &str) -> Built {
         Source::Composite(form.into(), "the schema".into()).build().expect("a form").0
+    }
+
+    /// What a grammar in GBNF that names tokens becomes in a vocabulary of bytes and one special token, 256.
+    fn in_bytes(text: &str) -> std::result::Result<Machine, Box<CompositeAutomaton>> {
+        let Built::CompositeAutomaton(mut joint) =
+            Source::Gbnf(text.into(), "root".into()).build().expect("a grammar").0
+        else {
+            panic!("it names a token")
+        };
+        let tokens =
+            (0..=255u8).map(|b| Box::from([b])).chain([Box::from(*b"<think>"), Box::from(*b"<end>")]);
+        joint.bind(&Vocabulary::new(tokens.collect(), vec![257], &[256, 257]).expect("a vocabulary"));
+        joint.into_grammar()
+    }
+
+    #[test]
+    fn tokens_that_stand_for_their_texts_leave_a_grammar_as_it_is() {
+        let scanned = in_bytes("root ::= word+ <[59]>\nword ::= [a-z] [a-z0-9]* \" \" | \"(\" word \")\"");
+        assert!(matches!(scanned, Ok(Machine::Scanned(_))));
+        let ambiguous = in_bytes("root ::= (\"a\" root)? [a-c]* root? <[59]>?");
+        assert!(matches!(ambiguous, Ok(Machine::Scannerless(_))));
+        assert!(in_bytes("root ::= [a-z]+ <[256]> [0-9]+").is_err());
     }
 
     #[test]

@@ -51,6 +51,7 @@ const GRAMMARS: &[&str] = &[
     "root ::= expr\nexpr ::= term (\"+\" term)*\nterm ::= [0-9]+ | \"(\" expr \")\"",
     "root ::= \"{\" ws (pair (\",\" ws pair)*)? \"}\"\npair ::= [a-c]+ \":\" ws [0-9]\nws ::= \" \"*",
     "root ::= \"a\" root \"b\" | \"\"",
+    "root ::= item* <[59]> !<[64]>*\nitem ::= [a-c]+ \" \" | \"(\" item \")\"",
 ];
 
 /// Bytes, and pieces that cross the borders of lexemes, characters and keywords.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use crate::lexical::spell::{ByteSet, OutcomeId};
 use crate::lexical::{LexId, Lexicon, Step, TermId};
-use crate::vocab::{Openings, TokenId, Vocabulary};
+use crate::vocab::{Openings, TokenId};
 
 /// The number of a context: everything outside the lexeme that is being read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -137,9 +137,6 @@ pub trait ByteAutomaton: Send {
     fn remains(&mut self, _pos: Pos, _opens: Openings) -> Option<usize> {
         None
     }
-
-    /// The vocabulary is known: special tokens get their numbers.
-    fn bind(&mut self, _vocab: &Vocabulary) {}
 
     /// Positions (each with the text of its lexeme) that together allow just what this one does, and whose masks
     /// are quicker to find; `None`: there are none.

@@ -12,7 +12,7 @@ use std::collections::{BinaryHeap, VecDeque};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::chart::{Chart, Item, Onward, Return, SetId};
-use super::grammar::{Symbol, NEVER};
+use super::grammar::{together, Symbol, NEVER};
 use super::scanned::Scanned;
 use crate::automaton::byte_automaton::{step, ByteAutomaton, CtxId, Piece, Pos};
 use crate::lexical::{shortest_lexeme, LexId, Lexicon, Spelling, Step, TermId, Terms};
@@ -56,7 +56,7 @@ pub(crate) fn plan(chart: &mut Chart, set: SetId, most: usize) -> Option<Vec<u32
             }
             work::spend(2);
             if let Some(known) = chart.onward.get(&back) {
-                search.queue.push(Reverse((cost + known.cost, item, Some(back))));
+                search.queue.push(Reverse((together(cost, known.cost), item, Some(back))));
                 continue;
             }
             let mut found = Vec::new();
@@ -83,7 +83,7 @@ impl Search {
     fn offer(&mut self, chart: &Chart, item: Item, before: u64, from: Option<(Item, Return)>) {
         let symbols = &chart.grammar.expansions[item.expansion as usize].symbols[item.dot as usize..];
         work::spend(2 + symbols.len() as u64 / 8);
-        let total = symbols.iter().fold(before, |sum, &s| (sum + chart.grammar.cost(s)).min(NEVER));
+        let total = symbols.iter().fold(before, |sum, &s| together(sum, chart.grammar.cost(s)));
         if total < NEVER && self.best.get(&item).is_none_or(|known| total < known.0) {
             self.best.insert(item, (total, from));
             self.queue.push(Reverse((total, item, None)));
@@ -273,7 +273,7 @@ fn follow_plan(machine: &mut Scanned, mut pos: Pos, most: usize) -> Option<Vec<P
 
 /// A short text of a constraint that stands for a terminal, apart from the lexeme before it.
 fn spell_part(machine: &mut Scanned, pos: Pos, terminal: u32, out: &mut Vec<Piece>) -> Option<()> {
-    let word = machine.parts.get(&terminal)?.word.clone();
+    let word = machine.parts.get(&terminal)?.word.clone()?;
     let first = match word.first() {
         Some(Piece::Bytes(text)) => text.first().copied(),
         _ => None,

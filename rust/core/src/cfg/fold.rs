@@ -25,15 +25,14 @@ const PARTS: usize = 100_000;
 const ALL_PARTS: usize = 1_000_000;
 const CIRCLE: usize = 6;
 
-/// The same language with fewer symbols, read by a lexer where that makes no difference.
-pub fn fold(grammar: Grammar, lexicon: &mut Lexicon) -> Grammar {
+/// The same language with fewer symbols, read by a lexer where that makes no difference. `spelled`: whether a part has texts
+/// of its own; one that has none, a special token, is a border that no lexeme crosses.
+pub fn fold(grammar: Grammar, lexicon: &mut Lexicon, spelled: impl Fn(u32) -> bool) -> Grammar {
     let plain = grammar.layout.is_none()
         && grammar.orders.is_empty()
-        && grammar
-            .terminals
-            .iter()
-            .all(|t| t.term.is_some() && t.part.is_none() && !t.ignored && t.around.is_none())
+        && grammar.terminals.iter().all(|t| t.has_text() && !t.ignored && t.around.is_none())
         && grammar.following.is_empty();
+    let with_parts = grammar.terminals.iter().any(|t| t.part.is_some_and(&spelled));
     let letters = grammar.terminals.iter().filter_map(|t| t.literal.as_ref()).map(|word| word.len()).sum();
     if !plain || !(grammar.segmented || cuts_are_one(&grammar, &mut lexicon.terms, letters)) {
         return grammar;
@@ -41,6 +40,9 @@ pub fn fold(grammar: Grammar, lexicon: &mut Lexicon) -> Grammar {
     let mut size = Size { most: STATES + letters, left: ALL_STATES, parts: ALL_PARTS };
     for joined in [true, false] {
         let mut folded = rewrite(&grammar, &mut lexicon.terms, &mut size, joined);
+        if with_parts {
+            return folded;
+        }
         if cuts_are_one(&folded, &mut lexicon.terms, letters) {
             folded.segmented = false;
             return folded;
@@ -53,7 +55,8 @@ pub fn fold(grammar: Grammar, lexicon: &mut Lexicon) -> Grammar {
 fn rewrite(grammar: &Grammar, terms: &mut Terms, size: &mut Size, joined: bool) -> Grammar {
     let regular = regular_rules(grammar, terms, size);
     let (names, start, segmented) = (grammar.names.clone(), grammar.start, grammar.segmented);
-    let mut made = Maker { terms, size, terminals: Vec::new(), known: Default::default() };
+    let mut made =
+        Maker { terms, size, terminals: Vec::new(), known: Default::default(), parts: Default::default() };
     let mut rules: Vec<(u32, Vec<Symbol>)> = Vec::new();
     for (rule, term) in (0u32..).zip(&regular) {
         match term {
@@ -216,6 +219,8 @@ struct Maker<'a> {
     size: &'a mut Size,
     terminals: Vec<Terminal>,
     known: rustc_hash::FxHashMap<TermId, u32>,
+    /// The new numbers of terminals that parts stand for.
+    parts: rustc_hash::FxHashMap<u32, u32>,
 }
 
 impl Maker<'_> {
@@ -242,6 +247,17 @@ impl Maker<'_> {
         }))
     }
 
+    /// A symbol that is not regular: a rule, or a terminal that a part stands for.
+    fn kept(&mut self, grammar: &Grammar, symbol: Symbol) -> Symbol {
+        let Symbol::Terminal(old) = symbol else { return symbol };
+        Symbol::Terminal(memo!(self.parts, old, {
+            let Terminal { name, part, cost, rank, .. } = &grammar.terminals[old as usize];
+            let (name, part, cost, rank) = (name.clone(), *part, *cost, *rank);
+            self.terminals.push(Terminal { name, part, cost, rank, ..Terminal::default() });
+            self.terminals.len() as u32 - 1
+        }))
+    }
+
     fn body(
         &mut self,
         grammar: &Grammar,
@@ -259,7 +275,7 @@ impl Maker<'_> {
                 continue;
             }
             self.close(grammar, &mut run, joined, &mut out);
-            out.push(symbol);
+            out.push(self.kept(grammar, symbol));
         }
         out.pop();
         out

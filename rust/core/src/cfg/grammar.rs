@@ -121,6 +121,17 @@ const RUN: usize = 16;
 /// Cost of what derives nothing.
 pub const NEVER: u64 = u64::MAX / 4;
 
+/// Cost of what derives only texts that are longer than anybody counts.
+pub const ENDLESS: u64 = NEVER - 1;
+
+/// The cost of one thing behind another. However long both are together, they derive a text where each of them does.
+pub fn together(one: u64, other: u64) -> u64 {
+    match one.max(other) {
+        NEVER.. => NEVER,
+        _ => (one + other).min(ENDLESS),
+    }
+}
+
 impl Grammar {
     /// The grammar without rules.
     pub fn nothing() -> Self {
@@ -389,7 +400,7 @@ pub(super) fn shortest(
             Symbol::Terminal(t) => terminal(t),
             Symbol::Rule(r) => costs[r as usize],
         };
-        body.iter().fold(0, |sum, symbol| (sum + cost(symbol)).min(NEVER))
+        body.iter().fold(0, |sum, symbol| together(sum, cost(symbol)))
     };
     let mut found: Vec<Box<[Symbol]>> = vec![Box::new([]); costs.len()];
     let mut users: Vec<Vec<u32>> = vec![Vec::new(); costs.len()];
@@ -423,4 +434,54 @@ pub(super) fn shortest(
         }
     }
     (costs, found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    /// `a0: a1 a1`, `a1: a2 a2`, ... so many times; the last is a letter, or a terminal without words. `ordered`: the start
+    /// has the first rule twice among members in any order.
+    fn doubled(times: usize, word: &str, ordered: bool) -> GrammarSpec {
+        let rule = |origin: String, expansion: Vec<String>| json!({"origin": origin, "expansion": expansion, "order": 0});
+        let mut rules: Vec<_> =
+            (0..times).map(|i| rule(format!("a{i}"), vec![format!("a{}", i + 1); 2])).collect();
+        rules.push(rule(format!("a{times}"), vec!["X".into()]));
+        let members = json!([["a0", true], ["X", true], ["twice", true]]);
+        rules.push(rule("twice".into(), vec!["a0".into(), "a0".into()]));
+        let orders = match ordered {
+            true => json!([{"origin": "all", "members": members, "others": null, "separator": "X"}]),
+            false => json!([]),
+        };
+        GrammarSpec::from_value(
+            &json!({"terminals": [{"name": "X", "pattern": word, "kind": "re", "flags": "", "priority": 0}],
+            "rules": rules, "orders": orders, "ignore": [], "declare": [], "start": if ordered { "all" } else { "a0" },
+            "lexer": "dynamic", "indenter": null}),
+        )
+    }
+
+    #[test]
+    fn texts_too_long_to_count_are_texts() {
+        assert_eq!(together(2, 3), 5);
+        assert_eq!(together(ENDLESS, ENDLESS), ENDLESS);
+        assert_eq!(together(NEVER, 0), NEVER);
+        for times in [1, 20, 60, 61, 62, 63, 64, 70, 200] {
+            for ordered in [false, true] {
+                let (mut grammar, _) = read(doubled(times, "x", ordered)).expect("it derives a text");
+                assert_eq!(grammar.costs[0], (1u64 << times.min(63)).min(ENDLESS), "{times}");
+                if ordered {
+                    let all = grammar.start;
+                    grammar.unfold(all);
+                    assert_eq!(grammar.by_rule[all as usize].len(), 3, "{times}");
+                    let symbols = grammar.by_rule[all as usize]
+                        .iter()
+                        .flat_map(|&e| &*grammar.expansions[e as usize].symbols);
+                    assert!(symbols.copied().all(|symbol| grammar.cost(symbol) < NEVER), "{times}");
+                }
+                let error = read(doubled(times, "[^\\s\\S]", ordered)).err().expect("it derives none");
+                assert_eq!(error.kind, Kind::UnsatisfiableGrammar, "{times}");
+            }
+        }
+    }
 }

@@ -28,7 +28,7 @@ mod cuts;
 mod describe;
 mod ends;
 pub mod finish;
-mod fold;
+pub mod fold;
 mod forms;
 pub mod grammar;
 mod guarded;
@@ -60,7 +60,7 @@ pub enum Machine {
 /// The automaton of a grammar in the frontends' neutral form.
 pub fn machine(structure: GrammarSpec) -> Result<Machine> {
     let (grammar, mut lexicon) = grammar::read(structure)?;
-    let grammar = fold::fold(grammar, &mut lexicon);
+    let grammar = fold::fold(grammar, &mut lexicon, |_| false);
     Ok(if grammar.segmented {
         Machine::Scannerless(Box::new(scannerless::Scannerless::new(grammar, lexicon)))
     } else {

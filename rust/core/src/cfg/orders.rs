@@ -12,7 +12,7 @@ use std::borrow::Cow;
 
 use rustc_hash::FxHashMap;
 
-use super::grammar::{Grammar, Symbol, NEVER};
+use super::grammar::{together, Grammar, Symbol, ENDLESS, NEVER};
 use super::spec::OrderEntry;
 use crate::error::{Error, Kind, Result};
 use crate::held;
@@ -132,24 +132,30 @@ impl Grammar {
         let order = &self.orders.all[left.order as usize];
         let members = order.members.clone();
         let separator: Vec<Symbol> = between(order, left.begun).collect();
-        let (apart, others) = (between(order, true).map(|s| self.cost(s)).sum::<u64>(), order.others);
+        let apart = between(order, true).map(|s| self.cost(s)).fold(0, together);
+        let others = order.others;
         crate::work::spend(2 * members.len() as u64);
         let here = || (0..members.len()).filter(|&m| left.has(m));
         // what the members that must come cost together
         let needed = |m: &usize| members[*m].1;
         let count = here().filter(needed).count();
-        let total: u64 = here().filter(needed).map(|m| self.cost(members[m].0).min(NEVER) + apart).sum();
+        let each = |m: usize| u128::from(self.cost(members[m].0)) + u128::from(apart);
+        let total: u128 = here().filter(needed).map(each).sum();
+        let never = here().filter(needed).any(|m| self.cost(members[m].0) >= NEVER);
+        let left_over = |count: usize, total: u128| match never || count > 0 && apart >= NEVER {
+            true => NEVER,
+            false => u64::try_from(total).unwrap_or(ENDLESS).min(ENDLESS),
+        };
         let mut ways: Vec<(Symbol, Left, usize, u64)> = Vec::new();
         for m in here() {
             let (symbol, must) = members[m];
-            let cost = self.cost(symbol);
-            if cost < NEVER {
-                let spent = if must { cost + apart } else { 0 };
-                ways.push((symbol, left.without(m), count - usize::from(must), total - spent));
+            if self.cost(symbol) < NEVER {
+                let (count, spent) = (count - usize::from(must), if must { each(m) } else { 0 });
+                ways.push((symbol, left.without(m), count, left_over(count, total - spent)));
             }
         }
         if let Some(symbol) = others.filter(|&s| self.cost(s) < NEVER) {
-            ways.push((symbol, Left { begun: true, ..left.clone() }, count, total));
+            ways.push((symbol, Left { begun: true, ..left.clone() }, count, left_over(count, total)));
         }
         let mut bytes = 0;
         for (symbol, rest, count, cost) in ways {
@@ -174,7 +180,7 @@ impl Grammar {
             let name = self.orders.all[left.order as usize].rule;
             self.names.push(self.names[name as usize].clone());
             self.nullable.push(nullable);
-            self.costs.push(cost.min(NEVER));
+            self.costs.push(cost);
             self.shortest.push(Box::new([]));
             self.by_rule.push(Vec::new());
             self.orders.left.insert(rule, left);

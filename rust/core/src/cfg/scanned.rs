@@ -87,8 +87,8 @@ pub(crate) struct Opening {
     pub first: ByteSet,
     /// It may begin with a special token.
     pub token: bool,
-    /// A short text of it.
-    pub word: Vec<Piece>,
+    /// A short text of it, where it has one.
+    pub word: Option<Vec<Piece>>,
 }
 
 impl Scanned {

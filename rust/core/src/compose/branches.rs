@@ -261,6 +261,10 @@ pub(super) struct Place {
 }
 
 impl List {
+    pub(super) fn len(&self) -> u32 {
+        self.of.all.len() as u32
+    }
+
     /// The byte of a text at a depth.
     fn byte_at(&self, at: u32, depth: u32) -> Option<u8> {
         self.of.all[at as usize].head.as_bytes().get(depth as usize).copied()
@@ -294,7 +298,7 @@ impl CompositeAutomaton {
     }
 
     pub(super) fn first_place(&self, list: u32) -> Place {
-        Place { list, low: 0, high: self.lists[list as usize].of.all.len() as u32, depth: 0 }
+        Place { list, low: 0, high: self.lists[list as usize].len(), depth: 0 }
     }
 
     /// One byte of a branch's text; where it ends what follows begins.
@@ -330,7 +334,7 @@ impl CompositeAutomaton {
     }
 
     /// The part of what follows a branch's text, made when it is asked for first.
-    fn branch(&mut self, list: u32, at: u32) -> u32 {
+    pub(super) fn branch(&mut self, list: u32, at: u32) -> u32 {
         let known = self.lists[list as usize].made[at as usize];
         if known != NONE {
             return known;

@@ -8,11 +8,13 @@ use rustc_hash::FxHashMap;
 use super::{BackId, CompositeAutomaton, OuterGrammar, Part, Run, Spelled, Thread, END};
 use crate::automaton::byte_automaton::{Piece, Seen};
 use crate::automaton::{ByteAutomaton, CtxId, Pos};
-use crate::cfg::chart::{Chart, SetId};
+use crate::cfg::chart::SetId;
 use crate::cfg::finish;
-use crate::cfg::grammar::{Grammar, NEVER};
+use crate::cfg::fold;
+use crate::cfg::grammar::{Grammar, ENDLESS, NEVER};
 use crate::cfg::scanned::Opening;
-use crate::lexical::{shortest_lexeme, LexId, Spelling, LONGEST};
+use crate::lexical::{shortest_lexeme, LexId, Spelling, TermId, Terms, LONGEST};
+use crate::work;
 
 /// Bytes that the special token of a way counts for.
 const TOKEN: usize = 4;
@@ -112,6 +114,29 @@ impl CompositeAutomaton {
         memo!(self.words, part, self.find_word(part))
     }
 
+    /// Whether a part has texts, be they too long to be spelled.
+    fn has_words(&mut self, part: u32) -> bool {
+        self.word_of(part).is_some()
+            || match &self.parts[part as usize] {
+                Part::Language(..) | Part::Json(_) => true,
+                Part::Tokens { term, .. } => *term != Terms::EMPTY,
+                Part::Instead { absent, .. } => !absent,
+                Part::Special { .. } => false,
+                &Part::Branches(list) => (0..self.lists[list as usize].len()).any(|at| {
+                    let part = self.branch(list, at);
+                    self.has_words(part)
+                }),
+                &Part::OuterGrammar(host) => {
+                    let grammar = &self.chart(host).grammar;
+                    let parts: Vec<u32> = grammar.terminals.iter().filter_map(|t| t.part).collect();
+                    let derives = grammar.costs[grammar.start as usize] < NEVER;
+                    derives
+                        && (matches!(self.hosts[host as usize], OuterGrammar::Plain(_))
+                            || parts.into_iter().all(|part| self.has_words(part)))
+                }
+            }
+    }
+
     fn find_word(&mut self, part: u32) -> Option<Vec<Piece>> {
         match &self.parts[part as usize] {
             Part::Tokens { tokens, .. } if !tokens.is_empty() => Some(vec![Piece::Token(tokens[0])]),
@@ -146,18 +171,40 @@ impl CompositeAutomaton {
         }
     }
 
-    /// Settles the lengths of shortest texts of the hosts from `first` on when special tokens are known, inner hosts first.
-    pub(super) fn measure_again(&mut self, first: usize) {
+    /// Reads the hosts without a lexer from `first` on again when the special tokens are known, inner hosts first: with the
+    /// lengths of their parts, and with their regular rules as terminals.
+    pub(super) fn read_hosts_again(&mut self, first: usize) {
         for host in first..self.hosts.len() {
             let OuterGrammar::Plain(chart) = &mut self.hosts[host] else { continue };
-            let grammar = std::mem::replace(&mut chart.grammar, Grammar::nothing());
+            let mut grammar = std::mem::replace(&mut chart.grammar, Grammar::nothing());
             let mut lengths: FxHashMap<u32, u64> = FxHashMap::default();
-            for part in grammar.terminals.iter().filter_map(|t| t.part) {
-                lengths.insert(part, self.word_of(part).map_or(NEVER, |way| length(&way) as u64));
+            for terminal in &mut grammar.terminals {
+                let Some(part) = terminal.part else { continue };
+                let longer = if self.has_words(part) { ENDLESS } else { NEVER };
+                lengths.insert(part, self.word_of(part).map_or(longer, |way| length(&way) as u64));
+                if let Some(term) = self.text_alone(part) {
+                    (terminal.part, terminal.term) = (None, Some(term));
+                    terminal.cost = self.lexicon.terms.least_length(term).map_or(1, u64::from);
+                }
             }
-            let of = |part: u32| lengths.get(&part).copied().unwrap_or(NEVER);
-            self.hosts[host] = OuterGrammar::Plain(Box::new(Chart::new(grammar.with_lengths(of))));
+            grammar = grammar.with_lengths(|part| lengths.get(&part).copied().unwrap_or(NEVER));
+            if grammar.terminals.iter().any(|t| t.term.is_some()) {
+                grammar = fold::fold(grammar, &mut self.lexicon, |part| self.parts[part as usize].has_text());
+            }
+            self.hosts[host] = self.host_of(grammar).unwrap_or_else(|error| work::refuse(error));
         }
+    }
+
+    /// The language of a part that stands for no special token.
+    fn text_alone(&mut self, part: u32) -> Option<TermId> {
+        match &self.parts[part as usize] {
+            Part::Tokens { term, tokens, .. } if tokens.is_empty() => Some(*term),
+            Part::Special { text, spelled: Spelled::Unknown, tokens, .. } if tokens.is_empty() => {
+                Some(self.lexicon.terms.literal(text))
+            }
+            _ => None,
+        }
+        .filter(|&term| !self.lexicon.terms.nullable(term) && term != Terms::EMPTY)
     }
 
     /// Tells the hosts with a lexer from `first` on how the parts inside them begin, inner hosts first.
@@ -169,7 +216,10 @@ impl CompositeAutomaton {
             let all = (0u32..).zip(&self.chart(host).grammar.terminals);
             let parts: Vec<(u32, u32)> = all.filter_map(|(i, t)| t.part.map(|p| (i, p))).collect();
             for (terminal, part) in parts {
-                let Some(word) = self.word_of(part) else { continue };
+                if !self.has_words(part) {
+                    continue;
+                }
+                let word = self.word_of(part);
                 let threads = self.threads_of(part);
                 let token = threads.iter().any(|t| matches!(t.run, Run::Special(_)));
                 let first = self.first_bytes(&threads);

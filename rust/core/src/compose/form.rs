@@ -19,7 +19,7 @@ use super::{language, tokens, Bound, CompositeAutomaton, OuterGrammar, Part, Ret
 use crate::automaton::byte_automaton::Piece;
 use crate::automaton::pattern::Pattern;
 use crate::cfg::chart::Chart;
-use crate::cfg::grammar::{self, Parts};
+use crate::cfg::grammar::{self, Grammar, Parts};
 use crate::cfg::scanned::Scanned;
 use crate::cfg::spec::GrammarSpec;
 use crate::cfg::terminals;
@@ -240,7 +240,7 @@ impl CompositeAutomaton {
             let part = self.part(&gbnf::part_of(name), name)?;
             known.known.insert(name.clone(), (part, 1));
         }
-        self.host_of(structure, &known)
+        self.add_host(structure, &known)
     }
 
     /// Reads a part of a grammar.
@@ -299,25 +299,28 @@ impl CompositeAutomaton {
         }
         structure.terminals.retain(|entry| !at_once.contains(&entry.name.as_str()));
         structure.optional(&empty, &at_once);
-        self.host_of(structure, &known)
+        self.add_host(structure, &known)
     }
 
-    fn host_of(&mut self, structure: GrammarSpec, known: &Parts) -> Result<u32> {
+    fn add_host(&mut self, structure: GrammarSpec, known: &Parts) -> Result<u32> {
         let grammar = grammar::read_with(structure, &mut self.lexicon, known)?;
-        let host = if grammar.segmented {
-            OuterGrammar::Plain(Box::new(Chart::new(grammar)))
-        } else {
-            if let Some(around) = grammar.terminals.iter().find(|t| t.around.is_some() || t.forms.is_some()) {
-                return Err(terminals::not_followed(&around.name));
-            }
-            let lexicon = std::mem::take(&mut self.lexicon);
-            let mut scanned = Scanned::new(grammar, lexicon)?;
-            self.lexicon = std::mem::take(&mut scanned.lexicon);
-            OuterGrammar::Lexed(Box::new(scanned))
-        };
+        let host = self.host_of(grammar)?;
         self.hosts.push(host);
         let host = self.hosts.len() as u32 - 1;
         Ok(self.add(Part::OuterGrammar(host)))
+    }
+
+    pub(super) fn host_of(&mut self, grammar: Grammar) -> Result<OuterGrammar> {
+        if grammar.segmented {
+            return Ok(OuterGrammar::Plain(Box::new(Chart::new(grammar))));
+        }
+        if let Some(around) = grammar.terminals.iter().find(|t| t.around.is_some() || t.forms.is_some()) {
+            return Err(terminals::not_followed(&around.name));
+        }
+        let lexicon = std::mem::take(&mut self.lexicon);
+        let mut scanned = Scanned::new(grammar, lexicon)?;
+        self.lexicon = std::mem::take(&mut scanned.lexicon);
+        Ok(OuterGrammar::Lexed(Box::new(scanned)))
     }
 
     /// A language without the empty text.

@@ -41,7 +41,7 @@ use crate::hash::Keyed;
 use crate::held::{self, Interner};
 use crate::json::JsonMachine;
 use crate::lexical::spell::ByteSet;
-use crate::lexical::{LexId, Lexicon, TermId};
+use crate::lexical::{LexId, Lexicon, TermId, Terms};
 use crate::schema::holes::Says;
 use crate::vocab::TokenId;
 
@@ -127,6 +127,17 @@ enum Part {
     },
 }
 
+impl Part {
+    /// Whether it has texts; one that has none is a special token.
+    fn has_text(&self) -> bool {
+        match self {
+            Part::Tokens { term, .. } => *term != Terms::EMPTY,
+            Part::Special { spelled, tokens, ends, .. } => spelled.as_text(tokens.is_empty(), *ends),
+            _ => true,
+        }
+    }
+}
+
 /// Where the text of a special token is spelled out.
 #[derive(Clone, Copy, PartialEq)]
 enum Spelled {
@@ -135,6 +146,17 @@ enum Spelled {
     Unknown,
     /// There, and where something follows a token that ends texts.
     WhereNoToken,
+}
+
+impl Spelled {
+    /// Whether a special token's text stands for it, in a vocabulary that does not know it or where it ends texts.
+    fn as_text(self, unknown: bool, ends: bool) -> bool {
+        match self {
+            Spelled::Never => false,
+            Spelled::Unknown => unknown,
+            Spelled::WhereNoToken => unknown || ends,
+        }
+    }
 }
 
 /// A part of a grammar.  empty: it could be empty, which a rule says instead.

@@ -3,6 +3,8 @@
 use super::{BackId, CompositeAutomaton, Ctx, OuterGrammar, Part, Run, Thread, END};
 use crate::automaton::byte_automaton::{Piece, Seen};
 use crate::automaton::{ByteAutomaton, CtxId, Left, Pos};
+use crate::cfg::scannerless::Scannerless;
+use crate::cfg::Machine;
 use crate::lexical::spell::{ByteSet, OutcomeId};
 use crate::lexical::Lexicon;
 use crate::vocab::{TokenId, Vocabulary};
@@ -101,8 +103,51 @@ impl CompositeAutomaton {
             Part::Json(machine) => holes[machine as usize].is_empty(),
             _ => false,
         });
-        self.measure_again(host);
+        self.read_hosts_again(host);
         self.open_lexers(host);
+    }
+
+    /// Gives the special tokens their numbers in a vocabulary.
+    pub fn bind(&mut self, vocab: &Vocabulary) {
+        let mut known: FxHashMap<Box<str>, Vec<TokenId>> = FxHashMap::default();
+        let held = self.parts.iter().filter_map(|part| match part {
+            Part::Special { text: token, .. } | Part::Instead { token, .. } => Some(token.clone()),
+            _ => None,
+        });
+        for text in held.chain(self.special_texts()) {
+            known.entry(text).or_insert_with_key(|text| vocab.special_tokens(text.as_bytes()));
+        }
+        self.bound = Some(known);
+        self.eos = vocab.eos().to_vec();
+        if let Err(error) = self.bind_tokens(vocab) {
+            work::refuse(error);
+        }
+        self.bind_specials(0);
+        if let Some(error) = self.end_in_the_middle() {
+            work::refuse(error);
+        }
+        // what was met before the vocabulary was known may spell a token that is special in it
+        self.settled.clear();
+        self.alone.clear();
+        self.measure_from(0, 0);
+    }
+
+    /// The grammar that the whole is, where the vocabulary has left no constraint of another kind in it.
+    pub fn into_grammar(mut self: Box<Self>) -> std::result::Result<Machine, Box<Self>> {
+        let Part::OuterGrammar(host) = self.parts[self.root as usize] else { return Err(self) };
+        if self.chart(host).grammar.terminals.iter().any(|terminal| terminal.part.is_some()) {
+            return Err(self);
+        }
+        let lexicon = std::mem::take(&mut self.lexicon);
+        Ok(match self.hosts.swap_remove(host as usize) {
+            OuterGrammar::Plain(chart) => {
+                Machine::Scannerless(Box::new(Scannerless::new(chart.grammar, lexicon)))
+            }
+            OuterGrammar::Lexed(mut scanned) => {
+                scanned.lexicon = lexicon;
+                Machine::Scanned(scanned)
+            }
+        })
     }
 
     fn find_split(&mut self, pos: Pos) -> Option<super::Positions> {
@@ -153,30 +198,6 @@ impl ByteAutomaton for CompositeAutomaton {
             + self.lexicon.bytes()
             + machines
             + hosts
-    }
-
-    fn bind(&mut self, vocab: &Vocabulary) {
-        let mut known: FxHashMap<Box<str>, Vec<TokenId>> = FxHashMap::default();
-        let held = self.parts.iter().filter_map(|part| match part {
-            Part::Special { text: token, .. } | Part::Instead { token, .. } => Some(token.clone()),
-            _ => None,
-        });
-        for text in held.chain(self.special_texts()) {
-            known.entry(text).or_insert_with_key(|text| vocab.special_tokens(text.as_bytes()));
-        }
-        self.bound = Some(known);
-        self.eos = vocab.eos().to_vec();
-        if let Err(error) = self.bind_tokens(vocab) {
-            work::refuse(error);
-        }
-        self.bind_specials(0);
-        if let Some(error) = self.end_in_the_middle() {
-            work::refuse(error);
-        }
-        // what was met before the vocabulary was known may spell a token that is special in it
-        self.settled.clear();
-        self.alone.clear();
-        self.measure_from(0, 0);
     }
 
     fn start(&mut self) -> Option<Pos> {

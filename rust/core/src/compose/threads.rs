@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::{BackId, CompositeAutomaton, OuterGrammar, Part, ReturnAddress, Run, Spelled, Thread, END};
+use super::{BackId, CompositeAutomaton, OuterGrammar, Part, ReturnAddress, Run, Thread, END};
 use crate::automaton::{ByteAutomaton, CtxId, Pos};
 use crate::cfg::chart::SetId;
 use crate::lexical::{Lexicon, Spelling, TermId};
@@ -139,12 +139,7 @@ impl CompositeAutomaton {
             }
             Part::Special { text, spelled, tokens, ends } => {
                 out.extend(tokens.iter().map(|&t| Thread { back, run: Run::Special(t) }));
-                let as_text = match spelled {
-                    Spelled::Never => false,
-                    Spelled::Unknown => tokens.is_empty(),
-                    Spelled::WhereNoToken => tokens.is_empty() || *ends,
-                };
-                if as_text {
+                if spelled.as_text(tokens.is_empty(), *ends) {
                     let text = text.clone();
                     let term = self.lexicon.terms.literal(&text);
                     self.begin_language(term, back, out);

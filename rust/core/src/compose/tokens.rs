@@ -38,13 +38,23 @@ pub(super) enum Which {
     One,
     /// That of one token, which is none of them.
     But,
-    /// What any number of tokens but them spell.
+    /// What any number of tokens but them spell, and the special ones among these.
     Others,
+    /// Of these, the texts alone, or the special tokens.
+    OtherTexts,
+    OtherSpecials,
 }
 
-/// The part of a form that names tokens: `{"special": ids}`, `{"but": names}` or `{"other": names}`.
+/// The part of a form that names tokens: `{"special": ids}`, `{"but": names}`, `{"other": names}` (or "other texts", "other
+/// specials").
 pub(super) fn read(form: &Value) -> Option<Part> {
-    let known = [("special", Which::One), ("but", Which::But), ("other", Which::Others)];
+    let known = [
+        ("special", Which::One),
+        ("but", Which::But),
+        ("other", Which::Others),
+        ("other texts", Which::OtherTexts),
+        ("other specials", Which::OtherSpecials),
+    ];
     let (value, which) = known.iter().find_map(|&(key, which)| Some((form.get(key)?, which)))?;
     let names = match value {
         Value::Array(list) => list.iter().map(named).collect::<Option<_>>()?,
@@ -110,6 +120,8 @@ impl CompositeAutomaton {
             }
             let (term, tokens, ends) = match which {
                 Which::Others => self.others(vocab, &chosen)?,
+                Which::OtherTexts => (self.others(vocab, &chosen)?.0, Vec::new(), false),
+                Which::OtherSpecials => (Terms::EMPTY, self.others(vocab, &chosen)?.1, false),
                 Which::One if chosen.len() == 1 => {
                     self.one(vocab, *chosen.iter().next().expect("it is one"))?
                 }

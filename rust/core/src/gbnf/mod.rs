@@ -36,10 +36,14 @@ pub const MAX_REPETITION: u64 = 100_000;
 /// Groups within groups.
 pub const MAX_NESTING: usize = 200;
 
+/// What stands behind the name of other tokens for the special ones among them.
+const SPECIAL: &str = " (special)";
+
 /// The form of the constraint that a declared terminal stands for.
 pub fn part_of(token: &str) -> Value {
-    let (key, token) = match token.strip_prefix('!') {
-        Some(token) => ("other", token),
+    let (key, token) = match token.strip_prefix('!').map(|token| (token.strip_suffix(SPECIAL), token)) {
+        Some((Some(token), _)) => ("other specials", token),
+        Some((None, token)) => ("other texts", token),
         None => ("special", token),
     };
     let id = token.trim_start_matches("<[").trim_end_matches("]>").parse::<u32>();
@@ -227,6 +231,9 @@ impl<'t> Reader<'t> {
         let Some(first) = symbols.first() else {
             return symbols;
         };
+        if first.starts_with('!') {
+            return vec![self.others(head, first, least)];
+        }
         // one symbol, so that repetitions of repetitions don't multiply
         let symbol = match symbols.len() {
             1 => first.clone(),
@@ -259,6 +266,20 @@ impl<'t> Reader<'t> {
         all
     }
 
+    /// Any number of other tokens: texts, and special tokens between them, so that no two texts are neighbours.
+    fn others(&mut self, head: &str, text: &str, least: usize) -> String {
+        let (any, text, special) = (self.helper(head), text.to_string(), format!("{text}{SPECIAL}"));
+        let mut some =
+            vec![vec![text.clone()], vec![any.clone(), special.clone()], vec![any.clone(), special, text]];
+        let name = if least == 0 { any.clone() } else { self.helper(head) };
+        if least > 0 {
+            self.add(&name, some.clone());
+        }
+        some.push(Vec::new());
+        self.add(&any, some);
+        name
+    }
+
     fn add(&mut self, origin: &str, expansions: impl IntoIterator<Item = Vec<String>>) {
         self.rules.extend(expansions.into_iter().map(|expansion| (origin.to_string(), expansion)));
     }
@@ -280,8 +301,11 @@ impl<'t> Reader<'t> {
         }
         self.keep_reachable(start);
         let plain = self.rules.iter().map(|(name, body)| (name.as_str(), body.iter().map(String::as_str)));
-        let symbols = self.terminals.keys().chain(&self.tokens);
-        if let Some(name) = productive::endless(plain, symbols.copied()) {
+        let special = self.tokens.iter().filter(|name| name.starts_with('!'));
+        let special = special.map(|name| format!("{name}{SPECIAL}"));
+        let declare: Vec<String> = self.tokens.iter().map(|name| name.to_string()).chain(special).collect();
+        let symbols = self.terminals.keys().copied().chain(declare.iter().map(String::as_str));
+        if let Some(name) = productive::endless(plain, symbols) {
             let head = name.split('.').next().unwrap_or_default();
             let message = format!(
                 "the rule '{head}' derives nothing: all of its alternatives need a rule that never ends"
@@ -293,7 +317,7 @@ impl<'t> Reader<'t> {
             terminals: self.terminals.into_values().collect(),
             rules: self.rules,
             ignore: Vec::new(),
-            declare: self.tokens.iter().map(|name| name.to_string()).collect(),
+            declare,
             start: start.into(),
             segmented: true,
             ambiguous: false,

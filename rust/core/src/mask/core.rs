@@ -72,7 +72,6 @@ pub struct Core<S> {
 
 impl<S: ByteAutomaton> Core<S> {
     pub fn new(mut structure: S, vocab: Arc<Vocabulary>) -> Self {
-        structure.bind(&vocab);
         structure.lexicon().terms.numbers.reach = vocab.reach();
         let mut texts: Interner<Box<[u8]>, Keyed> = Interner::default();
         texts.intern(Box::new([]));
