@@ -37,6 +37,7 @@ if TYPE_CHECKING:  # `as`: also for programs that are checked strictly
     from tokenform.decoding.speculative import drafters
     from tokenform.decoding.speculative import targets as targets
     from tokenform.frontends import grammars
+    from tokenform.frontends.catalog import sql as sql
     from tokenform.frontends.combinators import substring, until
     from tokenform.frontends.gbnf import gbnf
     from tokenform.frontends.lark import lark
@@ -52,6 +53,7 @@ _NAMES = {
     "tokenform.decoding.aligned": ("ASAp", "AWRS", "Beam", "CARS", "MCMC", "SMC"),
     "tokenform.decoding.debug": ("debug",),
     "tokenform.decoding.likelihood": ("feasible_mass", "logprob"),
+    "tokenform.frontends.catalog": ("sql",),
     "tokenform.frontends.combinators": ("substring", "until"),
     "tokenform.frontends.gbnf": ("gbnf",),
     "tokenform.frontends.lark": ("lark",),

@@ -50,6 +50,8 @@ def instruction(grammar: Any, show: bool | Literal["auto"]) -> str:
     """
     if show is False or grammar.tools:
         return ""  # the template shows tools
+    if told := getattr(grammar, "told", ()):
+        return next((words for words in told if show is True or len(words) <= MOST), "")
     try:
         schema = grammar.schema
     except LimitExceeded:  # a text that nests deeper than Python reads

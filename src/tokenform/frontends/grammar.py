@@ -44,6 +44,7 @@ class Grammar:
 
     Attributes:
         parts: where it has captures, how it is put together; else None.
+        told: what a model is told of it in place of what its form says, the fullest first; () else.
     """
 
     __slots__ = (
@@ -62,6 +63,7 @@ class Grammar:
         "_tools",
         "_written",
         "parts",
+        "told",
     )
 
     def __init__(
@@ -90,6 +92,7 @@ class Grammar:
         self._checked = 0  # steps that checking it took, with those before it in the longest chain of & and ~
         self._read = read or _same_text
         self.parts: Parts | None = None
+        self.told: tuple[str, ...] = ()
         self._automata: dict[tuple[_core.Vocabulary, _core.Limits | None], _core.TokenAutomaton] = {}
 
     def compile(
@@ -262,7 +265,7 @@ class Grammar:
             schema=self._schema,
             tools=self._tools,
         )
-        made._checked, made.parts = self._checked, parts
+        made._checked, made.parts, made.told = self._checked, parts, self.told
         return made
 
     def __or__(self, other: Grammar | str) -> Grammar:
@@ -324,7 +327,17 @@ class Grammar:
         return Grammar(core, form=form, read=read, source=source, schema=form.get("schema"))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _again, (self.core, self.form, self._read, self.source, self.schema, self.tools, self.parts)
+        told = self.told
+        return _again, (
+            self.core,
+            self.form,
+            self._read,
+            self.source,
+            self.schema,
+            self.tools,
+            self.parts,
+            told,
+        )
 
     def __copy__(self) -> Grammar:
         return self
@@ -409,10 +422,11 @@ def _again(
     schema: Any,
     tools: Any,
     parts: Parts | None = None,
+    told: tuple[str, ...] = (),
 ) -> Grammar:
     """A grammar that was pickled."""
     made = Grammar(core, form=form, read=read, source=source, schema=schema, tools=tools)
-    made.parts = parts
+    made.parts, made.told = parts, told
     return made
 
 
