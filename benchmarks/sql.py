@@ -2,6 +2,7 @@
 """What a chat model answers with SQL: held to the tables (`tf.sql`), to the syntax (`tf.grammars.sql`), or free.
 
     python benchmarks/sql.py MODEL [--show] [--only tf.sql]
+    python benchmarks/sql.py MODEL --scale    # cost of tf.sql by the number of tables, the model's vocabulary
 
 Twenty questions over three databases in memory.  A query counts as run where SQLite runs it, and as right
 where its rows are those of the query written beforehand, in its order where that orders.  All three are told
@@ -13,6 +14,7 @@ from __future__ import annotations
 import argparse
 import re
 import sqlite3
+import time
 
 import tokenform as tf
 
@@ -124,6 +126,34 @@ def cut(text: str) -> str:
     return re.split(r";|\n\s*\n", inner.strip())[0]
 
 
+def scale(model: str) -> None:
+    """CPU time of a catalog of so many tables of ten columns, each but the first with a key to another."""
+    vocabulary = tf.Generator(model).vocabulary
+    text = "SELECT count(*), round(avg(id), 2) FROM table_5 WHERE c5_2 > 5 AND c5_4 = (SELECT max(c3_1) FROM table_3)"
+    for count, joins in ((10, 2), (50, 1), (50, 2), (300, 0)):
+        tables = {
+            f"table_{i}": ["id", "name", *(f"c{i}_{k}" for k in range(7)), "parent_id"] for i in range(count)
+        }
+        keys = [
+            (f"table_{i}.parent_id", f"table_{(i * 7919) % i if i < 4 else (i * 7919) % (i - 1)}.id")
+            for i in range(1, count)
+        ]
+        begun = time.process_time()
+        automaton = tf.sql(tables, keys=keys, joins=joins).compile(vocabulary)
+        made = time.process_time() - begun
+        automaton.mask(automaton.start)
+        first, times, state = time.process_time() - begun - made, [], automaton.start
+        for token in vocabulary.greedy(text.encode()) or ():
+            state = automaton.advance(state, token)
+            begun = time.process_time()
+            automaton.mask(state)
+            times.append(1e3 * (time.process_time() - begun))
+        print(
+            f"{count} tables, joins={joins}: made in {made:.2f} s, first mask {1e3 * first:.1f} ms, new token mean "
+            f"{sum(times) / len(times):.1f} ms, at most {max(times):.0f}"
+        )
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -131,7 +161,10 @@ def main() -> None:
     parser.add_argument("model")
     parser.add_argument("--show", action="store_true", help="print each query")
     parser.add_argument("--only", help="one of the three kinds")
+    parser.add_argument("--scale", action="store_true", help="the cost of catalogs in place of questions")
     given = parser.parse_args()
+    if given.scale:
+        return scale(given.model)
     generator = tf.Generator(given.model)
     connections = {}
     for name, statements in DATABASES.items():

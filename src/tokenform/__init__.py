@@ -41,6 +41,7 @@ if TYPE_CHECKING:  # `as`: also for programs that are checked strictly
     from tokenform.frontends.combinators import substring, until
     from tokenform.frontends.gbnf import gbnf
     from tokenform.frontends.lark import lark
+    from tokenform.frontends.names import names as names
     from tokenform.frontends.tools import parse_tool_calls, tools
     from tokenform.integrations.async_generation import AsyncGenerator, agenerate, astream
     from tokenform.integrations.diffusion import DiffusionGenerator
@@ -57,6 +58,7 @@ _NAMES = {
     "tokenform.frontends.combinators": ("substring", "until"),
     "tokenform.frontends.gbnf": ("gbnf",),
     "tokenform.frontends.lark": ("lark",),
+    "tokenform.frontends.names": ("names",),
     "tokenform.frontends.tools": ("parse_tool_calls", "tools"),
     "tokenform.integrations.async_generation": ("AsyncGenerator", "agenerate", "astream"),
     "tokenform.integrations.diffusion": ("DiffusionGenerator",),

@@ -120,6 +120,11 @@ def _check_names(place: str, names: Iterable[Any], fold: Fold) -> None:
         seen.add(same)
 
 
+def read_tables(connection: sqlite3.Connection) -> dict[str, dict[str, str]]:
+    """The tables and views of a connection to SQLite, each with its columns and their types."""
+    return _of_sqlite(connection, [])
+
+
 def _of_statements(text: str, declared: list[Any]) -> dict[str, dict[str, str]]:
     check_text(text, InvalidGrammar)
     connection = sqlite3.connect(":memory:")
