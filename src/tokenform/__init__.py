@@ -39,6 +39,7 @@ if TYPE_CHECKING:  # `as`: also for programs that are checked strictly
     from tokenform.frontends import grammars
     from tokenform.frontends.catalog import sql as sql
     from tokenform.frontends.combinators import substring, until
+    from tokenform.frontends.expressions import python as python
     from tokenform.frontends.gbnf import gbnf
     from tokenform.frontends.lark import lark
     from tokenform.frontends.names import names as names
@@ -56,6 +57,7 @@ _NAMES = {
     "tokenform.decoding.likelihood": ("feasible_mass", "logprob"),
     "tokenform.frontends.catalog": ("sql",),
     "tokenform.frontends.combinators": ("substring", "until"),
+    "tokenform.frontends.expressions": ("python",),
     "tokenform.frontends.gbnf": ("gbnf",),
     "tokenform.frontends.lark": ("lark",),
     "tokenform.frontends.names": ("names",),

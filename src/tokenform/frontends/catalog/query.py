@@ -102,7 +102,7 @@ def sql(
         )
     read = read_catalog(catalog, form, keys, tables)
     writer = QueryRules(form, read, tuple(dict.fromkeys(aliases)))
-    structure = writer.structure(scopes_of(read, joins, form.reserved))
+    structure = writer.written(scopes_of(read, joins, form.reserved))
     full, short = _shown(read, form)
     made = from_structure(structure, full, {})
     made.told = full, short

@@ -20,7 +20,8 @@ from itertools import product
 from tokenform.frontends.catalog.dialects import Dialect
 from tokenform.frontends.catalog.scopes import Scope
 from tokenform.frontends.catalog.tables import Catalog, ForeignKey
-from tokenform.frontends.grammar_structure import GrammarStructure, RuleEntry, TerminalEntry, escape_text
+from tokenform.frontends.grammar_structure import GrammarStructure
+from tokenform.frontends.rule_table import RuleTable, one_of
 
 _S = " "
 _B = r"(?: |\n {0,8})"
@@ -38,7 +39,6 @@ _SHARED = {
     ";": ";",
     "compared": f"{_S}?(?:=|<>|!=|<=?|>=?){_S}?",
 }
-Expansion = Sequence[str]
 Call = tuple[str, str | None, str | None]
 """(terminal, arguments of the function, arguments of the aggregate)"""
 
@@ -49,11 +49,7 @@ def _words(*words: str) -> str:
     return "(?:" + "|".join(form.replace(" ", _S) for form in spelled) + ")"
 
 
-def _texts(texts: Iterable[str]) -> str:
-    return "(?:" + "|".join(map(escape_text, texts)) + ")"
-
-
-class QueryRules:
+class QueryRules(RuleTable):
     """Writes the rules; symbols of a scope end with its number. Values of kind P have no aggregates, those of
     kind A may; at level 0 there are no calls in P, and at level 1 calls of level 0."""
 
@@ -61,10 +57,10 @@ class QueryRules:
         self._dialect = dialect
         self._catalog = catalog
         self._aliases = aliases
-        self._terminals = dict(_SHARED)
-        self._rules: dict[tuple[str, tuple[str, ...]], None] = {}
+        super().__init__()
+        self.terminals |= _SHARED
 
-    def structure(self, scopes: Sequence[Scope]) -> GrammarStructure:
+    def written(self, scopes: Sequence[Scope]) -> GrammarStructure:
         """The grammar of the queries over these scopes."""
         self._keywords()
         calls = self._calls()
@@ -77,39 +73,7 @@ class QueryRules:
             self._from(at, scope)
             self._query(at, whole[at], [name for name in self._aliases if name not in columns[at]])
         self._top()
-        # messages name terminals alone, and names are most of what the engine reads
-        short = {
-            name: f"r{at:x}" for at, name in enumerate(dict.fromkeys(origin for origin, _ in self._rules))
-        }
-        return GrammarStructure(
-            terminals=[
-                TerminalEntry(name=name, pattern=pattern, literal=None, kind="re", flags="", priority=0)
-                for name, pattern in self._terminals.items()
-            ],
-            rules=[
-                RuleEntry(
-                    origin=short[origin],
-                    expansion=[short.get(one, one) for one in expansion],
-                    priority=0,
-                    order=0,
-                )
-                for origin, expansion in self._rules
-            ],
-            ignore=[],
-            declare=[],
-            start=short["start"],
-            lexer="contextual",
-            indenter=None,
-            schemas={},
-        )
-
-    def _rule(self, origin: str, *expansions: Expansion) -> None:
-        for expansion in expansions:
-            self._rules[origin, tuple(expansion)] = None
-
-    def _terminal(self, name: str, pattern: str) -> str:
-        self._terminals.setdefault(name, pattern)
-        return name
+        return super().structure("start")
 
     def _keywords(self) -> None:
         form, negated = self._dialect, f"(?:{_words('not')}{_S})?"
@@ -130,7 +94,7 @@ class QueryRules:
             )
         }
         alias = "|".join([*form.reserved, *(name.lower() for name in self._aliases)])
-        self._terminals |= spaced | {
+        self.terminals |= spaced | {
             "select": _words("select") + _IN,
             "distinct": _words("distinct") + _S,
             "not": _words("not") + _S,
@@ -153,11 +117,11 @@ class QueryRules:
             "word": _words(*form.words),
             "name": f"(?!(?i:{alias})(?![A-Za-z0-9_]))[A-Za-z_][A-Za-z0-9_]{{0,40}}",
         }
-        self._rule("literal", ["number"], ["string"], ["word"])
-        self._rule("literals", ["literal"], ["literals", ",", "literal"])
-        self._rule("joint", ["and"], ["or"])
-        self._rule("opened", ["("], ["not", "("])
-        self._rule("selected", ["select"], ["select", "distinct"])
+        self.rule("literal", ["number"], ["string"], ["word"])
+        self.rule("literals", ["literal"], ["literals", ",", "literal"])
+        self.rule("joint", ["and"], ["or"])
+        self.rule("opened", ["("], ["not", "("])
+        self.rule("selected", ["select"], ["select", "distinct"])
 
     def _calls(self) -> list[Call]:
         """The functions, those together that take the same."""
@@ -166,7 +130,7 @@ class QueryRules:
         for name in sorted({*form.functions, *form.aggregates}):
             alike[form.functions.get(name), form.aggregates.get(name), name == "count"].append(name)
         return [
-            (self._terminal(f"functions {', '.join(names)}", f"{_words(*names)}\\("), plain, aggregate)
+            (self.terminal(f"functions {', '.join(names)}", f"{_words(*names)}\\("), plain, aggregate)
             for (plain, aggregate, _), names in alike.items()
         ]
 
@@ -196,25 +160,25 @@ class QueryRules:
             alike[tuple(scopes)].append(text)
         found: list[list[str]] = [[] for _ in texts]
         for number, (members, same) in enumerate(alike.items()):
-            name = self._terminal(f"{label} {number}", _texts(same))
+            name = self.terminal(f"{label} {number}", one_of(same))
             for at in members:
                 found[at].append(name)
         return found
 
     def _expressions(self, at: int, columns: Iterable[str], calls: Iterable[Call]) -> None:
         """Values and conditions over the columns of a scope, each level around those of the one before."""
-        self._rule(f"head P0 {at}", *([column] for column in columns))
+        self.rule(f"head P0 {at}", *([column] for column in columns))
         cases, value, choice = f"cases {at}", f"value P0 {at}", f"choice {at}"
         given = [f"tests P0 {at}", "then", value]
-        self._rule(cases, ["case", *given], [cases, "when", *given])
-        self._rule(choice, [cases, "end"], [cases, "else", value, "end"], [cases, "else", "null", "end"])
+        self.rule(cases, ["case", *given], [cases, "when", *given])
+        self.rule(choice, [cases, "end"], [cases, "else", value, "end"], [cases, "else", "null", "end"])
         self._calls_of(f"P0 {at}", calls)
-        self._rule(f"head P1 {at}", [f"head P0 {at}"], [f"call P0 {at}"], [choice])
-        self._rule(f"head P1 {at}", ["cast", f"call P0 {at}", "as a type"])
+        self.rule(f"head P1 {at}", [f"head P0 {at}"], [f"call P0 {at}"], [choice])
+        self.rule(f"head P1 {at}", ["cast", f"call P0 {at}", "as a type"])
         self._aggregates(at, calls)
-        self._rule(f"head A0 {at}", [f"head P0 {at}"], [f"call P0 {at}"], [f"aggregate {at}"])
+        self.rule(f"head A0 {at}", [f"head P0 {at}"], [f"call P0 {at}"], [f"aggregate {at}"])
         self._calls_of(f"A0 {at}", calls)
-        self._rule(f"head A1 {at}", [f"head P0 {at}"], [f"call A0 {at}"], [f"aggregate {at}"], [choice])
+        self.rule(f"head A1 {at}", [f"head P0 {at}"], [f"call A0 {at}"], [f"aggregate {at}"], [choice])
         for kind in ("P0", "A0", "P1", "A1"):
             self._values(f"{kind} {at}")
             if kind != "A0":
@@ -222,44 +186,44 @@ class QueryRules:
         test, tests, condition, named = (
             f"{name} {at}" for name in ("test P2", "tests P2", "condition", "named P1")
         )
-        self._rule(
+        self.rule(
             test, [f"test P1 {at}"], [named, "compared", "(", "subquery", ")"], [named, "in", "subquery", ")"]
         )
-        self._rule(tests, [test], [tests, "joint", test])
+        self.rule(tests, [test], [tests, "joint", test])
         inside = ["opened", tests, ")"]
-        self._rule(condition, [test], inside, [condition, "joint", test], [condition, "joint", *inside])
+        self.rule(condition, [test], inside, [condition, "joint", test], [condition, "joint", *inside])
 
     def _values(self, s: str) -> None:
         """value, named: one that begins with no literal, part: an operand; head: one that is no literal."""
-        self._rule(f"value {s}", [f"part {s}"], [f"value {s}", "calculated", f"part {s}"])
-        self._rule(f"named {s}", [f"head {s}"], [f"named {s}", "calculated", f"part {s}"])
-        self._rule(f"part {s}", [f"head {s}"], ["literal"])
+        self.rule(f"value {s}", [f"part {s}"], [f"value {s}", "calculated", f"part {s}"])
+        self.rule(f"named {s}", [f"head {s}"], [f"named {s}", "calculated", f"part {s}"])
+        self.rule(f"part {s}", [f"head {s}"], ["literal"])
 
     def _calls_of(self, s: str, calls: Iterable[Call]) -> None:
         """What has values of a level between its parentheses."""
         call, value, several = f"call {s}", f"value {s}", f"values {s}"
-        self._rule(call, ["(", f"named {s}", ")"], ["(", "literal", "calculated", value, ")"])
-        self._rule(call, ["cast", value, "as a type"])
-        self._rule(several, [f"named {s}", ",", value], [several, ",", value])
-        self._rule(several, ["string", ",", value])
+        self.rule(call, ["(", f"named {s}", ")"], ["(", "literal", "calculated", value, ")"])
+        self.rule(call, ["cast", value, "as a type"])
+        self.rule(several, [f"named {s}", ",", value], [several, ",", value])
+        self.rule(several, ["string", ",", value])
         for name, function, _ in calls:
-            self._rule(call, *([name, *given, ")"] for given in _arguments(function, s, several)))
+            self.rule(call, *([name, *given, ")"] for given in _arguments(function, s, several)))
 
     def _aggregates(self, at: int, calls: Iterable[Call]) -> None:
         aggregate = f"aggregate {at}"
         for name, _, count in calls:
-            self._rule(aggregate, *([name, *given, ")"] for given in _arguments(count, f"P1 {at}", "")))
+            self.rule(aggregate, *([name, *given, ")"] for given in _arguments(count, f"P1 {at}", "")))
             if count and count.startswith("1"):
-                self._rule(aggregate, [name, "distinct", f"named P1 {at}", ")"])
+                self.rule(aggregate, [name, "distinct", f"named P1 {at}", ")"])
             if "count" in name.split():
-                self._rule(aggregate, [name, "rows", ")"])
+                self.rule(aggregate, [name, "rows", ")"])
 
     def _tests(self, s: str) -> None:
         """Conditions without parentheses around them."""
         test, tests, value, named = f"test {s}", f"tests {s}", f"value {s}", f"named {s}"
-        self._rule(test, [named, "compared", value], [named, "is null"], [named, "matching", "string"])
-        self._rule(test, [named, "between", value, "and", value], [named, "in", "literals", ")"])
-        self._rule(tests, [test], [tests, "joint", test])
+        self.rule(test, [named, "compared", value], [named, "is null"], [named, "matching", "string"])
+        self.rule(test, [named, "between", value, "and", value], [named, "in", "literals", ")"])
+        self.rule(tests, [test], [tests, "joint", test])
 
     def _from(self, at: int, scope: Scope) -> None:
         qualifiers = self._qualifiers(scope)
@@ -268,16 +232,16 @@ class QueryRules:
             for number, place in enumerate(places):
                 table = scope.tables[place]
                 expansion += ["join"] if number else []
-                expansion.append(self._terminal(f"table {table}", _texts(self._dialect.spelled(table))))
+                expansion.append(self.terminal(f"table {table}", one_of(self._dialect.spelled(table))))
                 if scope.aliases:
                     name = scope.aliases[place]
-                    expansion.append(self._terminal(f"alias {name}", f"{_S}(?:{_words('as')}{_S})?{name}"))
+                    expansion.append(self.terminal(f"alias {name}", f"{_S}(?:{_words('as')}{_S})?{name}"))
                 if number:
                     before = [scope.tables[one] for one in places[:number]]
                     ways = [self._equal(way, qualifiers) for way in steps[number - 1]]
                     ways += self._using(table, before, [key for key, *_ in steps[number - 1]])
-                    expansion.append(self._terminal(f"keys {'|'.join(ways)}", "|".join(ways)))
-            self._rule(f"tables {at}", expansion)
+                    expansion.append(self.terminal(f"keys {'|'.join(ways)}", "|".join(ways)))
+            self.rule(f"tables {at}", expansion)
 
     def _equal(self, way: tuple[ForeignKey, int, int], qualifiers: Sequence[Sequence[str]]) -> str:
         """ON and the columns of a key, either side of each first."""
@@ -285,7 +249,7 @@ class QueryRules:
         pairs = []
         for column, other in zip(key.columns, key.to_columns, strict=True):
             sides = [
-                _texts(f"{q}.{name}" for q, name in product(qualifiers[at], self._dialect.spelled(given)))
+                one_of(f"{q}.{name}" for q, name in product(qualifiers[at], self._dialect.spelled(given)))
                 for at, given in ((one, column), (two, other))
             ]
             equal = f"{_S}?={_S}?"
@@ -303,7 +267,7 @@ class QueryRules:
             ]
             once = [name in columns for columns in listed].count(True) == 2
             if not more and once and name == self._dialect.folded(key.to_columns[0]):
-                found.append(f"{_B}{_words('using')}{_S}?\\({_texts(self._dialect.spelled(column))}\\)")
+                found.append(f"{_B}{_words('using')}{_S}?\\({one_of(self._dialect.spelled(column))}\\)")
         return list(dict.fromkeys(found))
 
     def _query(self, at: int, stars: Iterable[str], aliases: Iterable[str]) -> None:
@@ -312,15 +276,15 @@ class QueryRules:
             f"{name} {at}" for name in ("result", "single", "several", "groups", "asked")
         )
         start, grouped, plain, after = f"from {at}", f"grouped {at}", f"ordered P1 {at}", f"ordered A1 {at}"
-        self._rule(groups, [f"named P1 {at}"], [groups, ",", f"named P1 {at}"])
-        self._rule(grouped, ["group by", groups], ["group by", groups, "having", f"tests A1 {at}"])
-        self._rule(asked, [f"named A1 {at}"], ["factor", f"named A1 {at}"])
+        self.rule(groups, [f"named P1 {at}"], [groups, ",", f"named P1 {at}"])
+        self.rule(grouped, ["group by", groups], ["group by", groups, "having", f"tests A1 {at}"])
+        self.rule(asked, [f"named A1 {at}"], ["factor", f"named A1 {at}"])
         subquery = ["(", "subquery", ")"]
-        self._rule(result, [asked], subquery, [asked, "calculated", *subquery])
-        self._rule(single, [result], [result, "as", "name"])
-        self._rule(single, *([result, "as", self._terminal(f"named {x}", x)] for x in self._aliases))
+        self.rule(result, [asked], subquery, [asked, "calculated", *subquery])
+        self.rule(single, [result], [result, "as", "name"])
+        self.rule(single, *([result, "as", self.terminal(f"named {x}", x)] for x in self._aliases))
         wholes = [["*"], *([one] for one in stars)]
-        self._rule(several, [single], *wholes, *([several, ",", one] for one, *_ in ([single], *wholes[1:])))
+        self.rule(several, [single], *wholes, *([several, ",", one] for one, *_ in ([single], *wholes[1:])))
         self._ordered(f"P1 {at}")
         self._ordered(f"A1 {at}")
         for query, results, started, where in (
@@ -328,31 +292,31 @@ class QueryRules:
             ("single query", asked, f"from inside {at}", f"tests P1 {at}"),
         ):
             first = ["selected", results]
-            self._rule(started, ["from", f"tables {at}"], ["from", f"tables {at}", "where", where])
-            self._rule(query, [*first, started], [*first, started, plain])
-            self._rule(query, [*first, started, grouped], [*first, started, grouped, after])
-        self._rule("part", ["selected", single, start], ["selected", single, start, grouped])
+            self.rule(started, ["from", f"tables {at}"], ["from", f"tables {at}", "where", where])
+            self.rule(query, [*first, started], [*first, started, plain])
+            self.rule(query, [*first, started, grouped], [*first, started, grouped, after])
+        self.rule("part", ["selected", single, start], ["selected", single, start, grouped])
         for x in aliases:
             named = f"several {at} {x}"
-            self._rule(named, [result, "as", f"named {x}"], [several, ",", result, "as", f"named {x}"])
-            self._rule(named, [named, ",", single])
-            self._rule("query", ["selected", named, start, f"by {x}"])
-            self._rule("query", ["selected", named, start, grouped, f"by {x}"])
+            self.rule(named, [result, "as", f"named {x}"], [several, ",", result, "as", f"named {x}"])
+            self.rule(named, [named, ",", single])
+            self.rule("query", ["selected", named, start, f"by {x}"])
+            self.rule("query", ["selected", named, start, grouped, f"by {x}"])
 
     def _ordered(self, s: str) -> None:
         ordered, term, terms = f"ordered {s}", f"term {s}", f"terms {s}"
-        self._rule(term, [f"named {s}"], [f"named {s}", "direction"])
-        self._rule(terms, [term], [terms, ",", term])
-        self._rule(ordered, ["order by", terms])
+        self.rule(term, [f"named {s}"], [f"named {s}", "direction"])
+        self.rule(terms, [term], [terms, ",", term])
+        self.rule(ordered, ["order by", terms])
 
     def _top(self) -> None:
-        self._rule("parts", ["part", "set", "part"])
-        self._rule("subquery", ["single query"], ["single query", "limit"])
+        self.rule("parts", ["part", "set", "part"])
+        self.rule("subquery", ["single query"], ["single query", "limit"])
         for x in self._aliases:
-            self._rule(f"by {x}", ["order by", f"named {x}"], ["order by", f"named {x}", "direction"])
+            self.rule(f"by {x}", ["order by", f"named {x}"], ["order by", f"named {x}", "direction"])
         whole = [["query"], ["parts"], ["parts", "order by 1"]]
-        self._rule("whole", *whole, *([*one, "limit"] for one in whole))
-        self._rule("start", ["whole"], ["whole", ";"])
+        self.rule("whole", *whole, *([*one, "limit"] for one in whole))
+        self.rule("start", ["whole"], ["whole", ";"])
 
 
 def _arguments(count: str | None, s: str, several: str) -> list[list[str]]:
