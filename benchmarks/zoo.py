@@ -9,8 +9,9 @@ that look things up are there), `schemas` and `free text` are written by the mod
 is a language of few texts whose distribution under the model is enumerated.  Samplers of whole texts and
 searches are a second table: `laws.py`.
 Columns: tokens a pass of the model; drafted tokens that were kept; milliseconds of drafting a pass (wall
-time); CPU milliseconds a token (of a model on a GPU: by the wall); how far off: texts that are those of plain decoding, or the total variation
-from the enumerated distribution beside what as many exact draws would show ("of").
+time); CPU milliseconds a token (of a model on a GPU: by the wall); how far off: texts that are those of plain
+decoding, or the total variation from the enumerated distribution beside what as many exact draws would show
+("of").
 Invariant: what is refused by design is a row that says so; any other error ends the command with code 1.
 Rejected: speed-ups as the first column (this is a busy machine's clock; passes are exact counts).
 """

@@ -10,12 +10,13 @@ import pytest
 
 import tokenform as tf
 from tokenform.decoding.speculative.drafters.spelling import Spelling
-from tokenform.decoding.speculative.tree import ROOT
-from tokenform.decoding.speculative.word_end import END, LONGER, WordEnd, word_end
+from tokenform.decoding.speculative.word_end import WordEnd, word_end
 
 from .judge import generator, logprobs, written_alike
 
 WORD = tf.regex("no [a-z]+")
+MARKED = tf.regex("no [a-z]+!")
+"""A word that something must follow."""
 PROMPT = "newark"
 
 
@@ -30,23 +31,29 @@ def places(gen: tf.Generator, result: tf.Result[Any]) -> list[tuple[float, bool]
     """At each place behind a letter: the probability of a longer word, and whether it got longer."""
     found, ids, text = list[tuple[float, bool]](), gen.prompt_ids(PROMPT), b""
     for token in result.tokens:
+        data = gen.vocabulary.token(token)
         if len(text) > len(b"no "):
-            found.append((longer(gen, ids), True))
+            found.append((longer(gen, ids), not data.startswith(b"!")))
+        if data.startswith(b"!"):
+            return found
         ids.append(token)
-        text += gen.vocabulary.token(token)
+        text += data
     return found if result.reason == "length" else [*found, (longer(gen, ids), False)]
 
 
 @pytest.mark.parametrize("drafter", [None, "auto"])
-def test_a_greedy_word_gets_longer_where_that_is_likelier_than_all_else(drafter: Any) -> None:
+@pytest.mark.parametrize("grammar", [WORD, MARKED], ids=["ends", "marked"])
+def test_a_greedy_word_gets_longer_where_that_is_likelier_than_all_else(
+    grammar: tf.Grammar, drafter: Any
+) -> None:
     seen, by_token = set[bool](), 0
     for seed in range(16):
         gen = generator(seed=seed, drafter=drafter)
-        (result,) = gen.sample(PROMPT, WORD, sampler=tf.Local(0.0), max_tokens=24)
+        (result,) = gen.sample(PROMPT, grammar, sampler=tf.Local(0.0), max_tokens=24)
         for chance, grew in places(gen, result):
             assert grew == (chance > 0.5), seed
             seen.add(grew)
-        (other,) = gen.sample(PROMPT, WORD, sampler=tf.Local(0.0, values="token"), max_tokens=24)
+        (other,) = gen.sample(PROMPT, grammar, sampler=tf.Local(0.0, values="token"), max_tokens=24)
         by_token += other.text != result.text
     assert False in seen and by_token  # the test can fail
 
@@ -62,8 +69,51 @@ def test_draws_get_longer_with_the_models_probability() -> None:
 
 
 @pytest.mark.parametrize("temperature", [0.0, 1.5])
-def test_seeds_batches_drafts_streams_and_schedulers_write_alike(temperature: float) -> None:
-    written_alike(PROMPT, WORD, temperature, max_tokens=24)
+@pytest.mark.parametrize("grammar", [WORD, MARKED], ids=["ends", "marked"])
+def test_seeds_batches_drafts_streams_and_schedulers_write_alike(
+    grammar: tf.Grammar, temperature: float
+) -> None:
+    written_alike(PROMPT, grammar, temperature, max_tokens=24)
+
+
+SHORT = tf.json_schema({"type": "string", "maxLength": 24}, whitespace="compact")
+
+
+def near_ends(gen: tf.Generator, result: tf.Result[Any]) -> list[tuple[float, float, bool]]:
+    """At each place behind a word, with few characters left: the probability of all that goes on and of the
+    likeliest of it, and whether the string went on."""
+    automaton, ids, found = SHORT.compile(gen.vocabulary), gen.prompt_ids(PROMPT), list[Any]()
+    state, text, last = automaton.start, b"", b""
+    for token in result.tokens:
+        data = gen.vocabulary.token(token)
+        left = 24 - len(text.decode(errors="ignore")) + 1
+        if text and left <= 16 and re.fullmatch(rb"\s.*[\w\x80-\xff]", last, re.DOTALL):
+            on = [t for t in automaton.allowed_tokens(state) if gen.vocabulary.token(int(t))[:1] != b'"']
+            row = np.exp(logprobs(gen.model, ids)[-1])[on]
+            if len(row):
+                found.append((float(row.sum()), float(row.max()), data[:1] != b'"'))
+        ids.append(token)
+        text, last, state = text + data, data, automaton.advance(state, token)
+    return found
+
+
+@pytest.mark.parametrize("drafter", [None, "auto"])
+def test_a_string_without_room_ends_behind_a_word_where_no_token_has_more(drafter: Any) -> None:
+    seen, by_token = set[bool](), 0
+    for seed in range(24):
+        gen = generator(seed=seed, drafter=drafter)
+        (result,) = gen.sample(PROMPT, SHORT, sampler=tf.Local(0.0), max_tokens=40)
+        for total, likeliest, went_on in near_ends(gen, result):
+            assert went_on == (likeliest > 1 - total), seed
+            seen.add(went_on)
+        (other,) = gen.sample(PROMPT, SHORT, sampler=tf.Local(0.0, values="token"), max_tokens=40)
+        by_token += other.text != result.text
+    assert False in seen and by_token
+
+
+@pytest.mark.parametrize("temperature", [0.0, 1.5])
+def test_strings_without_room_are_written_alike(temperature: float) -> None:
+    written_alike(PROMPT, SHORT, temperature, max_tokens=40)
 
 
 BYTES = [bytes([byte]) for byte in range(256)]
@@ -90,15 +140,22 @@ def place(pattern: str, text: str) -> WordEnd | None:
 )
 def test_a_word_that_can_only_get_longer_is_weighed(pattern: str, text: str) -> None:
     found = place(pattern, text)
-    assert found is not None and found.stands_behind(ord("3")) and found.stands_behind(0xBC)
-    assert not found.stands_behind(ord(" ")) and not found.stands_behind(None)
-    ends = {end.option: set(end.tokens.tolist()) for end in found.ends(ROOT)}
-    assert ends[END] == {256} and 256 not in ends[LONGER] and ends[LONGER]
+    assert found is not None and found.after[ord("3")] and found.after[0xBC] and not found.after[ord(" ")]
+    ends, longer = found.parts()
+    assert set(ends.tolist()) == {256} and 256 not in longer and len(longer)
+
+
+def test_a_word_that_one_character_must_follow_is_weighed_against_it() -> None:
+    found = place("[a-z]+=[0-9]", "pen")
+    assert found is not None
+    ends, longer = found.parts()
+    assert set(ends.tolist()) == {ord("=")} and set(longer.tolist()) == set(range(ord("a"), ord("z") + 1))
 
 
 @pytest.mark.parametrize(
     ("pattern", "text"),
     [
+        ("[a-z]+[=:][0-9]", "pen"),
         ("[a-z ]*", "the capital of"),  # a refused "F" says nothing of the end
         (r"[0-9]+(\+[0-9]+)*", "3"),
         ("[0-9]{4}", "123"),  # it may not end

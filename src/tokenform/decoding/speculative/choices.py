@@ -48,10 +48,7 @@ class Choices(ABC):
     Attributes:
         tree: the paths, without the tokens that complete an option.
         leaves: the nodes at which each option is completed; empty where no path is allowed.
-        rest: the option that has all the probability that the others leave; None: each has its own.
     """
-
-    rest: int | None = None
 
     def __init__(
         self, automaton: Any, state: State, options: Sequence[bytes], spelling: Spelling, eos: frozenset[int]

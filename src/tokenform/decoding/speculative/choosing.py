@@ -36,7 +36,6 @@ WIDTH = 64
 """Nodes that one pass scores for one value."""
 
 _NEVER = -math.inf
-_LEAST = 1e-12  # a probability that rounding may have taken
 _VALUE, _PATH = 1 << 40, 1 << 41  # streams of numbers apart from tokens'
 
 
@@ -100,8 +99,11 @@ class Choosing:
         self._refused: dict[int, list[int]] = {}
         fits, tree = choices.fits, choices.tree
         for option, leaves in enumerate(choices.leaves):
-            kept = [n for n in leaves if n == ROOT or tree.depths[n] <= deepest]
-            kept = [n for n in kept if fits(option, n, remaining - (0 if n == ROOT else tree.depths[n]))]
+            kept = list[int]()
+            for n in leaves:
+                depth = 0 if n == ROOT else tree.depths[n]
+                if (n == ROOT or depth <= deepest) and fits(option, n, remaining - depth):
+                    kept.append(n)
             if kept:
                 self._paths[option] = kept
             if len(kept) < len(leaves):  # also where another way to begin it fits: it counts for less then
@@ -137,23 +139,9 @@ class Choosing:
         """Takes what a pass said at a node: log-probabilities of `asked`, and the model's own."""
         if node in self.learnt:
             return
-        ends = scores[1:] if self.choices.rest is None else self._with_rest(node, scores[1:])
-        learnt = self.learnt[node] = Learnt(scores[0].tolist(), ends, own[0].tolist(), own[1:])
+        learnt = self.learnt[node] = Learnt(scores[0].tolist(), scores[1:], own[0].tolist(), own[1:])
         for child, logprob in zip(self.tree.children(node), learnt.children, strict=True):
             self._reach[child] = self._reach[node] + logprob
-
-    def _with_rest(self, node: int, scores: Sequence[np.ndarray]) -> list[np.ndarray]:
-        """The log-probabilities of what ends the options, where one of them has all that the others leave."""
-        rest, parts = self.choices.rest, list(scores)
-        options = [end.option for end in self.choices.ends(node)]
-        taken = [one for option, one in zip(options, scores, strict=True) if option != rest]
-        left = math.log(max(1.0 - float(np.exp(np.concatenate(taken)).sum()), _LEAST))
-        for place, option in enumerate(options):
-            if option == rest:
-                own, total = scores[place], _logsum(scores[place])
-                known = own - total if total > _NEVER else np.full(len(own), -math.log(len(own)))
-                parts[place] = known + left
-        return parts
 
     def value(self, chosen: Chosen) -> bytes:
         return self.choices.options[chosen.option]

@@ -23,9 +23,11 @@ from tokenform.decoding.draws import Drawn
 from tokenform.decoding.draws.lazy import draw_row
 from tokenform.decoding.keyed_random import race_key
 from tokenform.decoding.speculative.node import Node
+from tokenform.engine import State
 
+from .choices import Choices
 from .choosing import WIDTH, Choosing, Chosen
-from .places import Places, Short
+from .places import Place, Places, Short
 from .request import UNKNOWN
 from .scores import Listed, Scores
 from .searching import Search
@@ -40,7 +42,6 @@ if TYPE_CHECKING:
 Whole = Choosing | Search
 """A value being decided: of a list, or of a language."""
 
-_UNKNOWN: Any = object()
 _PASS = 8.0  # scored nodes that cost as much as a pass of one
 
 
@@ -91,30 +92,38 @@ class Deciding:
         live.weighs = False
         if not live.wholes:
             return
+        tree, state = live.tree, live.output.state
         assert live.spelling is not None
-        tree, root = live.tree.tokens, (live.output.state, live.spelling.encode)
-        if not tree and self.known.get(root, live) is None:
+        place: Any = self.known.get((state, live.spelling.encode), live)
+        if place is None and not tree.tokens:
             return
-        choosing = self._choosing(live, ROOT)
-        if choosing is None and not live.tree.tokens:
-            return
-        chain = live.chains
-        if choosing is not None:
+        if place is live:  # not known yet
+            place = self.place(live, state)
+        if isinstance(place, WordEnd):
+            live.weighs = behind(live, ROOT, place)
+        elif place is not None and (choosing := self._choosing(live, ROOT, place)) is not None:
             live.weighs = True
-            if chain:
+            if live.chains:
                 live.draft_nothing()
-            self._add(live, ROOT, choosing, choosing.wanted(WIDTH, chain))
-        if not chain:
+            self._add(live, ROOT, choosing, choosing.wanted(WIDTH, live.chains))
+        if not live.chains:
             self._add_behind(live, WIDTH)
 
-    def tell(self, live: Live, logits: Logits, node: int, drawn: Drawn) -> Told | None:
+    def place(self, live: Live, state: State | None) -> Place:
+        """What is decided at a state."""
+        assert live.spelling is not None
+        return self._places.at(live.request.automaton, state, live.spelling, live.request.eos)
+
+    def tell(
+        self, live: Live, logits: Logits, node: int, drawn: Drawn, place: Choices | Short
+    ) -> Told | None:
         """The tokens of a whole value at a node: none where it is not decided yet, None where no value
         begins.
 
         Args:
             drawn: the draw of a token there.
         """
-        choosing = self._choosing(live, node)
+        choosing = self._choosing(live, node, place)
         if choosing is None or not (choosing.settled or choosing.begins(drawn.token)):
             return None
         mapped = self._mapped(live, node, choosing)
@@ -134,19 +143,10 @@ class Deciding:
                 live.output.decided.append(Decision(begun, choosing.value(chosen), choosing.logprobs))
         return told
 
-    def _choosing(self, live: Live, node: int) -> Whole | None:
+    def _choosing(self, live: Live, node: int, place: Choices | Short) -> Whole | None:
         """What decides at a node of the tree; None where no value may begin there."""
-        request, state = live.request, live.session.states.get(node)
-        assert live.spelling is not None
-        place = self.known.get((state, live.spelling.encode), _UNKNOWN)
-        if place is _UNKNOWN:
-            place = self._places.at(request.automaton, state, live.spelling, request.eos)
-        local = request.sampler.local
-        if place is None:
-            return None
+        request, local = live.request, live.request.sampler.local
         if isinstance(place, Short) and (not local.greedy or live.forced_token(node) is not None):
-            return None
-        if isinstance(place, WordEnd) and not place.stands_behind(_before(live, node)):
             return None
         depth = 0 if node == ROOT else live.tree.depths[node]
         position, begun = len(live.text) + depth, live.choosing
@@ -176,9 +176,17 @@ class Deciding:
         room -= size
         for node, (above, confidence) in enumerate(zip(tree.parents[:], tree.confidences[:], strict=True)):
             chances.append(confidence * (chances[above] if above >= 0 else 1.0))
-            if chances[-1] < 0.5 or self.known.get((states.get(node), encode), _UNKNOWN) is None:
+            if chances[-1] < 0.5:
                 continue
-            choosing = self._choosing(live, node)
+            place: Any = self.known.get((states.get(node), encode), live)
+            if place is live:
+                place = self.place(live, states.get(node))
+            if place is None:
+                continue
+            if isinstance(place, WordEnd):
+                live.weighs = live.weighs or behind(live, node, place)
+                continue
+            choosing = self._choosing(live, node, place)
             if choosing is None:
                 continue
             size = len(choosing.tree)  # 0: what is searched grows with what passes say
@@ -186,6 +194,32 @@ class Deciding:
                 live.weighs = True
                 self._add(live, node, choosing, choosing.wanted(size, False))
                 room -= size
+
+    def end(self, live: Live, logits: Logits, node: int, drawn: Drawn, place: WordEnd) -> Told | None:
+        """The token behind a word, where it is not what was drawn; None: it is."""
+        request, row = live.request, logits[0][node + 1]
+        if isinstance(row, Listed):  # too little is known: the next pass asks for all of it
+            return None if node == ROOT else Told([], [], [], [])
+        sampler, depth = request.sampler, 0 if node == ROOT else live.tree.depths[node]
+        wide = own = row[: sampler.size].double()
+        if not sampler.untouched:
+            here = live.node(node, () if node == ROOT else live.tree.path(node))
+            wide = sampler.free([_row(part, node + 1) for part in logits], here)
+        ends, longer = place.parts()
+        more = wide[torch.from_numpy(longer).to(wide.device)]
+        chances = (torch.stack([more.logsumexp(-1), more.max()]) - wide.logsumexp(-1)).exp()
+        key = request.seed, request.number, len(live.text) + depth
+        ending = place.ends(*chances.tolist(), sampler.local, key)
+        if ending == bool(np.isin(drawn.token, ends)):
+            return None
+        ids = ends if ending else longer
+        scores = wide[torch.from_numpy(ids).to(wide.device)].cpu().numpy()
+        if not np.isfinite(scores).any():
+            return None
+        token = draw_row(Listed(ids, scores, sampler.size), ids, sampler.local, race_key(*key))
+        if not sampler.fits(live.node(node, () if node == ROOT else live.tree.path(node)), token):
+            return Told([drawn.token], [drawn.logprob], [token], [node])
+        return Told([token], [float(own[token] - own.logsumexp(-1))], [None], [node])
 
     def _mapped(self, live: Live, node: int, choosing: Whole) -> dict[int, int]:
         """Nodes of a value's tree, and those of the draft's tree that they are."""
@@ -231,9 +265,8 @@ class Deciding:
         start = 0
         for one, each in zip(new, asked, strict=True):
             *cuts, end = list(itertools.accumulate(map(len, each), initial=start))[1:]
-            choosing.learn(
-                one, *(np.split(scores[start:end], np.array(cuts, int) - start) for scores in (mixed, alone))
-            )
+            at = np.array(cuts, int) - start
+            choosing.learn(one, np.split(mixed[start:end], at), np.split(alone[start:end], at))
             start = end
         return len(choosing.learnt) > before
 
@@ -272,11 +305,11 @@ class Deciding:
         return Told([*tokens, end], logprobs, refused, known)
 
 
-def _before(live: Live, node: int) -> int | None:
-    """The token of the text before a node; None where there is none."""
-    if node != ROOT:
-        return live.tree.tokens[node]
-    return live.text[-1] if len(live.text) > len(live.request.prompt) else None
+def behind(live: Live, node: int, place: WordEnd) -> bool:
+    """Whether a node of the tree is behind such a token as a place asks for."""
+    if node == ROOT and not live.output.tokens:
+        return False
+    return bool(place.after[live.text[-1] if node == ROOT else live.tree.tokens[node]])
 
 
 def _elsewhere(refused: int | None, choosing: Whole) -> bool:

@@ -30,6 +30,7 @@ from .node_draws import NodeDraws
 from .places import Places
 from .scores import Columns, Scores
 from .tree import ROOT, VALUES
+from .word_end import WordEnd
 
 Logits = list[torch.Tensor | Scores]
 """[nodes + 1, V] of a sequence's model, then of each companion."""
@@ -126,6 +127,7 @@ class DeviceDraws(NodeDraws):
         request, tree, whole, rows = live.request, live.tree, self.whole, list[Any](logits)
         sampler, automaton, states = request.sampler, request.automaton, live.session.states
         wish, known = NO_WISH if request.logprobs else _DRAW_ALONE, self.deciding.known
+        last = live.text[-1] if live.output.tokens else None
         forced, spelt = live.forced, () if live.spelling is None else live.spelling.tokens
         encode = live.spelling.encode if live.wholes and live.spelling is not None else None
         if (
@@ -159,8 +161,15 @@ class DeviceDraws(NodeDraws):
                 and forced.joined(state, one.token, one.refused) is not None
             ):
                 one = every[node] = self._unjoined(live, rows, node, tokens, one)
-            if encode is not None and known.get((state, encode), live) is not None:
-                told = self.deciding.tell(live, logits, node, one)
+            place: Any = None if encode is None else known.get((state, encode), live)
+            if place is live:  # not known yet
+                place = self.deciding.place(live, state)
+            if isinstance(place, WordEnd):
+                before = tokens[-1] if tokens else last
+                if before is not None and place.after[before]:
+                    told = self.deciding.end(live, logits, node, one, place)
+            elif place is not None:
+                told = self.deciding.tell(live, logits, node, one, place)
             if told is None:
                 tokens.append(one.token)
                 logprobs.append(one.logprob)

@@ -19,7 +19,7 @@ from .drafters.spelling import Encode, Spelling
 from .ending import ending
 from .opening import opening
 from .values import ValueChoices
-from .word_end import word_end
+from .word_end import WordEnd, string_end, word_end
 
 MOST = 4096
 """Values of one place that are decided as wholes."""
@@ -56,6 +56,10 @@ def short_string(automaton: Any, state: State, tokens: Sequence[bytes]) -> Short
     return Short(automaton, state, tokens)
 
 
+Place = Choices | Short | WordEnd | None
+"""What is decided at a state; None: nothing."""
+
+
 class Places:
     """Where something is decided as a whole; for one thread at a time.
 
@@ -64,11 +68,9 @@ class Places:
     """
 
     def __init__(self) -> None:
-        self.known: Recent[tuple[State | None, Encode], Choices | Short | None] = Recent(_KEPT)
+        self.known: Recent[tuple[State | None, Encode], Place] = Recent(_KEPT)
 
-    def at(
-        self, automaton: Any, state: State | None, spelling: Spelling, eos: frozenset[int]
-    ) -> Choices | Short | None:
+    def at(self, automaton: Any, state: State | None, spelling: Spelling, eos: frozenset[int]) -> Place:
         """What is decided at a state, or what is searched for the likeliest; None where there is nothing to
         decide, or too much."""
         key = state, spelling.encode
@@ -79,9 +81,10 @@ class Places:
             return None
         try:
             left = automaton.left(state, MOST) if hasattr(automaton, "left") else None
-            found: Choices | Short | None = None
+            found: Place = None
             if left is None:
                 found = short_string(automaton, state, spelling.tokens)
+                found = found or string_end(automaton, state, spelling, eos)
                 found = found or ending(automaton, state, spelling, eos)
                 found = found or word_end(automaton, state, spelling, eos)
                 found = found or opening(automaton, state, spelling, eos)

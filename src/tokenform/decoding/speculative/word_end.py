@@ -1,85 +1,107 @@
-"""Whether a text ends behind a word or a number, or this gets longer.
+"""Whether a word ends, with the text, its string or in the one way that is left, or gets longer.
 
-Purpose: a number that may have any length ("move north 3", the bare answer to "how many rooms?") may get
-longer by any digit, and else only end.  The model that has written all of it goes on with what the
+Purpose: a number that may have any length ("move north 3", the bare answer to "how many rooms?", `pen=3`) may
+get longer by any digit, and else only end.  The model that has written all of it goes on with what the
 constraint refuses (" steps", a full stop), its end has little probability, and a mask leaves the digits: it
-writes 30000000000 to the end of its budget.
+writes 30000000000 to the end of its budget.  So with a string that `maxLength` leaves no room for the next
+word: what is left are its fragments ("I would highly,i").
 Distribution: a word gets longer with the model's probability of all tokens that may lengthen it; its end has
-all that is left, what is refused included.
-Invariant: only where nothing but a longer word may follow; a text is never cut within what else may come.
-Complexity: a look at the allowed tokens of a place where a text may end.
+all that is left, what is refused included.  Temperature and truncation apply to these two as to tokens; then
+the token is drawn, of those that end it or lengthen it.  Greedily a string gets longer where one token has
+more than its end.
+Invariant: only where a longer word may follow and else the end or one character, or where few characters are
+left of a string and it stands behind a word of a text: neither is cut within what else may come.
+Complexity: a look at the allowed tokens of such a place; elsewhere a few bits of its mask.
 Rejected: counting what is refused at each place where a text may end (`[a-z ]*` would end before "France");
-a limit on digits.
+a limit on digits; a `Choosing` for each such place (69 calls a token of a short string, 60 may be).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from tokenform.decoding.keyed_random import uniform
+from tokenform.decoding.samplers.local import Local
 from tokenform.engine import State
 
-from .choices import Choices, Ends
-from .drafters.spelling import Spelling
-from .tree import ROOT
+from .drafters.spelling import WORD, Spelling
 
-END, LONGER = 0, 1
-_WORD = np.array([byte >= 128 or chr(byte).isalnum() or byte == ord("_") for byte in range(256)])
-_LONGER = _WORD.copy()
+_LONGER = WORD.copy()
 _LONGER[ord(".")] = True
+_NEAR = 16
+"""Code points that are left of a string, from which on its end is weighed."""
+_STREAM = 1 << 42  # of numbers, apart from tokens' and values'
 
 
-class WordEnd(Choices):
-    """See the module's header."""
+@dataclass(frozen=True, slots=True, eq=False)
+class WordEnd:
+    """A place where a word may end or get longer; see the module's header.
 
-    rest = END
+    Attributes:
+        automaton, state: the constraint, and the place.
+        spelling: how the model's tokenizer writes.
+        eos: tokens that end the text.
+        after: of each token, whether it ends within a word, of a string within one behind the first: the
+            place is one behind such a token only.
+        quoted: whether what may end is a string of JSON.
+    """
 
-    def __init__(self, automaton: Any, state: State, spelling: Spelling, eos: frozenset[int]) -> None:
-        super().__init__(automaton, state, (b"end", b"longer"), spelling, eos)
-        self._written(END, [ROOT])
-        self._written(LONGER, [ROOT])
+    automaton: Any
+    state: State
+    spelling: Spelling
+    eos: frozenset[int]
+    after: np.ndarray
+    quoted: bool = False
 
-    def begins(self, token: int) -> bool:
-        return True
-
-    def stands_behind(self, token: int | None) -> bool:
-        """Whether a token, the one before this place, ends within a word; None: none is before it."""
-        data = b"" if token is None else self._spelling.tokens[token]
-        return bool(data) and bool(_WORD[data[-1]])
-
-    def fits(self, option: int, node: int, budget: int) -> bool:
-        if option == END:
-            return True  # the end itself takes no token of the budget
-        automaton, state = self._automaton, self.state(node)
-        longer = map(int, self.ends(node)[LONGER].tokens)
-        return budget > 0 and any(automaton.fits(automaton.advance(state, one), budget - 1) for one in longer)
-
-    def ends(self, node: int) -> list[Ends]:
+    def parts(self) -> tuple[np.ndarray, np.ndarray]:
+        """The allowed tokens, int64: those that end the word, and those that lengthen it."""
         # not kept: a place may be one of thousands, and its tokens half of the vocabulary
-        return [
-            Ends(option, tokens)
-            for option, tokens in enumerate(_parts(self._automaton, self.state(node), self._eos))
-        ]
+        allowed = self.automaton.allowed_tokens(self.state).astype(np.int64)
+        firsts = self.spelling.firsts[allowed]
+        ends = firsts == ord('"') if self.quoted else np.isin(allowed, list(self.eos)) | ~_LONGER[firsts]
+        return allowed[ends], allowed[~ends]
 
-    def _completing(self, option: int, node: int, allowed: Sequence[int]) -> Sequence[int]:
-        return [token for token in allowed if (token in self._eos) == (option == END)]
+    def ends(self, longer: float, likeliest: float, local: Local, key: tuple[int, int, int]) -> bool:
+        """Whether it ends.
+
+        Args:
+            longer: the probability of all tokens that lengthen the word.
+            likeliest: of the likeliest of them.
+            key: seed, sequence and position of the draw.
+        """
+        end = max(1.0 - longer, 0.0)
+        if local.greedy and self.quoted:
+            longer = likeliest
+        if local.greedy or not (longer and end):
+            return end >= longer
+        scores = np.log([end, longer]) / local.temperature
+        least = local.truncation.row_threshold(scores)
+        if scores.min() < least:
+            return end >= longer
+        return uniform(*key, stream=_STREAM) * (1.0 + math.exp(scores[1] - scores[0])) < 1.0
 
 
 def word_end(automaton: Any, state: State, spelling: Spelling, eos: frozenset[int]) -> WordEnd | None:
-    """What is decided where a text may end, or a word get longer; None where it may not, or something else
-    may follow."""
-    if not automaton.is_accepting(state) or automaton.is_finished(state):
+    """The place, where a word may get longer, or end in one way; None where there are others."""
+    marks = spelling.marks
+    allowed = (automaton.mask(state)[marks >> 5] >> (marks & 31)) & 1
+    if int(allowed.sum()) > 1:
         return None
-    end, longer = _parts(automaton, state, eos)
-    if not (len(end) and len(longer) and _LONGER[spelling.firsts[longer]].all()):
-        return None
-    return WordEnd(automaton, state, spelling, eos)
+    found = WordEnd(automaton, state, spelling, eos, spelling.in_word)
+    end, longer = found.parts()
+    marked = end[~np.isin(end, list(eos))]
+    ways = len(np.unique(spelling.firsts[marked])) + (len(marked) < len(end))
+    return found if ways == 1 and len(longer) else None
 
 
-def _parts(automaton: Any, state: State | None, eos: frozenset[int]) -> tuple[np.ndarray, np.ndarray]:
-    """The allowed tokens, int64: those that end the text, and the others."""
-    allowed = automaton.allowed_tokens(state).astype(np.int64)
-    ends = np.isin(allowed, list(eos))
-    return allowed[ends], allowed[~ends]
+def string_end(automaton: Any, state: State, spelling: Spelling, eos: frozenset[int]) -> WordEnd | None:
+    """The place, where few characters are left of a string; None where it is not so, or can't end."""
+    left = automaton.longest_left(state) if hasattr(automaton, "longest_left") else None
+    if left is None or not 0 < left <= _NEAR:
+        return None
+    found = WordEnd(automaton, state, spelling, eos, spelling.in_next_word, quoted=True)
+    return found if all(map(len, found.parts())) else None

@@ -8,6 +8,7 @@ Complexity: O(V) once a vocabulary; it is kept as long as the vocabulary lives.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Sequence
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -19,6 +20,9 @@ from .other_vocabulary import LongestMatch
 
 Encode = Callable[[bytes], list[int]]
 
+WORD = np.array([byte >= 128 or chr(byte).isalnum() or byte == ord("_") for byte in range(256)])
+"""Bytes of words and numbers, bool [256]."""
+
 
 class Spelling:
     """Args:
@@ -29,6 +33,9 @@ class Spelling:
     Attributes:
         ids: bytes -> token id.
         firsts: the first byte of each token, uint8 [V]; 0 of one without bytes.
+        marks: the tokens of one byte that is ASCII and no letter, digit or `_` or `.`, int64.
+        in_word: whether a token ends within a word or a number, bool [V].
+        in_next_word: of these, those that begin with whitespace, bool [V].
         longest: longest match from the left.
     """
 
@@ -38,6 +45,10 @@ class Spelling:
         self.tokens, hidden = tokens, frozenset(special)
         self.ids = {b: i for i, b in reversed(list(enumerate(tokens))) if b and i not in hidden}
         self.firsts = np.array([one[0] if one else 0 for one in tokens], np.uint8)
+        marks = [bytes([one]) for one in range(128) if not chr(one).isalnum() and one not in b"_."]
+        self.marks = np.array([self.ids[one] for one in marks if one in self.ids], np.int64)
+        self.in_word = WORD[[one[-1] if one else 0 for one in tokens]]
+        self.in_next_word = self.in_word & np.array([one[:1].isspace() for one in tokens], np.bool_)
         self.longest = LongestMatch(self.ids)
         self.encode: Encode = encode if encode is not None else self.longest
 
@@ -45,9 +56,8 @@ class Spelling:
         """The same tokens with another way of writing text."""
         if encode is None:
             return self
-        other = object.__new__(Spelling)
-        other.tokens, other.ids, other.firsts = self.tokens, self.ids, self.firsts
-        other.longest, other.encode = self.longest, encode
+        other = copy.copy(self)
+        other.encode = encode
         return other
 
 
