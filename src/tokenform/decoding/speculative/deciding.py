@@ -209,17 +209,25 @@ class Deciding:
         more = wide[torch.from_numpy(longer).to(wide.device)]
         chances = (torch.stack([more.logsumexp(-1), more.max()]) - wide.logsumexp(-1)).exp()
         key = request.seed, request.number, len(live.text) + depth
-        ending = place.ends(*chances.tolist(), sampler.local, key)
-        if ending == bool(np.isin(drawn.token, ends)):
-            return None
+        every, most = chances.tolist()
+        ending = place.ends(every, most, sampler.local, key)
         ids = ends if ending else longer
+        if drawn.refused is None and np.isin(drawn.token, ids):
+            return None
         scores = wide[torch.from_numpy(ids).to(wide.device)].cpu().numpy()
         if not np.isfinite(scores).any():
             return None
-        token = draw_row(Listed(ids, scores, sampler.size), ids, sampler.local, race_key(*key))
-        if not sampler.fits(live.node(node, () if node == ROOT else live.tree.path(node)), token):
-            return Told([drawn.token], [drawn.logprob], [token], [node])
-        return Told([token], [float(own[token] - own.logsumexp(-1))], [None], [node])
+        token = wished = draw_row(Listed(ids, scores, sampler.size), ids, sampler.local, race_key(*key))
+        here = live.node(node, () if node == ROOT else live.tree.path(node))
+        if not sampler.fits(here, token):
+            # of what fits the draw is the first; where it is none of these, another end may fit
+            fits = [ending and sampler.fits(here, int(one)) for one in ids]
+            token = drawn.token
+            if not np.isin(token, ids) and np.isfinite(scores[fits]).any():
+                some = Listed(ids[fits], scores[fits], sampler.size)
+                token = draw_row(some, some.ids, sampler.local, race_key(*key))
+        logprob = float(own[token] - own.logsumexp(-1))
+        return Told([token], [logprob], [None if token == wished else wished], [node])
 
     def _mapped(self, live: Live, node: int, choosing: Whole) -> dict[int, int]:
         """Nodes of a value's tree, and those of the draft's tree that they are."""
