@@ -72,13 +72,10 @@ class Prices:
         """A pass over so many tokens took so many seconds."""
         self._now += 1
         kind, widths = _kind(tokens), self._widths
-        believed = self.of(tokens) if self._points else math.inf
         width = widths.get(kind) or widths.setdefault(kind, _Width())
         width.run = self._now
         width.tokens.append(tokens)
         width.add(max(seconds, 1e-9))
-        if len(width) == 1:  # what is done first is often slow: kernels are loaded, memory is asked for
-            width.usual = min(width.usual, believed)
         points, least = list[tuple[float, float]](), math.inf
         for kind in sorted(widths, reverse=True):
             one = widths[kind]
