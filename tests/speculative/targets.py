@@ -17,7 +17,7 @@ from .models import VOCABULARY
 
 
 def sampler(temperature: float = 1.0, banned: Sequence[int] = (), **more: Any) -> MaskedSampler:
-    """Draws over the models' vocabulary; token 0 ends a text.
+    """Draws over the models' vocabulary, token by token as the judges draw; token 0 ends a text.
 
     Args:
         banned: tokens that are never drawn.
@@ -28,7 +28,9 @@ def sampler(temperature: float = 1.0, banned: Sequence[int] = (), **more: Any) -
         logits[list(banned)] = float("-inf")
         return logits
 
-    return MaskedSampler(tf.Local(temperature), VOCABULARY, [0], [ban] if banned else [], **more)
+    return MaskedSampler(
+        tf.Local(temperature, values="token"), VOCABULARY, [0], [ban] if banned else [], **more
+    )
 
 
 def softmax(scores: np.ndarray) -> np.ndarray:

@@ -34,7 +34,7 @@ def network(name: str = "llama", seed: int = 0):
 
 
 def requests(count: int, kind: str = "grammar") -> list[Request]:
-    sampler = MaskedSampler(tf.Local(0.9), len(TOKENS), [0])
+    sampler = MaskedSampler(tf.Local(0.9, values="token"), len(TOKENS), [0])
     automaton = GRAMMAR.compile(vocabulary()) if kind == "grammar" else None
     eos = frozenset([0])
     return [Request([5, 6, 5], sampler, automaton, max_tokens=24, eos=eos, seed=i) for i in range(count)]
