@@ -185,6 +185,26 @@ def test_a_number_ends_where_the_model_would_go_on_with_a_word(smol: tf.Generato
     assert written == ["wait 4", "wait 15", "wait 30"]
 
 
+def test_a_string_without_room_ends_behind_a_word(smol: tf.Generator) -> None:
+    """What it says is the beginning of what the model says with more room, in whole words."""
+    prompts = ["Describe the sea in one sentence.", "Describe a cat.", "What is a lake?"]
+
+    def said(most: int) -> list[str]:
+        schema = tf.json_schema({"type": "string", "maxLength": most})
+        return [str(one.value) for one in smol.generate(prompts, schema, max_tokens=120)]
+
+    whole = said(300)
+    for most in (40, 60, 80):
+        for short, long in zip(said(most), whole, strict=True):
+            assert long.startswith(short) and not long[len(short)].isalnum(), (most, short, long)
+
+
+def test_a_word_before_one_character_ends(smol: tf.Generator) -> None:
+    pairs = tf.lark('start: pair ("," pair)*\npair: /[a-z]+/ "=" /[0-9]+/')
+    (one,) = smol.sample("bread costs 3 and milk costs 2", pairs, sampler=tf.Local(0.0), max_tokens=32)
+    assert one.text == "bread=3,milk=2"
+
+
 def test_a_programs_number_ends_where_its_text_goes_on(smol: tf.Generator) -> None:
     program = tf.Program(smol) + "The hotel has 30 rooms and a pool.\nNumber of rooms: "
     program += tf.gen("rooms", regex="[0-9]+", max_tokens=20)
