@@ -79,15 +79,16 @@ datetime.datetime.fromisoformat('2020-01-02')
 nothing is None
 n is not None and n > 2
 not prices or n in prices
-2 not in prices
+n not in prices
+2 * math.pi * n
+100.0 * len(prices) / n
 {'a': n, 'b': [1, 2]}
 (n, 1)
 (n,)
 (n + 1) * 2
 Fraction(1, n)
 isinstance(n, int)
-"double"
-3
+["double", 3]
 []
 """
 WRONG = [
@@ -108,7 +109,8 @@ WRONG = [
     ("", "x", "a variable that nothing binds"),
     ("[x for x in prices] + [", "x]", "the same behind its comprehension"),
     ("[x for x in ", "x]", "the same before it"),
-    ("1", " is None", "a literal that is compared by is"),
+    ("[1", " is None]", "a literal that is compared by is"),
+    ("", "3 + n", "a literal in front"),
     ("", "eval('1')", "a builtin that is not given"),
     ("", "__import__('os')", "what begins with _"),
     ("math.", "__dict__", "what begins with _"),
@@ -264,7 +266,7 @@ def test_names_alone_and_no_builtins() -> None:
     accepts = tf.python(["rate", "load"], builtins=False).compile(BYTES).matches
     assert accepts("load(rate, 3) * 2") and not accepts("len(rate)") and not accepts("rate.x")
     assert not accepts("load(rate=3)")
-    assert tf.python(builtins=False).compile(BYTES).matches("1 + 2")
+    assert tf.python(builtins=False).compile(BYTES).matches("[1 + 2]")
     some = tf.python(["x"], builtins=["len"]).compile(BYTES).matches
     assert some("len(x)") and not some("max(x)") and not some("[x for x in x]") and some("[i for i in x]")
 

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tokenform as tf
-from tokenform.decoding.instructions import instruction
+from tokenform.decoding.instructions import instruction, lead_in
 from tokenform.errors import InvalidGrammar, LimitExceeded, OptionError
 
 from .walks import BYTES, written
@@ -332,6 +332,14 @@ def test_statements_that_are_wrong_or_do_more_than_they_should(tmp_path: Any) ->
     assert not list(tmp_path.iterdir())
 
 
+def test_a_connection_that_cannot_be_read() -> None:
+    closed = shop()
+    closed.close()
+    for read in (tf.sql, tf.names):
+        with pytest.raises(OptionError, match="closed"):
+            read(closed)
+
+
 def test_a_catalog_that_is_too_large_is_told_the_way_out() -> None:
     hub = {"hub": ["id", *(f"t{i}_id" for i in range(40))], **{f"t{i}": ["id", f"x{i}"] for i in range(40)}}
     with pytest.raises(LimitExceeded, match=r"tables=, or joins=1"):
@@ -361,6 +369,6 @@ def test_a_model_is_told_the_tables() -> None:
     )
     assert 'order_items(order_id, product, "group", price, "unit price")' in instruction(grammar, "auto")
     assert "orders.customer_id = customers.id" in instruction(grammar, "auto")
-    assert instruction(grammar, False) == ""
+    assert instruction(grammar, False) == "" and lead_in(grammar) == "```sql\n"
     many = tf.sql({f"table_{i}": [f"column_{k}" for k in range(20)] for i in range(10)}, joins=0)
     assert instruction(many, "auto").endswith("table_8, table_9.") and "column_3" in instruction(many, True)

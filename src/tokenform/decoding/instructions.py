@@ -50,8 +50,8 @@ def instruction(grammar: Any, show: bool | Literal["auto"]) -> str:
     """
     if show is False or grammar.tools:
         return ""  # the template shows tools
-    if told := getattr(grammar, "told", ()):
-        return next((words for words in told if show is True or len(words) <= MOST), "")
+    if told := getattr(grammar, "told", None):
+        return next((words for words in told[:2] if show is True or len(words) <= MOST), "")
     try:
         schema = grammar.schema
     except LimitExceeded:  # a text that nests deeper than Python reads
@@ -72,12 +72,15 @@ def instruction(grammar: Any, show: bool | Literal["auto"]) -> str:
 
 
 def lead_in(grammar: Any) -> str:
-    """What the model's turn begins with before a bare value: a number, a boolean, a text of a pattern.
+    """What the model's turn begins with before a bare value (a number, a boolean, a text of a pattern) and
+    before code, whose fence is open then.
 
     "" before all else: a model begins documents by itself, and strings in quotes worse with it.
     """
     if grammar.tools:
         return ""
+    if told := getattr(grammar, "told", None):
+        return str(told.lead)
     try:
         schema = grammar.schema
     except LimitExceeded:

@@ -19,6 +19,7 @@ Called = tuple[tuple[str, str, bool], ...]
 LEVELS = 3
 _TERMINALS = {
     "number": r"(?:0|[1-9][0-9]{0,11})(?:\.[0-9]{1,6})?",
+    "factor": r"[1-9][0-9]{0,3}(?:\.[0-9]{1,2})? \* ",
     "string": r"(?:'[^'\\\x00-\x1f\x7f]{0,100}'|\"[^\"\\\x00-\x1f\x7f]{0,100}\")",
     "word": "True|False|None",
     "-": "-",
@@ -65,7 +66,6 @@ class ExpressionRules(RuleTable):
                 self._level(level, name)
         for level in range(LEVELS + 1):
             self._level(level, "")
-        self.rule("start", [f"value {LEVELS} "])
         return self.structure("start")
 
     def _level(self, level: int, variable: str) -> None:
@@ -77,19 +77,33 @@ class ExpressionRules(RuleTable):
             self.rule(head, [self.terminal("name", one_of(self._values))])
         if variable:
             self.rule(head, [f"variable {variable}"])
-        self.rule(part, ["literal"], [head], ["-", head])
+        self.rule(part, ["literal"], [head], ["-", head], [f"bracket {s}"])
         if level:
             self._brackets(s, f"{level - 1} {variable}", "" if variable else str(min(level - 1, 1)))
         self.rule(some, [part], [some, "calculated", part])
         self.rule(test, [some], [some, "compared", some], [head, "is none"], ["not", some])
         self.rule(tests, [test], [tests, "joint", test])
         self.rule(value, [tests], [tests, "if", tests, "else", value])
+        if s == f"{LEVELS} ":
+            self._start(s)
+
+    def _start(self, s: str) -> None:
+        """A whole expression: it begins with no literal but a factor, where a small model goes on and on."""
+        some, test, tests, value, part = (
+            f"{name} first" for name in ("sum", "test", "tests", "value", "part")
+        )
+        begun = [[f"head {s}"], ["-", f"head {s}"], [f"bracket {s}"], ["factor", f"head {s}"]]
+        self.rule(part, *begun)
+        self.rule(some, [part], [some, "calculated", f"part {s}"])
+        self.rule(test, [some], [some, "compared", f"sum {s}"], [f"head {s}", "is none"], ["not", f"sum {s}"])
+        self.rule(tests, [test], [tests, "joint", f"test {s}"])
+        self.rule(value, [tests], [tests, "if", f"tests {s}", "else", f"value {s}"])
+        self.rule("start", [value])
 
     def _brackets(self, s: str, inner: str, bound: str) -> None:
         """What stands around values of the level inside; `bound`: that of values with a variable."""
-        head, part, value, items, pairs, index = (
-            f"head {s}", f"part {s}", f"value {inner}", f"items {inner}", f"pairs {inner}", f"index {inner}",
-        )  # fmt: skip
+        value, items, pairs, index = (f"{name} {inner}" for name in ("value", "items", "pairs", "index"))
+        head, part = f"head {s}", f"bracket {s}"
         self.rule(items, [value], [items, ", ", value])
         self.rule(pairs, [value, ": ", value], [pairs, ", ", value, ": ", value])
         self.rule(part, ["(", value, ")"], ["(", value, ",)"], ["(", value, ", ", items, ")"])

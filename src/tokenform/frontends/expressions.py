@@ -18,7 +18,7 @@ from typing import Any
 
 from tokenform.errors import OptionError
 from tokenform.frontends.expression_rules import Called, ExpressionRules
-from tokenform.frontends.grammar import Grammar
+from tokenform.frontends.grammar import Grammar, Told
 from tokenform.frontends.lark import from_structure
 from tokenform.frontends.names import attributes
 
@@ -63,6 +63,7 @@ def python(
       `x if y else z`; `[... for x in ... if ...]` and the same as the only argument of a call, and
       `lambda x: ...` as an argument, where `x` is one of `variables` that the scope does not have.
     - brackets stand in one another up to three deep; behind a variable that is bound there, one deep.
+    - an expression as a whole begins with no literal, but for a number that is the factor of a name.
     - one blank around operators, and behind `,` and the `:` of dictionaries and lambdas.
 
     Attributes of results, of variables and of literals are not in the language, nor are f-strings, powers,
@@ -113,7 +114,8 @@ def python(
     structure = ExpressionRules(values, calls, free).written()
     words = "Answer with one Python expression that uses only "
     made = from_structure(structure, f"python({', '.join(given)})", {})
-    made.told = (f"{words}{', '.join(told)}.", f"{words}{', '.join(given)}.") if given else ()
+    if given:
+        made.told = Told(f"{words}{', '.join(told)}.", f"{words}{', '.join(given)}.", "```python\n")
     return made
 
 

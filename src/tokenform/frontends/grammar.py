@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from tokenform import _core
 from tokenform.errors import InvalidGrammar, InvalidSchema, LimitExceeded, OptionError
@@ -35,6 +35,17 @@ def _same_text(text: str) -> Any:
     return text
 
 
+class Told(NamedTuple):
+    """What a model is told of a constraint before a text.
+
+    full: all; short: what is told where that is long; lead: what the model's turn begins with.
+    """
+
+    full: str
+    short: str
+    lead: str
+
+
 class Grammar:
     """A set of accepted texts, and how to read one back.
 
@@ -44,7 +55,7 @@ class Grammar:
 
     Attributes:
         parts: where it has captures, how it is put together; else None.
-        told: what a model is told of it in place of what its form says, the fullest first; () else.
+        told: what a model is told of it, in place of what its form says; else None.
     """
 
     __slots__ = (
@@ -92,7 +103,7 @@ class Grammar:
         self._checked = 0  # steps that checking it took, with those before it in the longest chain of & and ~
         self._read = read or _same_text
         self.parts: Parts | None = None
-        self.told: tuple[str, ...] = ()
+        self.told: Told | None = None
         self._automata: dict[tuple[_core.Vocabulary, _core.Limits | None], _core.TokenAutomaton] = {}
 
     def compile(
@@ -422,7 +433,7 @@ def _again(
     schema: Any,
     tools: Any,
     parts: Parts | None = None,
-    told: tuple[str, ...] = (),
+    told: Told | None = None,
 ) -> Grammar:
     """A grammar that was pickled."""
     made = Grammar(core, form=form, read=read, source=source, schema=schema, tools=tools)

@@ -152,7 +152,12 @@ def from_structure(structure: GrammarStructure, source: str, parts: Mapping[str,
             core = _core.context_free(forms.written(structure))
     except TokenformError as error:
         raise _at_terminal(error, source) from None
-    return Grammar(core, form=form, source=source)
+    # without parts it has no JSON, whose manner would be looked for in all of the form
+    return Grammar(core, form=form, source=source, manner=None if parts else _none)
+
+
+def _none(options: Mapping[str, str]) -> None:
+    """In no manner."""
 
 
 def _at_terminal(error: TokenformError, text: str) -> TokenformError:

@@ -16,7 +16,7 @@ from tokenform.frontends.catalog.dialects import DIALECTS, Dialect
 from tokenform.frontends.catalog.rules import QueryRules
 from tokenform.frontends.catalog.scopes import scopes_of
 from tokenform.frontends.catalog.tables import Catalog, read_catalog
-from tokenform.frontends.grammar import Grammar
+from tokenform.frontends.grammar import Grammar, Told
 from tokenform.frontends.lark import from_structure
 
 ALIASES = ("count", "total", "average")
@@ -53,9 +53,10 @@ def sql(
       string, IN with literals or a subquery; AND, OR, and in WHERE one level of parentheses, with NOT.
     - subqueries: as above, with one result, without aliases of results, other subqueries, or columns of the
       query around them.
-    - values begin with no literal, but a number behind an operator or in a list, and one that is a factor of
-      a result (`100.0 * x`).  Keywords and functions are in capitals or lower case; one blank between words,
-      and a line break with up to 8 blanks before clauses and AND, OR, behind SELECT and commas.
+    - values begin with no literal, but for a number that is a factor of a result (`100.0 * x`), a literal in
+      parentheses before what is none (`(1 - x)`), and what stands right of an operator or in a list.
+    - keywords and functions are in capitals or lower case; one blank between words, and a line break with up
+      to 8 blanks before clauses and AND, OR, behind SELECT and commas.
 
     What SQL has beside that (derived tables, WITH, windows, correlated subqueries) is not in the language.
     SQLite prepares each query that is not longer than its limits.  In PostgreSQL the names are right; types
@@ -105,7 +106,7 @@ def sql(
     structure = writer.written(scopes_of(read, joins, form.reserved))
     full, short = _shown(read, form)
     made = from_structure(structure, full, {})
-    made.told = full, short
+    made.told = Told(full, short, "```sql\n")
     return made
 
 

@@ -202,7 +202,7 @@ class QueryRules(RuleTable):
     def _calls_of(self, s: str, calls: Iterable[Call]) -> None:
         """What has values of a level between its parentheses."""
         call, value, several = f"call {s}", f"value {s}", f"values {s}"
-        self.rule(call, ["(", f"named {s}", ")"], ["(", "literal", "calculated", value, ")"])
+        self.rule(call, ["(", f"named {s}", ")"], ["(", "literal", "calculated", f"named {s}", ")"])
         self.rule(call, ["cast", value, "as a type"])
         self.rule(several, [f"named {s}", ",", value], [several, ",", value])
         self.rule(several, ["string", ",", value])

@@ -61,7 +61,7 @@ def read_catalog(
     elif isinstance(source, Mapping):
         tables = {table: _columns(table, columns) for table, columns in source.items()}
     elif isinstance(source, sqlite3.Connection):
-        tables = _of_sqlite(source, declared)
+        tables = _read(source, declared)
     elif callable(getattr(source, "cursor", None)):
         tables = _of_information_schema(source, dialect.title, declared)
     else:
@@ -121,8 +121,19 @@ def _check_names(place: str, names: Iterable[Any], fold: Fold) -> None:
 
 
 def read_tables(connection: sqlite3.Connection) -> dict[str, dict[str, str]]:
-    """The tables and views of a connection to SQLite, each with its columns and their types."""
-    return _of_sqlite(connection, [])
+    """The tables and views of a connection to SQLite, each with its columns and their types.
+
+    Raises:
+        OptionError: it is closed, of another thread, or its file is no database.
+    """
+    return _read(connection, [])
+
+
+def _read(connection: sqlite3.Connection, declared: list[Any]) -> dict[str, dict[str, str]]:
+    try:
+        return _of_sqlite(connection, declared)
+    except sqlite3.Error as error:
+        raise OptionError(f"the connection can't be read: {error}") from None
 
 
 def _of_statements(text: str, declared: list[Any]) -> dict[str, dict[str, str]]:
