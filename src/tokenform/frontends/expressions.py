@@ -18,7 +18,7 @@ from typing import Any
 
 from tokenform.errors import OptionError
 from tokenform.frontends.expression_rules import Called, ExpressionRules
-from tokenform.frontends.grammar import Grammar, Told
+from tokenform.frontends.grammar import Grammar, Wording
 from tokenform.frontends.lark import from_structure
 from tokenform.frontends.names import attributes
 
@@ -115,7 +115,7 @@ def python(
     words = "Answer with one Python expression that uses only "
     made = from_structure(structure, f"python({', '.join(given)})", {})
     if given:
-        made.told = Told(f"{words}{', '.join(told)}.", f"{words}{', '.join(given)}.", "```python\n")
+        made.told = Wording(f"{words}{', '.join(told)}.", f"{words}{', '.join(given)}.", "```python\n")
     return made
 
 

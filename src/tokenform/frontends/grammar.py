@@ -35,7 +35,7 @@ def _same_text(text: str) -> Any:
     return text
 
 
-class Told(NamedTuple):
+class Wording(NamedTuple):
     """What a model is told of a constraint before a text.
 
     full: all; short: what is told where that is long; lead: what the model's turn begins with.
@@ -103,7 +103,7 @@ class Grammar:
         self._checked = 0  # steps that checking it took, with those before it in the longest chain of & and ~
         self._read = read or _same_text
         self.parts: Parts | None = None
-        self.told: Told | None = None
+        self.told: Wording | None = None
         self._automata: dict[tuple[_core.Vocabulary, _core.Limits | None], _core.TokenAutomaton] = {}
 
     def compile(
@@ -433,7 +433,7 @@ def _again(
     schema: Any,
     tools: Any,
     parts: Parts | None = None,
-    told: Told | None = None,
+    told: Wording | None = None,
 ) -> Grammar:
     """A grammar that was pickled."""
     made = Grammar(core, form=form, read=read, source=source, schema=schema, tools=tools)

@@ -16,7 +16,7 @@ from tokenform.frontends.catalog.dialects import DIALECTS, Dialect
 from tokenform.frontends.catalog.rules import QueryRules
 from tokenform.frontends.catalog.scopes import scopes_of
 from tokenform.frontends.catalog.tables import Catalog, read_catalog
-from tokenform.frontends.grammar import Grammar, Told
+from tokenform.frontends.grammar import Grammar, Wording
 from tokenform.frontends.lark import from_structure
 
 ALIASES = ("count", "total", "average")
@@ -106,7 +106,7 @@ def sql(
     structure = writer.written(scopes_of(read, joins, form.reserved))
     full, short = _shown(read, form)
     made = from_structure(structure, full, {})
-    made.told = Told(full, short, "```sql\n")
+    made.told = Wording(full, short, "```sql\n")
     return made
 
 
