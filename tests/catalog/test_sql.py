@@ -185,6 +185,8 @@ NAMES = st.one_of(
             "window",
             "filter",
             "K",
+            "ſ",
+            "\u212a",
         ]
     ),
     st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), min_size=1, max_size=6),
@@ -218,9 +220,12 @@ def databases(draw: Any) -> sqlite3.Connection:
 
 
 @settings(max_examples=60, deadline=None)
-@given(databases(), st.integers(0, 1 << 30))
-def test_sqlite_prepares_what_is_accepted(connection: sqlite3.Connection, seed: int) -> None:
-    automaton, rng = tf.sql(connection).compile(BYTES), random.Random(seed)
+@given(databases(), st.integers(0, 4), st.integers(0, 1 << 30))
+def test_sqlite_prepares_what_is_accepted(connection: sqlite3.Connection, joins: int, seed: int) -> None:
+    try:
+        automaton, rng = tf.sql(connection, joins=joins).compile(BYTES), random.Random(seed)
+    except LimitExceeded:
+        return
     for _ in range(12):
         query = written(automaton, rng, rng.choice([20, 60, 150]))
         connection.execute(f"EXPLAIN {query}")

@@ -93,7 +93,8 @@ class QueryRules(RuleTable):
                 "as",
             )
         }
-        alias = "|".join([*form.reserved, *(name.lower() for name in self._aliases)])
+        taken = sorted({*form.reserved, *(name.lower() for name in self._aliases)})
+        alias = "|".join("".join(f"[{c}{c.upper()}]" if c.isalpha() else c for c in name) for name in taken)
         self.terminals |= spaced | {
             "select": _words("select") + _IN,
             "distinct": _words("distinct") + _S,
@@ -115,7 +116,7 @@ class QueryRules(RuleTable):
             "calculated": f"(?:{_S}[+-]{_S}|{_S}?(?:[*/%]|\\|\\|){_S}?)",
             "string": r"'(?:[^'\x00-\x1f\x7f]|''){0,100}'",
             "word": _words(*form.words),
-            "name": f"(?!(?i:{alias})(?![A-Za-z0-9_]))[A-Za-z_][A-Za-z0-9_]{{0,40}}",
+            "name": f"(?!(?:{alias})(?![A-Za-z0-9_]))[A-Za-z_][A-Za-z0-9_]{{0,40}}",
         }
         self.rule("literal", ["number"], ["string"], ["word"])
         self.rule("literals", ["literal"], ["literals", ",", "literal"])
