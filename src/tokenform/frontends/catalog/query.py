@@ -47,12 +47,14 @@ def sql(
     - results: `*`, `table.*`, and values, each with `AS name` if wanted; a name of `aliases` may be what
       ORDER BY orders by.  A subquery in parentheses may be a result or the last operand of one.
     - values: columns, numbers, strings of up to 100 characters without control characters, + - * / % ||,
-      functions of the dialect with their numbers of arguments, CASE WHEN, CAST.  Aggregates stand in results
-      and HAVING, and behind GROUP BY in ORDER BY; functions in results may have functions inside, others not.
-    - conditions: comparisons (also with a subquery of one result), IS [NOT] NULL, [NOT] BETWEEN, LIKE with a
-      string, IN with literals or a subquery; AND, OR, and in WHERE one level of parentheses, with NOT.
-    - subqueries: as above, with one result, without aliases of results, other subqueries, or columns of the
-      query around them.
+      functions of the dialect with their numbers of arguments, parentheses, CASE WHEN, CAST.  Functions,
+      parentheses and CAST stand in one another, two deep, where aggregates stand: in results, in HAVING, and
+      behind GROUP BY in ORDER BY; elsewhere and in aggregates only a function in a CAST does.  CASE holds
+      columns, literals and what is calculated from them.
+    - conditions: comparisons, IS [NOT] NULL, [NOT] BETWEEN, LIKE with a string, IN with literals, joined by
+      AND and OR; in WHERE also comparisons and IN with a subquery, and one level of parentheses, with NOT.
+    - subqueries: as above, with one result, without aliases of results, parentheses around conditions, other
+      subqueries, or columns of the query around them.
     - values begin with no literal, but for a number that is a factor of a result (`100.0 * x`), a literal in
       parentheses before what is none (`(1 - x)`), and what stands right of an operator or in a list.
     - keywords and functions are in capitals or lower case; one blank between words, and a line break with up
