@@ -280,13 +280,9 @@ impl CompositeAutomaton {
     }
 
     /// Whether the part that a thread reads for ends with words that no longer word goes on from.
-    fn is_closed(&self, back: BackId) -> bool {
+    fn is_closed(&mut self, back: BackId) -> bool {
         let back = self.back(back);
-        let chart = match &self.hosts[back.host as usize] {
-            OuterGrammar::Plain(chart) => chart,
-            OuterGrammar::Lexed(scanned) => &scanned.chart,
-        };
-        let part = chart.grammar.terminals[back.terminal as usize].part;
+        let part = self.chart(back.host).grammar.terminals[back.terminal as usize].part;
         part.is_some_and(|p| matches!(self.parts[p as usize], Part::Language(_, true) | Part::Instead { .. }))
     }
 }

@@ -107,7 +107,7 @@ impl JsonMachine {
 
     pub(super) fn array_goals(&self, frame: ArrayFrameId) -> Vec<u32> {
         let frame = &self.frames[frame];
-        let ended = frame.iter().filter(|(_, formula)| self.schema.may_end_array(*formula));
+        let ended = frame.iter().filter(|(_, formula)| self.schema.may_end(*formula));
         let mut goals: Vec<u32> = ended.map(|w| w.0).collect();
         goals.sort_unstable();
         goals

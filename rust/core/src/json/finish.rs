@@ -9,11 +9,11 @@
 
 use rustc_hash::FxHashMap;
 
-use super::{Alternative, JsonMachine, Node, ParserPhase, FREE};
+use super::{Alternative, JsonMachine, Node, ParserPhase};
 use crate::automaton::byte_automaton::step;
 use crate::automaton::{ByteAutomaton, CtxId, Pos};
 use crate::lexical::{shortest_lexeme, Lexicon, Step, LONGEST};
-use crate::schema::live::{Keys, Witness};
+use crate::schema::live::Witness;
 use crate::schema::used::KeySet;
 use crate::schema::{ArrId, ValId};
 
@@ -208,8 +208,7 @@ impl JsonMachine {
     }
 
     fn object_cost(&mut self, a: &Alternative, used: KeySet) -> usize {
-        let order = (a.order != FREE).then(|| (&self.frames.ranks[a.order as usize], a.from));
-        let rest = self.schema.object_witness(a.formula, &Keys { used, order, next: None });
+        let rest = self.schema.object_witness(a.formula, &self.frames.keys(a, used));
         rest.map_or(NEVER, |rest| rest.length - 1)
     }
 
@@ -231,7 +230,7 @@ impl JsonMachine {
         let close = close && node.place != ParserPhase::ObjectNext;
         let mut best: Option<(usize, Alternative)> = None;
         for a in frame.alternatives.iter() {
-            if !go && !self.schema.may_end_object(a.formula) {
+            if !go && !self.schema.may_end(a.formula) {
                 continue;
             }
             let own = self.object_cost(a, frame.used);
@@ -241,12 +240,10 @@ impl JsonMachine {
             }
         }
         let a = best?.1;
-        if close && self.schema.may_end_object(a.formula) {
+        if close && self.schema.may_end(a.formula) {
             return self.push(way, b"}");
         }
-        let order = (a.order != FREE).then(|| (&self.frames.ranks[a.order as usize], a.from));
-        let keys = Keys { used: frame.used, order, next: None };
-        let mut key = self.schema.first_key(a.formula, &keys);
+        let mut key = self.schema.first_key(a.formula, &self.frames.keys(&a, frame.used));
         if key.is_none() {
             // after a comma some key must come, needed or not
             let term = self.key_term(node.object());
@@ -263,7 +260,7 @@ impl JsonMachine {
         let (go, close) = self.white_leaves(way.pos);
         let mut best: Option<(usize, ArrId)> = None;
         for &(goal, formula) in frame.iter() {
-            if !go && !self.schema.may_end_array(formula) {
+            if !go && !self.schema.may_end(formula) {
                 continue;
             }
             let own = self.array_cost(formula, None);
@@ -273,7 +270,7 @@ impl JsonMachine {
             }
         }
         let best = best?.1;
-        if close && self.schema.may_end_array(best) {
+        if close && self.schema.may_end(best) {
             return self.push(way, b"]");
         }
         if node.place == ParserPhase::ArrayAfter {

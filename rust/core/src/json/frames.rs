@@ -13,6 +13,7 @@ use rustc_hash::FxHashMap;
 use crate::automaton::CtxId;
 use crate::hash::Keyed;
 use crate::held::{self, Interner};
+use crate::schema::live::Keys;
 use crate::schema::used::KeySet;
 use crate::schema::{ArrId, NameId, ObjId, ValId};
 
@@ -249,6 +250,12 @@ held::owned!(ReturnFrame, this => held::slice(&this.goals)
 });
 
 impl Frames {
+    /// The keys that an alternative has left.
+    pub fn keys(&self, a: &Alternative, used: KeySet) -> Keys<'_> {
+        let order = (a.order != FREE).then(|| (&self.ranks[a.order as usize], a.from));
+        Keys { used, order, next: None }
+    }
+
     /// The number of a list that was met before.
     pub fn known_goals(&self, goals: &[ValId]) -> Option<GoalsId> {
         self.goals.get_index_of(goals).map(|i| GoalsId(i as u32))

@@ -47,9 +47,7 @@ impl JsonMachine {
     }
 
     fn alternative_is_live(&mut self, a: &Alternative, used: KeySet) -> bool {
-        let order = (a.order != FREE).then(|| (&self.frames.ranks[a.order as usize], a.from));
-        let keys = Keys { used, order, next: None };
-        self.schema.object_is_live(a.formula, &keys)
+        self.schema.object_is_live(a.formula, &self.frames.keys(a, used))
     }
 
     /// The formula as alternatives with one declared order each, or as it is where order is free.
@@ -311,8 +309,8 @@ impl JsonMachine {
             // one way is enough: no need for all the branches of the key
             let there = self.schema.required(vec![name]);
             let formula = self.schema.and(&[a.formula, there]);
-            let order = (a.order != FREE).then(|| (&self.frames.ranks[a.order as usize], from));
-            return self.schema.object_is_live(formula, &Keys { used, order, next: Some(name) });
+            let keys = Keys { next: Some(name), ..self.frames.keys(&Alternative { from, ..*a }, used) };
+            return self.schema.object_is_live(formula, &keys);
         }
         self.schema.read_key(a.formula, key).into_iter().any(|(sub, rest)| {
             let next = Alternative { formula: rest, from, ..*a };
@@ -421,7 +419,7 @@ impl JsonMachine {
     /// The goals that hold if the object ends here.
     pub(super) fn object_goals(&self, frame: ObjectFrameId) -> Vec<u32> {
         let object = &self.frames[frame];
-        let ended = object.alternatives.iter().filter(|a| self.schema.may_end_object(a.formula));
+        let ended = object.alternatives.iter().filter(|a| self.schema.may_end(a.formula));
         let mut goals: Vec<u32> = ended.map(|a| a.goal).collect();
         crate::lists::sort_unique(&mut goals);
         goals

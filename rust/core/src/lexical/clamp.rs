@@ -59,12 +59,9 @@ impl Terms {
                 }
                 (self.repeat(x, bounds.0, bounds.1), upto)
             }
-            Term::Or(xs) => match self.clamp_all(&xs) {
+            Term::Or(xs) | Term::Tuple(xs) => match self.clamp_all(&xs) {
                 (parts, _) if parts[..] == xs[..] => (t, u32::MAX),
-                (parts, upto) => (self.or(&parts), upto),
-            },
-            Term::Tuple(xs) => match self.clamp_all(&xs) {
-                (parts, _) if parts[..] == xs[..] => (t, u32::MAX),
+                (parts, upto) if matches!(self.get(t), Term::Or(_)) => (self.or(&parts), upto),
                 (parts, upto) => (self.tuple(&parts), upto),
             },
             Term::And(xs) => {

@@ -212,11 +212,10 @@ impl Terms {
             Term::Words(w) => (self.words_nullable(*w), false),
             Term::Branch(node) => (node.ends, false),
             Term::Concat(x, y) => (n(*x) && n(*y), b(*x) || b(*y)),
-            Term::Or(xs) => (xs.iter().any(|&x| n(x)), xs.iter().any(|&x| b(x))),
             Term::And(xs) => (xs.iter().all(|&x| n(x)), true),
             Term::Not(x) => (!n(*x), true),
             Term::Repeat(x, lo, _) => (*lo == 0 || n(*x), b(*x)),
-            Term::Tuple(xs) => (xs.iter().any(|&x| n(x)), xs.iter().any(|&x| b(x))),
+            Term::Or(xs) | Term::Tuple(xs) => (xs.iter().any(|&x| n(x)), xs.iter().any(|&x| b(x))),
             Term::Num(set, text) => (self.numbers.accepts(*set, *text), false),
             Term::State(table, state) => (self.automata[*table as usize].ends(*state), false),
         };

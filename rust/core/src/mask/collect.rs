@@ -162,7 +162,7 @@ impl<S: ByteAutomaton> Core<S> {
         match &mask.within {
             Within::Few(ids) => out.extend_from_slice(ids),
             Within::Many(..) if node == Trie::ROOT => return Some(mask),
-            Within::Many(words, _) => out.extend(words.ids()),
+            Within::Many(words) => out.extend(words.ids()),
         }
         None
     }
@@ -388,7 +388,7 @@ impl<S: ByteAutomaton> Core<S> {
     /// [`Core::collect`], the shared part included.
     fn collect_all(&mut self, node: NodeId, pos: Pos, text: &mut Vec<u8>, out: &mut Vec<u32>) {
         let base = self.collect(node, pos, text, out);
-        if let Some(LexMask { within: Within::Many(words, _), .. }) = base.as_deref() {
+        if let Some(LexMask { within: Within::Many(words), .. }) = base.as_deref() {
             out.extend(words.ids());
         }
     }

@@ -160,7 +160,7 @@ impl<S: ByteAutomaton> Core<S> {
                 continue;
             }
             let base = self.collect(Trie::ROOT, pos, &mut text, &mut ids);
-            if let Some(LexMask { within: Within::Many(words, _), .. }) = base.as_deref() {
+            if let Some(LexMask { within: Within::Many(words), .. }) = base.as_deref() {
                 if !bases.iter().any(|b| Arc::ptr_eq(b, words)) {
                     bases.push(words.clone());
                 }

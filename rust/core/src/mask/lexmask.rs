@@ -57,7 +57,7 @@ impl LexMask {
     pub fn by_chars(at: Reading, free: Option<&LexMask>) -> Option<Self> {
         let Reading { lexicon, vocab, node, lex } = at;
         let words = free.and_then(|f| match &f.within {
-            Within::Many(words, _) => Some(&words[..]),
+            Within::Many(words) => Some(&words[..]),
             Within::Few(_) => None,
         });
         let (within, exits) = CharWalk::run(lexicon, vocab, node, lex, words)?.finish();

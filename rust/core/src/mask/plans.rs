@@ -130,7 +130,7 @@ impl Planner<'_> {
             let single = self.single(from, term);
             match &single.within {
                 Within::Few(few) => ids.extend_from_slice(few),
-                Within::Many(words, _) if !plan.words.iter().any(|w| Arc::ptr_eq(w, words)) => {
+                Within::Many(words) if !plan.words.iter().any(|w| Arc::ptr_eq(w, words)) => {
                     plan.words.push(words.clone());
                 }
                 Within::Many(..) => {}

@@ -28,8 +28,8 @@ pub struct Reading<'a> {
 pub enum Within {
     /// Sorted ids.
     Few(Arc<[u32]>),
-    /// As a mask, and how many there are.
-    Many(Arc<[u32]>, usize),
+    /// As a mask.
+    Many(Arc<[u32]>),
 }
 
 /// Tokens from which on a list is kept as a mask.
@@ -43,7 +43,7 @@ impl Within {
     pub(super) fn bytes(&self) -> usize {
         match self {
             Within::Few(ids) => held::slice(ids) / Arc::strong_count(ids),
-            Within::Many(words, _) => held::slice(words) / Arc::strong_count(words),
+            Within::Many(words) => held::slice(words) / Arc::strong_count(words),
         }
     }
 
@@ -54,7 +54,7 @@ impl Within {
         }
         let mut words = vec![0u32; vocab.mask_words()];
         words.allow_all(ids.iter().copied());
-        Within::Many(words.into(), ids.len())
+        Within::Many(words.into())
     }
 
     /// The tokens of at most `most` code points; those that come within `reach` of the bound are tried.
@@ -65,7 +65,7 @@ impl Within {
         }
         let has = |id: u32| match self {
             Within::Few(ids) => ids.binary_search(&id).is_ok(),
-            Within::Many(words, _) => words.allows(id),
+            Within::Many(words) => words.allows(id),
         };
         let near: Vec<u32> = if reach == 0 {
             Vec::new()
@@ -81,7 +81,7 @@ impl Within {
                 ids.sort_unstable();
                 return Within::Few(ids.into());
             }
-            Within::Many(words, _) => {
+            Within::Many(words) => {
                 words.iter().zip(lengths.upto(sure)).map(|(a, b)| a & b).collect::<Vec<u32>>()
             }
         };
@@ -90,11 +90,10 @@ impl Within {
     }
 
     pub(super) fn of_words(words: Vec<u32>) -> Self {
-        let count = words.count_allowed();
-        if count > MANY {
-            return Within::Many(words.into(), count);
+        match words.count_allowed() > MANY {
+            true => Within::Many(words.into()),
+            false => Within::Few(words.ids().into()),
         }
-        Within::Few(words.ids().into())
     }
 
     /// Without the tokens below some nodes.
@@ -111,7 +110,7 @@ impl Within {
                 let gone: rustc_hash::FxHashSet<u32> = gone.into_iter().collect();
                 Within::Few(ids.iter().copied().filter(|id| !gone.contains(id)).collect())
             }
-            Within::Many(words, _) => {
+            Within::Many(words) => {
                 let mut words = words.to_vec();
                 words.forbid_all(gone);
                 Self::of_words(words)

@@ -15,6 +15,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::by_key::Key;
 use super::decide::Leaf;
 use super::document::{Json, JsonNodeId};
+use super::formula::Formula;
 use super::object::{Obj, ObjId};
 use super::used::KeySet;
 use super::value::{ExprId, SchemaExpr, ValId};
@@ -190,7 +191,7 @@ impl Schema {
 
     /// Whether the value that was just read decides about what is left.
     pub(crate) fn is_telling(&self, o: ObjId) -> bool {
-        self.obj_facts(o).telling
+        o.facts(self).telling
     }
 
     /// The formula after the value of a key; `None`: one that no object of the sets has.

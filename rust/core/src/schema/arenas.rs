@@ -5,10 +5,8 @@
 //! Complexity: a hash for each formula that is made. Memory: what the schema's parts and their combinations need that
 //! texts have reached; [`Schema::bytes`] counts it, and the limits of the automaton bound it.
 
-use rustc_hash::FxHashMap;
-
-use super::object::Facts;
-use super::{array, Arr, ArrId, ExprId, Obj, ObjId, Schema, SchemaExpr, Shape, Value};
+use super::formula::Formulas;
+use super::{Arr, ArrId, ExprId, Obj, ObjId, Schema, SchemaExpr, Shape, Value};
 use crate::hash::Keyed;
 use crate::held::{self, Interner};
 
@@ -17,13 +15,8 @@ pub(crate) struct Arenas {
     pub names: Interner<Box<str>, Keyed>,
     pub subs: Interner<SchemaExpr, Keyed>,
     pub vals: Interner<Value, Keyed>,
-    pub objs: Interner<Obj, Keyed>,
-    pub obj_facts: Vec<Facts>,
-    /// Denials of formulas over objects and arrays.
-    pub not_objs: FxHashMap<ObjId, ObjId>,
-    pub not_arrs: FxHashMap<ArrId, ArrId>,
-    pub arrs: Interner<Arr, Keyed>,
-    pub arr_facts: Vec<array::Facts>,
+    pub objs: Formulas<Obj, ObjId>,
+    pub arrs: Formulas<Arr, ArrId>,
     pub shapes: Interner<Shape, Keyed>,
     pub lists: Interner<Box<[ExprId]>, Keyed>,
 }
@@ -48,7 +41,7 @@ held::owned!(Arr, this => match this {
 
 held::owned!(Shape, this => 2 * held::slice(&this.props) + held::slice(&this.patterns));
 
-held::tables!(Arenas: names, subs, vals, objs, arrs, shapes, lists, not_objs, not_arrs, obj_facts, arr_facts);
+held::tables!(Arenas: names, subs, vals, objs, arrs, shapes, lists);
 
 impl Schema {
     /// Bytes that the schema holds, its lexical arena included.

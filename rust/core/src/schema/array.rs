@@ -6,19 +6,17 @@
 //! Invariant: equal formulas have equal numbers; operands are sorted by theirs.
 //! Complexity: an item costs the atoms.  Memory: each formula once (`arenas`).
 
-use rustc_hash::FxHashMap;
-
 use super::by_key::Key;
 use super::decide::Leaf;
 use super::document::JsonNodeId;
-use super::formula::{expression, Formula, Op};
+use super::formula::{expression, Facts, Formula, Formulas, Op};
 use super::used::KeySet;
 use super::value::ExprId;
 use super::Schema;
 
 expression!(
     /// The number of a formula over arrays.
-    ArrId, Arr in arrs by arr, merged
+    ArrId, Arr in arrs.forms by arr, merged
 );
 
 fn merged(schema: &mut Schema, op: Op, list: &mut Vec<ArrId>) -> Option<ArrId> {
@@ -30,18 +28,6 @@ fn merged(schema: &mut Schema, op: Op, list: &mut Vec<ArrId>) -> Option<ArrId> {
             None
         }
     }
-}
-
-/// What the form of a formula over arrays tells.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Facts {
-    /// The array may end here.
-    pub ends: bool,
-    /// Finished items must be remembered; an item may have to be equal to an earlier one.
-    pub remembers: bool,
-    pub wants_duplicates: bool,
-    /// Atoms and operations, those that are named twice counted twice.
-    pub size: u32,
 }
 
 /// The number of an interned list of expressions.
@@ -82,6 +68,29 @@ pub enum Arr {
 }
 
 impl Formula for ArrId {
+    type Form = Arr;
+
+    fn formulas(schema: &mut Schema) -> &mut Formulas<Arr, Self> {
+        &mut schema.arenas.arrs
+    }
+
+    fn facts(self, schema: &Schema) -> Facts {
+        schema.arenas.arrs.facts[self.0 as usize]
+    }
+
+    fn facts_of_atom(self, schema: &Schema) -> Facts {
+        let facts = |ends| Facts { ends, size: 1, ..Facts::default() };
+        match *schema.array(self) {
+            Arr::True | Arr::Items { .. } => facts(true),
+            Arr::False | Arr::NotItems { .. } => facts(false),
+            Arr::Length(lo, _) => Facts { least: lo, ..facts(lo == 0) },
+            Arr::Contains { lo, .. } => facts(lo == 0),
+            Arr::Unique(_) => Facts { remembers: true, ..facts(true) },
+            Arr::NotUnique(_) => Facts { remembers: true, wants_duplicates: true, ..facts(false) },
+            Arr::And(_) | Arr::Or(_) => unreachable!("an atom"),
+        }
+    }
+
     fn leaf(self, schema: &mut Schema, _: Option<&Key>) -> Leaf<Self> {
         schema.array_leaf(self)
     }
@@ -92,28 +101,14 @@ impl Formula for ArrId {
             Arr::False => ArrId::TRUE,
             Arr::Items { list, from, rest } => schema.not_items(list, from, rest),
             Arr::NotItems { list, from, rest } => schema.items(list, from, rest),
-            Arr::Length(lo, hi) => {
-                let below = if lo > 0 { schema.length(0, lo - 1) } else { ArrId::FALSE };
-                let above = if hi < u32::MAX { schema.length(hi + 1, u32::MAX) } else { ArrId::FALSE };
-                schema.or(&[below, above])
-            }
+            Arr::Length(lo, hi) => schema.outside((lo, hi), Schema::length),
             Arr::Contains { sub, lo, hi } => {
-                let below = if lo > 0 { schema.contains(sub, 0, lo - 1) } else { ArrId::FALSE };
-                let above = if hi < u32::MAX { schema.contains(sub, hi + 1, u32::MAX) } else { ArrId::FALSE };
-                schema.or(&[below, above])
+                schema.outside((lo, hi), |schema, lo, hi| schema.contains(sub, lo, hi))
             }
             Arr::Unique(seen) => schema.arr(Arr::NotUnique(seen)),
             Arr::NotUnique(seen) => schema.arr(Arr::Unique(seen)),
             Arr::And(_) | Arr::Or(_) => unreachable!("an atom"),
         }
-    }
-
-    fn denials(schema: &mut Schema) -> &mut FxHashMap<Self, Self> {
-        &mut schema.arenas.not_arrs
-    }
-
-    fn size(self, schema: &Schema) -> u32 {
-        schema.arr_facts(self).size
     }
 
     /// The search that would tell is worth more than the branches.
@@ -124,44 +119,11 @@ impl Formula for ArrId {
 
 impl Schema {
     pub(crate) fn arr(&mut self, arr: Arr) -> ArrId {
-        if let Arr::And(list) | Arr::Or(list) = &arr {
-            crate::work::spend(8 + 2 * list.len() as u64);
-        }
-        let facts = self.array_facts(&arr);
-        let (i, new) = self.arenas.arrs.insert_full(arr);
-        if new {
-            self.arenas.arr_facts.push(facts);
-        }
-        ArrId(i as u32)
-    }
-
-    /// What the form of a formula tells, from what is known of its operands, as for objects.
-    fn array_facts(&self, arr: &Arr) -> Facts {
-        let of = |a: &ArrId| self.arenas.arr_facts[a.0 as usize];
-        let join = |list: &[ArrId], all: bool| Facts {
-            ends: if all { list.iter().all(|a| of(a).ends) } else { list.iter().any(|a| of(a).ends) },
-            remembers: list.iter().any(|a| of(a).remembers),
-            wants_duplicates: list.iter().any(|a| of(a).wants_duplicates),
-            size: list.iter().fold(1u32, |n, a| n.saturating_add(of(a).size)),
-        };
-        let plain = |ends| Facts { ends, size: 1, ..Facts::default() };
-        match arr {
-            Arr::True | Arr::Items { .. } => plain(true),
-            Arr::False | Arr::NotItems { .. } => plain(false),
-            Arr::Length(lo, _) | Arr::Contains { lo, .. } => plain(*lo == 0),
-            Arr::Unique(_) => Facts { remembers: true, ..plain(true) },
-            Arr::NotUnique(_) => Facts { remembers: true, wants_duplicates: true, ..plain(false) },
-            Arr::And(list) => join(list, true),
-            Arr::Or(list) => join(list, false),
-        }
-    }
-
-    pub(crate) fn arr_facts(&self, a: ArrId) -> Facts {
-        self.arenas.arr_facts[a.0 as usize]
+        self.formula(arr)
     }
 
     pub(crate) fn array(&self, id: ArrId) -> &Arr {
-        &self.arenas.arrs[id.0 as usize]
+        &self.arenas.arrs.forms[id.0 as usize]
     }
 
     pub(crate) fn list(&mut self, list: Vec<ExprId>) -> ListId {
@@ -230,12 +192,12 @@ impl Schema {
 
     /// Whether finished items must be remembered.
     pub(crate) fn remembers(&self, a: ArrId) -> bool {
-        self.arr_facts(a).remembers
+        a.facts(self).remembers
     }
 
     /// Whether an item may have to be equal to an earlier one.
     pub(crate) fn wants_duplicates(&self, a: ArrId) -> bool {
-        self.arr_facts(a).wants_duplicates
+        a.facts(self).wants_duplicates
     }
 
     /// The formula after an item with this value was read and found good.
@@ -295,10 +257,5 @@ impl Schema {
 
     fn item_at(&self, list: ListId, from: u32, rest: ExprId) -> ExprId {
         self.arenas.lists[list.0 as usize].get(from as usize).copied().unwrap_or(rest)
-    }
-
-    /// Whether the array may end here.
-    pub(crate) fn may_end_array(&self, a: ArrId) -> bool {
-        self.arr_facts(a).ends
     }
 }

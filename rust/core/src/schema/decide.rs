@@ -190,7 +190,7 @@ impl Schema {
 
     /// The branches of a formula, where deciding is worth it and gives few enough.
     pub(super) fn decide<F: Formula>(&mut self, f: F, key: Option<&Key>) -> Option<Vec<(ExprId, F)>> {
-        if !(SMALLEST..=LARGEST).contains(&f.size(self)) {
+        if !(SMALLEST..=LARGEST).contains(&f.facts(self).size) {
             return None;
         }
         let mut asked = indexmap::IndexSet::new();
@@ -201,7 +201,7 @@ impl Schema {
             return None;
         }
         let answers = vec![None; asked.len()];
-        let walk = 2 + f.size(self) as u64 / 4;
+        let walk = 2 + f.facts(self).size as u64 / 4;
         let mut decisions = Decisions { formula, asked: asked.into_iter().collect(), answers, out: 0, walk };
         let list = decisions.branches(self, ValId::TRUE, &mut Vec::new())?;
         let mut by_rest: indexmap::IndexMap<F, Vec<(ExprId, ValId)>> = Default::default();

@@ -1,7 +1,7 @@
 //! What expressions and the formulas over objects and arrays have in common: "and" and "or" over atoms.
 //!
-//! Purpose: flattening, absorption, denial and the replacing of atoms are written once; what the atoms say is in
-//! [`super::value`], [`super::object`] and [`mod@super::array`].
+//! Purpose: numbering, what the form tells ([`Facts`]), flattening, absorption, denial and the replacing of atoms are written
+//! once; what the atoms say is in [`super::value`], [`super::object`] and [`mod@super::array`].
 //! Invariant: the operands of an operation are two or more, distinct, no constants, and no operation of the same kind.
 //! Complexity: the operands that are named; absorption is quadratic in them, up to [`ABSORBED`].
 //! Memory: what is made stays in `arenas`, each formula once.
@@ -15,6 +15,8 @@ use super::by_key::Key;
 use super::decide::Leaf;
 use super::value::ExprId;
 use super::Schema;
+use crate::hash::Keyed;
+use crate::held::{self, Interner};
 use crate::work;
 
 /// Operands of a disjunction up to which those that another makes superfluous are sought.
@@ -40,6 +42,7 @@ impl Op {
 pub trait Expression: Copy + Eq + Ord + Hash {
     const TRUE: Self;
     const FALSE: Self;
+    fn numbered(number: u32) -> Self;
     /// `None`: an atom.
     fn operands(self, schema: &Schema) -> Option<(Op, &[Self])>;
     /// The operation on two or more, which [`Schema::joined`] has put in order.
@@ -51,7 +54,7 @@ pub trait Expression: Copy + Eq + Ord + Hash {
 /// The number of formulas of a kind, of which the first two are constants: how operations stand among them, by what
 /// function they are made, and what operands are joined by.
 macro_rules! expression {
-    ($(#[$doc:meta])* $id:ident, $form:ident in $arena:ident by $make:ident, $merge:expr) => {
+    ($(#[$doc:meta])* $id:ident, $form:ident in $($arena:ident).+ by $make:ident, $merge:expr) => {
         $(#[$doc])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
         pub struct $id(pub u32);
@@ -65,8 +68,12 @@ macro_rules! expression {
             const TRUE: Self = $id::TRUE;
             const FALSE: Self = $id::FALSE;
 
+            fn numbered(number: u32) -> Self {
+                $id(number)
+            }
+
             fn operands(self, schema: &Schema) -> Option<(Op, &[Self])> {
-                match &schema.arenas.$arena[self.0 as usize] {
+                match &schema.arenas.$($arena).+[self.0 as usize] {
                     $form::And(list) => Some((Op::And, list)),
                     $form::Or(list) => Some((Op::Or, list)),
                     _ => None,
@@ -88,8 +95,72 @@ macro_rules! expression {
 }
 pub(crate) use expression;
 
+/// What the form of a formula tells, found once from what is known of its operands: walks of a formula would visit a part
+/// as often as it is named, which doubles with each level of a tower of `oneOf`.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Facts {
+    /// The object or array may end here.
+    pub ends: bool,
+    /// An object may need a key that the formula does not name: one more, or one of a pattern.
+    pub wants: bool,
+    /// It names keys for the declared order; some disjunction does.
+    pub names: bool,
+    pub branches: bool,
+    /// The value that is read decides about it.
+    pub telling: bool,
+    /// Finished items must be remembered; an item may have to be equal to an earlier one.
+    pub remembers: bool,
+    pub wants_duplicates: bool,
+    /// Properties or items that must come at least, as far as one atom alone says.
+    pub least: u32,
+    /// Operations, and atoms over arrays; those that are named twice are counted twice.
+    pub size: u32,
+}
+
+impl Facts {
+    fn joined(op: Op, operands: impl Iterator<Item = Facts>) -> Facts {
+        let all = op == Op::And;
+        let start = Facts { ends: all, size: 1, ..Facts::default() };
+        operands.fold(start, |a, b| Facts {
+            ends: if all { a.ends && b.ends } else { a.ends || b.ends },
+            wants: a.wants || b.wants,
+            names: a.names || b.names,
+            branches: a.branches || if all { b.branches } else { b.names },
+            telling: a.telling || b.telling,
+            remembers: a.remembers || b.remembers,
+            wants_duplicates: a.wants_duplicates || b.wants_duplicates,
+            least: if all { a.least.max(b.least) } else { 0 },
+            size: a.size.saturating_add(b.size),
+        })
+    }
+}
+
+/// The formulas of a kind by their numbers, what each tells, and what it denies where that is known.
+pub struct Formulas<T, F> {
+    pub forms: Interner<T, Keyed>,
+    pub facts: Vec<Facts>,
+    denials: FxHashMap<F, F>,
+}
+
+impl<T, F> Default for Formulas<T, F> {
+    fn default() -> Self {
+        Formulas { forms: Interner::default(), facts: Vec::new(), denials: FxHashMap::default() }
+    }
+}
+
+impl<T, F> held::Table for Formulas<T, F> {
+    fn bytes(&self) -> usize {
+        held::bytes!(self: forms, facts, denials)
+    }
+}
+
 /// Formulas whose atoms each ask about one expression of the next value.
 pub trait Formula: Expression {
+    type Form: Eq + Hash + held::Owned;
+    fn formulas(schema: &mut Schema) -> &mut Formulas<Self::Form, Self>;
+    /// What the form tells.
+    fn facts(self, schema: &Schema) -> Facts;
+    fn facts_of_atom(self, schema: &Schema) -> Facts;
     /// What an atom says of the value of a key, or of the next item.
     fn leaf(self, schema: &mut Schema, key: Option<&Key>) -> Leaf<Self>;
     /// The branches of an atom, two at most.
@@ -98,15 +169,44 @@ pub trait Formula: Expression {
         schema.leaf_branches(leaf)
     }
     fn not_atom(self, schema: &mut Schema) -> Self;
-    /// Those that are known.
-    fn denials(schema: &mut Schema) -> &mut FxHashMap<Self, Self>;
-    /// Atoms and operations, those that are named twice counted twice.
-    fn size(self, schema: &Schema) -> u32;
     /// Whether something could satisfy it, as far as it pays to ask before branches multiply.
     fn may_be_live(self, schema: &mut Schema) -> bool;
 }
 
 impl Schema {
+    /// The formula of a form.
+    pub(super) fn formula<F: Formula>(&mut self, form: F::Form) -> F {
+        let (number, new) = F::formulas(self).forms.insert_full(form);
+        let formula = F::numbered(number as u32);
+        if new {
+            let facts = match formula.operands(self) {
+                Some((op, list)) => Facts::joined(op, list.iter().map(|operand| operand.facts(self))),
+                None => formula.facts_of_atom(self),
+            };
+            F::formulas(self).facts.push(facts);
+        }
+        if let Some((_, list)) = formula.operands(self) {
+            work::spend(8 + 2 * list.len() as u64);
+        }
+        formula
+    }
+
+    /// Whether the object or array may end here.
+    pub(crate) fn may_end<F: Formula>(&self, f: F) -> bool {
+        f.facts(self).ends
+    }
+
+    /// What lies below a range, or above it.
+    pub(super) fn outside<F: Expression>(
+        &mut self,
+        (lo, hi): (u32, u32),
+        range: impl Fn(&mut Self, u32, u32) -> F,
+    ) -> F {
+        let below = if lo > 0 { range(self, 0, lo - 1) } else { F::FALSE };
+        let above = if hi < u32::MAX { range(self, hi + 1, u32::MAX) } else { F::FALSE };
+        self.or(&[below, above])
+    }
+
     pub(crate) fn and<F: Expression>(&mut self, list: &[F]) -> F {
         self.joined(Op::And, list)
     }
@@ -172,7 +272,7 @@ impl Schema {
 
     /// What the formula denies. A part that a formula holds twice is denied once.
     pub(crate) fn not<F: Formula>(&mut self, f: F) -> F {
-        if let Some(&known) = F::denials(self).get(&f) {
+        if let Some(&known) = F::formulas(self).denials.get(&f) {
             return known;
         }
         let not = stacker::maybe_grow(64 << 10, 1 << 20, || match self.parts(f) {
@@ -182,9 +282,9 @@ impl Schema {
                 self.joined(op.other(), &list)
             }
         });
-        F::denials(self).insert(f, not);
+        F::formulas(self).denials.insert(f, not);
         if not != F::TRUE && not != F::FALSE {
-            F::denials(self).entry(not).or_insert(f);
+            F::formulas(self).denials.entry(not).or_insert(f);
         }
         not
     }

@@ -5,7 +5,7 @@
 
 use rustc_hash::FxHashSet;
 
-use super::formula::Expression;
+use super::formula::{Expression, Formula};
 use super::object::Obj;
 use super::value::ExprId;
 use super::{NameId, ObjId, Schema, ShapeId};
@@ -14,7 +14,7 @@ use crate::lexical::TermId;
 impl Schema {
     /// Whether some disjunction of the formula names keys for the declared order.
     pub(crate) fn branches_name_keys(&self, o: ObjId) -> bool {
-        self.obj_facts(o).branches
+        o.facts(self).branches
     }
 
     /// The atoms of a formula, each once, in the order of the text.

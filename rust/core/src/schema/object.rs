@@ -5,20 +5,18 @@
 //! Invariant: equal formulas have equal numbers; operands stand in the order of the schema's text.
 //! Complexity: what the form tells ([`Facts`]) is found once a formula.  Memory: each formula once (`arenas`).
 
-use rustc_hash::FxHashMap;
-
 use super::apart::{Apart, Phase};
 use super::by_key::Key;
 use super::decide::Leaf;
 use super::document::JsonNodeId;
-use super::formula::{expression, Formula, Op};
+use super::formula::{expression, Facts, Formula, Formulas, Op};
 use super::value::ExprId;
 use super::{NameId, Schema};
 use crate::lexical::TermId;
 
 expression!(
     /// The number of a formula over objects.
-    ObjId, Obj in objs by obj, merged
+    ObjId, Obj in objs.forms by obj, merged
 );
 
 fn merged(schema: &mut Schema, op: Op, list: &mut Vec<ObjId>) -> Option<ObjId> {
@@ -72,23 +70,33 @@ pub enum Obj {
     Or(Box<[ObjId]>),
 }
 
-/// What the form of a formula over objects tells.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Facts {
-    /// The object may end here.
-    pub ends: bool,
-    /// It may need a key that the formula does not name: one more, or one of a pattern.
-    pub wants: bool,
-    /// It names keys for the declared order; some disjunction does.
-    pub names: bool,
-    pub branches: bool,
-    /// The value that is read decides about it.
-    pub telling: bool,
-    /// Atoms and operations, those that are named twice counted twice.
-    pub size: u32,
-}
-
 impl Formula for ObjId {
+    type Form = Obj;
+
+    fn formulas(schema: &mut Schema) -> &mut Formulas<Obj, Self> {
+        &mut schema.arenas.objs
+    }
+
+    fn facts(self, schema: &Schema) -> Facts {
+        schema.arenas.objs.facts[self.0 as usize]
+    }
+
+    fn facts_of_atom(self, schema: &Schema) -> Facts {
+        let facts = |ends, wants| Facts { ends, wants, ..Facts::default() };
+        match schema.object(self) {
+            Obj::True | Obj::Absent(_) => facts(true, false),
+            Obj::Shape(s) => Facts { names: schema.shape(*s).declared > 0, ..facts(true, false) },
+            Obj::False | Obj::Required(_) => facts(false, false),
+            Obj::NotShape(_) => facts(false, true),
+            Obj::Count(lo, _) => Facts { least: *lo, ..facts(*lo == 0, *lo > 0) },
+            Obj::Apart(apart) => Facts {
+                telling: matches!(apart.phase, Phase::At(_)),
+                ..facts(apart.phase != Phase::Whatever, true)
+            },
+            Obj::And(_) | Obj::Or(_) => unreachable!("an atom"),
+        }
+    }
+
     fn leaf(self, schema: &mut Schema, key: Option<&Key>) -> Leaf<Self> {
         schema.object_leaf(self, key.expect("a property has a key"))
     }
@@ -115,21 +123,9 @@ impl Formula for ObjId {
             }
             Obj::Absent(n) => schema.required(vec![n]),
             Obj::Apart(apart) => schema.not_apart(apart),
-            Obj::Count(lo, hi) => {
-                let below = if lo > 0 { schema.count(0, lo - 1) } else { ObjId::FALSE };
-                let above = if hi < u32::MAX { schema.count(hi + 1, u32::MAX) } else { ObjId::FALSE };
-                schema.or(&[below, above])
-            }
+            Obj::Count(lo, hi) => schema.outside((lo, hi), Schema::count),
             Obj::And(_) | Obj::Or(_) => unreachable!("an atom"),
         }
-    }
-
-    fn denials(schema: &mut Schema) -> &mut FxHashMap<Self, Self> {
-        &mut schema.arenas.not_objs
-    }
-
-    fn size(self, schema: &Schema) -> u32 {
-        schema.obj_facts(self).size
     }
 
     fn may_be_live(self, schema: &mut Schema) -> bool {
@@ -139,54 +135,11 @@ impl Formula for ObjId {
 
 impl Schema {
     pub(crate) fn obj(&mut self, obj: Obj) -> ObjId {
-        if let Obj::And(list) | Obj::Or(list) = &obj {
-            crate::work::spend(8 + 2 * list.len() as u64);
-        }
-        let facts = self.object_facts(&obj);
-        let (i, new) = self.arenas.objs.insert_full(obj);
-        if new {
-            self.arenas.obj_facts.push(facts);
-        }
-        ObjId(i as u32)
-    }
-
-    /// What the form of a formula tells, from what is known of its operands: walks of a formula would visit a part
-    /// as often as it is named, which doubles with each level of a tower of `oneOf`.
-    fn object_facts(&self, obj: &Obj) -> Facts {
-        let of = |o: &ObjId| self.arenas.obj_facts[o.0 as usize];
-        let join = |list: &[ObjId], all: bool| {
-            let names = list.iter().any(|o| of(o).names);
-            Facts {
-                ends: if all { list.iter().all(|o| of(o).ends) } else { list.iter().any(|o| of(o).ends) },
-                wants: list.iter().any(|o| of(o).wants),
-                names,
-                branches: if all { list.iter().any(|o| of(o).branches) } else { names },
-                telling: list.iter().any(|o| of(o).telling),
-                size: list.iter().fold(1u32, |n, o| n.saturating_add(of(o).size)),
-            }
-        };
-        let facts = |ends, wants| Facts { ends, wants, ..Facts::default() };
-        match obj {
-            Obj::True | Obj::Absent(_) => facts(true, false),
-            Obj::Shape(s) => Facts { names: self.shape(*s).declared > 0, ..facts(true, false) },
-            Obj::False | Obj::Required(_) => facts(false, false),
-            Obj::NotShape(_) => facts(false, true),
-            Obj::Count(lo, _) => facts(*lo == 0, *lo > 0),
-            Obj::Apart(apart) => Facts {
-                telling: matches!(apart.phase, Phase::At(_)),
-                ..facts(apart.phase != Phase::Whatever, true)
-            },
-            Obj::And(list) => join(list, true),
-            Obj::Or(list) => join(list, false),
-        }
-    }
-
-    pub(crate) fn obj_facts(&self, o: ObjId) -> Facts {
-        self.arenas.obj_facts[o.0 as usize]
+        self.formula(obj)
     }
 
     pub(crate) fn object(&self, id: ObjId) -> &Obj {
-        &self.arenas.objs[id.0 as usize]
+        &self.arenas.objs.forms[id.0 as usize]
     }
 
     pub(crate) fn shape(&self, id: ShapeId) -> &Shape {
@@ -263,7 +216,7 @@ impl Schema {
             return Some(ObjId::FALSE);
         }
         if requireds > 1 || counts > 1 {
-            flat.retain(|&o| match self.arenas.objs[o.0 as usize] {
+            flat.retain(|&o| match self.arenas.objs.forms[o.0 as usize] {
                 Obj::Required(_) => requireds < 2,
                 Obj::Count(..) => counts < 2,
                 _ => true,
@@ -278,10 +231,5 @@ impl Schema {
             }
         }
         None
-    }
-
-    /// Whether the object may end here.
-    pub(crate) fn may_end_object(&self, o: ObjId) -> bool {
-        self.obj_facts(o).ends
     }
 }

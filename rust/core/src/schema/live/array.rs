@@ -38,7 +38,7 @@ pub(super) struct PlainArray {
 impl Schema {
     /// Whether some array satisfies the formula.
     pub(crate) fn array_is_live(&mut self, a: ArrId) -> bool {
-        if self.may_end_array(a) {
+        if self.may_end(a) {
             return true;
         }
         if let Some(answer) = self.plain_array(a) {
@@ -91,15 +91,6 @@ impl Schema {
             })
             .collect();
         self.and(&subs)
-    }
-
-    /// Items that must come at least.
-    pub(super) fn least_items(&self, a: ArrId) -> u32 {
-        match self.array(a) {
-            Arr::Length(lo, _) => *lo,
-            Arr::And(list) => list.iter().map(|&p| self.least_items(p)).max().unwrap_or(0),
-            _ => 0,
-        }
     }
 
     /// Whether one value more or less makes no difference to an array: every place that must be filled has more
@@ -178,7 +169,7 @@ impl Schema {
     /// Items that bring the array to an end.
     pub(crate) fn array_rest_witness(&mut self, mut a: ArrId) -> Option<Vec<ValId>> {
         let mut items = Vec::new();
-        while !self.may_end_array(a) {
+        while !self.may_end(a) {
             if items.len() > LONGEST {
                 return None;
             }

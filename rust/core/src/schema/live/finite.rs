@@ -116,7 +116,7 @@ impl Schema {
         out: &mut Vec<String>,
         limit: usize,
     ) -> Option<()> {
-        if self.may_end_array(a) {
+        if self.may_end(a) {
             out.push(format!("[{}]", items.join(",")));
         }
         // several ways may lead to one array: more of them than this and they are taken for many
@@ -172,7 +172,7 @@ impl Schema {
                     }
                 }
             }
-            if self.may_end_object(o) {
+            if self.may_end(o) {
                 out.push(format!("{{{}}}", members.join(",")));
             }
             return Some(());

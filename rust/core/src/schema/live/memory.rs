@@ -13,6 +13,7 @@ use rustc_hash::FxHashSet;
 
 use crate::schema::array::{Arr, ArrId};
 use crate::schema::document::JsonNodeId;
+use crate::schema::formula::Formula;
 use crate::schema::value::{ExprId, SchemaExpr};
 use crate::schema::{count_step, Schema};
 
@@ -46,7 +47,7 @@ impl Schema {
             return if self.array_is_live(rest) { sub } else { ExprId::FALSE };
         }
         // what is remembered never keeps a unique array from ending
-        if !wants && (self.may_end_array(rest) || self.has_to_spare(rest)) {
+        if !wants && (self.may_end(rest) || self.has_to_spare(rest)) {
             return sub;
         }
         if let Some(&known) = self.answers.completable.get(&(sub, rest)) {
@@ -174,12 +175,12 @@ impl Schema {
             }
             let mut next = Vec::new();
             for (a, twin) in level {
-                if self.may_end_array(a) {
+                if self.may_end(a) {
                     return Some(depth);
                 }
                 match self.plain_array(a) {
                     Some(true) => {
-                        let left = depth + self.least_items(a) as usize;
+                        let left = depth + a.facts(self).least as usize;
                         best = Some(best.map_or(left, |b| b.min(left)));
                         continue;
                     }

@@ -12,6 +12,7 @@ use super::Witness;
 use crate::lexical::{Spelling, TermId, Terms};
 use crate::schema::apart::Apart;
 use crate::schema::by_key::Key;
+use crate::schema::formula::Formula;
 use crate::schema::object::{Obj, ObjId, ShapeId};
 use crate::schema::used::{KeySet, KeySets};
 use crate::schema::value::ExprId;
@@ -97,7 +98,7 @@ impl Schema {
         match self.object(o) {
             Obj::True => true,
             Obj::False => false,
-            _ if self.may_end_object(o) => true,
+            _ if self.may_end(o) => true,
             _ => match self.simple_parts(o) {
                 Some(simple) if simple.least == 0 => self.simple_is_live(&simple, keys),
                 _ => self.solve(o, keys).is_some(),
@@ -119,12 +120,12 @@ impl Schema {
 
     /// An object of the properties that are still needed.
     pub(crate) fn object_witness(&mut self, o: ObjId, keys: &Keys) -> Option<Witness> {
-        let ends = self.may_end_object(o);
+        let ends = self.may_end(o);
         let mut chosen = if ends { Vec::new() } else { self.solve(o, keys)? };
         if let Some((ranks, _)) = keys.order {
             chosen.sort_by_key(|c| ranks.get(&c.0).copied().unwrap_or(u32::MAX));
         }
-        if self.least_count(o) > MANY_KEYS {
+        if o.facts(self).least > MANY_KEYS {
             return None;
         }
         let members = chosen.into_iter().map(|(name, value)| (name, self.compile_or_refuse(value))).collect();
@@ -133,15 +134,7 @@ impl Schema {
 
     /// Whether an object may need a key that the formula does not name: one more, or one of a pattern.
     pub(crate) fn wants_some_key(&self, o: ObjId) -> bool {
-        self.obj_facts(o).wants
-    }
-
-    fn least_count(&self, o: ObjId) -> u32 {
-        match self.object(o) {
-            Obj::Count(lo, _) => *lo,
-            Obj::And(list) => list.iter().map(|&x| self.least_count(x)).max().unwrap_or(0),
-            _ => 0,
-        }
+        o.facts(self).wants
     }
 
     fn solve(&mut self, o: ObjId, keys: &Keys) -> Option<Vec<(NameId, ExprId)>> {
@@ -434,7 +427,7 @@ fn too_many_cells() -> ! {
 impl Schema {
     /// The first key of a short way to the end of an object, as JSON.
     pub(crate) fn first_key(&mut self, o: ObjId, keys: &Keys) -> Option<String> {
-        if self.may_end_object(o) {
+        if self.may_end(o) {
             return None;
         }
         let mut chosen = self.solve(o, keys)?;
