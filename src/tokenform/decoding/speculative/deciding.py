@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 Whole = Choosing | Search
 """A value being decided: of a list, or of a language."""
 
+_NONE = np.empty(0, np.int64)
 _PASS = 8.0  # scored nodes that cost as much as a pass of one
 
 
@@ -86,6 +87,8 @@ class Deciding:
     def __init__(self, places: Places | None = None) -> None:
         self._places = places or Places()
         self.known = self._places.known  # where no value begins, it says None
+        # of the last word alone: one place may have half of the vocabulary, and be one of thousands
+        self._word: tuple[WordEnd | None, tuple[np.ndarray, np.ndarray]] = None, (_NONE, _NONE)
 
     def prepare(self, live: Live) -> None:
         """Adds to the tree of a sequence what decides values."""
@@ -201,20 +204,23 @@ class Deciding:
         if isinstance(row, Listed):  # too little is known: the next pass asks for all of it
             return None if node == ROOT else Told([], [], [], [])
         sampler, depth = request.sampler, 0 if node == ROOT else live.tree.depths[node]
-        wide = own = row[: sampler.size].double()
+        wide = own = row[: sampler.size]
         if not sampler.untouched:
             here = live.node(node, () if node == ROOT else live.tree.path(node))
             wide = sampler.free([_row(part, node + 1) for part in logits], here)
-        ends, longer = place.parts()
-        more = wide[torch.from_numpy(longer).to(wide.device)]
-        chances = (torch.stack([more.logsumexp(-1), more.max()]) - wide.logsumexp(-1)).exp()
+        if self._word[0] is not place:
+            self._word = place, place.parts()
+        ends, longer = self._word[1]
+        more = torch.softmax(wide if wide.dtype in (torch.float32, torch.float64) else wide.float(), -1)[
+            torch.from_numpy(longer).to(wide.device)
+        ]
+        every, most = torch.stack([more.sum(), more.max()]).tolist()
         key = request.seed, request.number, len(live.text) + depth
-        every, most = chances.tolist()
         ending = place.ends(every, most, sampler.local, key)
         ids = ends if ending else longer
-        if drawn.refused is None and np.isin(drawn.token, ids):
+        if drawn.refused is None and (ids == drawn.token).any():
             return None
-        scores = wide[torch.from_numpy(ids).to(wide.device)].cpu().numpy()
+        scores = wide[torch.from_numpy(ids).to(wide.device)].double().cpu().numpy()
         if not np.isfinite(scores).any():
             return None
         token = wished = draw_row(Listed(ids, scores, sampler.size), ids, sampler.local, race_key(*key))
@@ -223,9 +229,10 @@ class Deciding:
             # of what fits the draw is the first; where it is none of these, another end may fit
             fits = [ending and sampler.fits(here, int(one)) for one in ids]
             token = drawn.token
-            if not np.isin(token, ids) and np.isfinite(scores[fits]).any():
+            if not (ids == token).any() and np.isfinite(scores[fits]).any():
                 some = Listed(ids[fits], scores[fits], sampler.size)
                 token = draw_row(some, some.ids, sampler.local, race_key(*key))
+        own = own.double()
         logprob = float(own[token] - own.logsumexp(-1))
         return Told([token], [logprob], [None if token == wished else wished], [node])
 

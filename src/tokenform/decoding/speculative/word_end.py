@@ -59,10 +59,11 @@ class WordEnd:
 
     def parts(self) -> tuple[np.ndarray, np.ndarray]:
         """The allowed tokens, int64: those that end the word, and those that lengthen it."""
-        # not kept: a place may be one of thousands, and its tokens half of the vocabulary
         allowed = self.automaton.allowed_tokens(self.state).astype(np.int64)
         firsts = self.spelling.firsts[allowed]
-        ends = firsts == ord('"') if self.quoted else np.isin(allowed, list(self.eos)) | ~_LONGER[firsts]
+        ends = firsts == ord('"') if self.quoted else ~_LONGER[firsts]
+        for token in () if self.quoted else self.eos:
+            ends |= allowed == token
         return allowed[ends], allowed[~ends]
 
     def ends(self, longer: float, likeliest: float, local: Local, key: tuple[int, int, int]) -> bool:
