@@ -27,7 +27,9 @@ def listed(*given: Any, **options: Any) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    "source", [json, pathlib, pathlib.Path, tf.engine, json.JSONDecoder(), dict], ids=str
+    "source",
+    [json, pathlib, pathlib.Path, tf.engine, json.JSONDecoder(), dict],
+    ids=["module", "other module", "class", "package", "object", "built-in class"],
 )
 @pytest.mark.parametrize("depth", [1, 2, 3])
 def test_every_name_is_there(source: Any, depth: int) -> None:

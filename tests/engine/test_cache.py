@@ -30,6 +30,7 @@ def vocabulary() -> tf.Vocabulary:
 @pytest.fixture(autouse=True)
 def _from_nothing() -> Iterator[None]:
     before = tf.engine.memory_held()["compiled"][1]
+    tf.engine.set_limits(compiled=16 << 20)  # comparisons of engines keep nothing
     tf.engine.clear_cache()
     yield
     tf.engine.set_limits(compiled=before)
