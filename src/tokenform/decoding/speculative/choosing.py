@@ -2,10 +2,9 @@
 
 Purpose: a value of a choice, an enum or a boolean is drawn as if it were one token.
 Distribution: a value's probability is the model's own (after mixture, penalties and transforms), the sum
-over its
-paths (`choices.py`), its end included, given that one of the values follows.  Temperature, top-k, top-p and
-min-p
-apply to these probabilities as they do to those of tokens; a temperature of 0 takes the likeliest value.
+over its paths (`choices.py`), its end included, given that one of the values follows.  Temperature, top-k,
+top-p and min-p apply to these probabilities as they do to those of tokens; a temperature of 0 takes the
+likeliest value.
 Then its path is drawn by the same rule, and the token that completes it among those that do.
 Invariant: what is decided is what all paths scored at once would decide.
 Complexity: one pass scores `WIDTH` nodes.  Beyond, best first: a value has at most the probability of what is

@@ -1,8 +1,9 @@
-"""Values that are decided as wholes, within the driver's steps.
+"""Values that are decided as wholes, and words that end, within the driver's steps.
 
 Purpose: before a pass, the paths of values that may begin where its tree stands are added to the tree; after
-it,
-the draw at such a place is replaced by the decision: the tokens of one whole value (`choosing.py`).
+it, the draw at such a place is replaced by the decision: the tokens of one whole value (`choosing.py`).
+Where a word may end, one look at the row decides; the draw is replaced where it says otherwise
+(`word_end.py`).
 Invariant: where something else may stand at the place too (a space, the end of an array), the draw of a token
 says whether a value begins, and the decision which.  A text stops before a value that is not decided yet; the
 next pass scores more of it.  So drafts and batches change no value.
