@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import ast
+import builtins
 import datetime
 import inspect
 import json
@@ -152,7 +153,7 @@ class Judge(ast.NodeVisitor):
         if isinstance(node, ast.Attribute):
             return getattr(self.found(node.value), node.attr)
         assert isinstance(node, ast.Name), ast.unparse(node)
-        return self.scope[node.id] if node.id in self.scope else __builtins__[node.id]  # type: ignore[index]
+        return self.scope[node.id] if node.id in self.scope else getattr(builtins, node.id)
 
     def visit_Name(self, node: ast.Name) -> None:
         assert node.id in self.bound or node.id in self.scope or node.id in self.builtins, node.id

@@ -145,6 +145,16 @@ def test_a_word_that_can_only_get_longer_is_weighed(pattern: str, text: str) -> 
     assert set(ends.tolist()) == {256} and 256 not in longer and len(longer)
 
 
+def test_a_low_temperature_takes_the_likelier_of_the_two() -> None:
+    found = place("[a-z]+", "pen")
+    assert found is not None
+    for temperature in (1e-3, 1e-2, 0.1):
+        local = tf.Local(temperature)
+        for seed in range(20):
+            assert not found.ends(1 - 1e-12, 0.5, local, (seed, 0, 0))
+            assert found.ends(1e-12, 1e-12, local, (seed, 0, 0))
+
+
 def test_a_word_that_one_character_must_follow_is_weighed_against_it() -> None:
     found = place("[a-z]+=[0-9]", "pen")
     assert found is not None

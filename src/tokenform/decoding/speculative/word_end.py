@@ -34,6 +34,7 @@ _LONGER = WORD.copy()
 _LONGER[ord(".")] = True
 _NEAR = 16
 """Code points that are left of a string, from which on its end is weighed."""
+_LARGE = 700.0  # numbers much larger have no exponential
 _STREAM = 1 << 42  # of numbers, apart from tokens' and values'
 
 
@@ -83,7 +84,8 @@ class WordEnd:
         least = local.truncation.row_threshold(scores)
         if scores.min() < least:
             return end >= longer
-        return uniform(*key, stream=_STREAM) * (1.0 + math.exp(scores[1] - scores[0])) < 1.0
+        odds = math.exp(min(scores[1] - scores[0], _LARGE))
+        return uniform(*key, stream=_STREAM) * (1.0 + odds) < 1.0
 
 
 def word_end(automaton: Any, state: State, spelling: Spelling, eos: frozenset[int]) -> WordEnd | None:
