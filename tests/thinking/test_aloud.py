@@ -13,7 +13,7 @@ from scripted import Scripted, tokenizer
 from transformers import LlamaConfig, LlamaForCausalLM
 
 import tokenform as tf
-from tokenform.decoding.aloud import Readiness
+from tokenform.decoding.reason import Readiness
 from tokenform.decoding.scheduler import Scheduler
 from tokenform.decoding.thinking import reasoned
 from tokenform.errors import BudgetTooSmall, OptionError, TokenformError

@@ -5,8 +5,8 @@ from __future__ import annotations
 from tokenform.errors import extras
 
 with extras():
-    from tokenform.decoding.aloud import Reason
     from tokenform.decoding.generator import Generator
+    from tokenform.decoding.reason import Reason
     from tokenform.decoding.results import Estimates, Result, Stats
     from tokenform.decoding.samplers import Local
 

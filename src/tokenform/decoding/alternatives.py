@@ -60,7 +60,7 @@ class Origin:
         Raises:
             ModelError: the generator is gone.
         """
-        generator = self._known()
+        generator = self._writer()
         values = Values(automaton, _after(automaton, written), before, json_text)
         paths = values.paths() or values.spelled(generator.spell)
         rows = generator.language_model().logprobs([(*self._prompt, *written, *path) for path, _ in paths])
@@ -87,7 +87,7 @@ class Origin:
             ModelError: the generator is gone.
             OptionError: there is none.
         """
-        generator, vocabulary = self._known(), automaton.vocabulary
+        generator, vocabulary = self._writer(), automaton.vocabulary
         spelling = Spelling(vocabulary.tokens, generator.spell, vocabulary.special)
         state = _after(automaton, written[: tokens.start])
         for place in tokens:
@@ -105,7 +105,7 @@ class Origin:
         rows = generator.language_model().logprobs([before + path for path in paths])
         return place, choices.weighed(dict(zip(nodes, rows, strict=True)))
 
-    def _known(self) -> Generator:
+    def _writer(self) -> Generator:
         generator = self._generator()
         if generator is None:
             raise ModelError(
@@ -125,20 +125,20 @@ def probabilities(result: Result[Any], tokens: range, start: int) -> dict[Any, f
     if result.origin is None or result.automaton is None:
         raise OptionError("probabilities are those of a text that Local drew; this one keeps no tokens.")
     vocabulary, data = result.automaton.vocabulary, result.text.encode()
-    place, known = next(
+    place, scores = next(
         ((one.place, one.logprobs) for one in result.decided if one.place in tokens), (-1, None)
     )
-    if known is None:
-        place, known = result.origin.weighed(result.automaton, result.tokens, tokens)
+    if scores is None:
+        place, scores = result.origin.weighed(result.automaton, result.tokens, tokens)
     begun = sum(len(vocabulary.token(token)) for token in result.tokens[:place])
-    held = data[start:begun]  # a quote that the token before has
-    found: dict[Any, float] = {}
-    for text, share in _shares({text: [score] for text, score in known.items()}):
-        value: Any = (held + text).decode()
+    opening = data[start:begun]  # a quote that the token before has
+    shares: dict[Any, float] = {}
+    for text, share in _shares({text: [score] for text, score in scores.items()}):
+        value: Any = (opening + text).decode()
         if result.value != result.text:
             value = json.loads(value)
-        found[value] = found.get(value, 0.0) + share
-    return found
+        shares[value] = shares.get(value, 0.0) + share
+    return shares
 
 
 class Alternative(NamedTuple):
@@ -185,7 +185,7 @@ class Values:
         self.beginnings = {b"": Beginning(state)}
         todo = [b""]
         while todo:
-            todo += self._grown(todo.pop())
+            todo += self._extend(todo.pop())
             if len(self.beginnings) > BEGINNINGS or len(self.values) > VALUES:
                 raise OptionError(
                     f"the constraint leaves more than {VALUES} values here, or long ones; alternatives are "
@@ -197,7 +197,7 @@ class Values:
             if text and not one.onward and not one.ends:
                 del self.beginnings[text]
 
-    def _grown(self, text: bytes) -> list[bytes]:
+    def _extend(self, text: bytes) -> list[bytes]:
         """Looks at the tokens after a beginning; returns the beginnings that are new."""
         here, new = self.beginnings[text], []
         allowed = self._automaton.allowed_tokens(here.state).tolist()
@@ -240,11 +240,11 @@ class Values:
                 continue
             path: tuple[int, ...] = ()
             for token in encode(text):
-                after = self.beginnings[found[path]].onward.get(token)
-                if after is None:
+                next_beginning = self.beginnings[found[path]].onward.get(token)
+                if next_beginning is None:
                     break
                 path = (*path, token)
-                found[path] = after
+                found[path] = next_beginning
         return list(found.items())
 
 
@@ -279,11 +279,11 @@ def _read(data: bytes, ended: bool) -> tuple[bool, Any]:
     """Whether a value has ended in these bytes, and which."""
     found: list[Any] = []
 
-    def told(path: tuple[str | int, ...], value: Any, start: int, end: int) -> None:
+    def on_value(path: tuple[str | int, ...], value: Any, start: int, end: int) -> None:
         if len(path) == 1:
             found.append(value)
 
-    reader = JsonReader(told=told)
+    reader = JsonReader(on_value=on_value)
     try:
         reader.feed("[" + data.decode("utf-8", errors="ignore"))
         if ended:

@@ -55,87 +55,97 @@ class AsyncGenerator:
         batch_size: int | None = None,
         waiting: int = WAITING,
     ) -> None:
-        self._opened: Future[tuple[Generator, Scheduler]] = Future()
+        self._opening: Future[tuple[Generator, Scheduler]] = Future()
 
         def open_it() -> None:
             try:
-                made = generator if isinstance(generator, Generator) else generator()
-                self._opened.set_result((made, Scheduler(made, batch_size=batch_size, waiting=waiting)))
+                opened = generator if isinstance(generator, Generator) else generator()
+                self._opening.set_result((opened, Scheduler(opened, batch_size=batch_size, waiting=waiting)))
             except BaseException as error:
-                self._opened.set_exception(error)
+                self._opening.set_exception(error)
 
         if isinstance(generator, Generator) or not _in_a_loop():
             open_it()
-            self._opened.result()
+            self._opening.result()
         else:
             threading.Thread(target=open_it, name="tokenform-opening").start()
 
     @property
     def generator(self) -> Generator:
         """The model; waits until it is open."""
-        return self._opened.result()[0]
+        return self._opening.result()[0]
 
     @property
     def scheduler(self) -> Scheduler:
         """What runs the texts; waits until the model is open."""
-        return self._opened.result()[1]
+        return self._opening.result()[1]
 
     async def opened(self) -> Self:
         """Waits until the model is open, while the loop goes on."""
-        if not self._opened.done():
-            await asyncio.shield(asyncio.wrap_future(self._opened))
+        if not self._opening.done():
+            await asyncio.shield(asyncio.wrap_future(self._opening))
         return self
 
     @with_keywords()
     async def generate(self, prompt: Any, schema: Any = None, *, n: int = 1, **options: Any) -> Any:
         """Arguments, results and errors are those of `Generator.generate`, but that the size of the batch is
         the generator's."""
-        return await self._written(prompt, Call.of(schema, {"n": n, **options}), listed=False)
+        return await self._generate(prompt, Call.of(schema, {"n": n, **options}), listed=False)
 
     __call__ = generate
 
     @with_keywords()
     async def sample(self, prompt: Any, schema: Any = None, *, n: int = 1, **options: Any) -> Any:
         """As `generate`; gives lists as `Generator.sample` does."""
-        return await self._written(prompt, Call.of(schema, {"n": n, **options}), listed=True)
+        return await self._generate(prompt, Call.of(schema, {"n": n, **options}), listed=True)
 
-    async def _written(self, prompt: Any, call: Call, *, listed: bool) -> Any:
+    async def _generate(self, prompt: Any, call: Call, *, listed: bool) -> Any:
         _check_shared(call)
         await self.opened()
-        with span_of(self.generator, prompt, call.schema, call.given) as ended:
+        with span_of(self.generator, prompt, call.schema, call.keywords) as ended:
             entries = await asyncio.to_thread(self.generator.entries, prompt, call)
             check_varied(call.n, entries.sampler)
             with Progress(len(entries.prompts), call.progress) as bar:
 
-                async def one(prompt: Any, grammar: Any, other: Any, seed: int | None) -> list[Any]:
-                    results = await self._of_prompt(prompt, grammar, other, seed, entries.sampler, call)
+                async def one(
+                    prompt: Any, grammar: Any, companion_prompt: Any, seed: int | None
+                ) -> list[Any]:
+                    results = await self._of_prompt(
+                        prompt, grammar, companion_prompt, seed, entries.sampler, call
+                    )
                     bar.advance(texts=1)
                     return results
 
                 written = await asyncio.gather(*(one(*each) for each in zip(*entries[:4], strict=True)))
-            return ended(call.given_back(list(written), entries.batched, listed=listed))
+            return ended(call.collected(list(written), entries.batched, listed=listed))
 
     async def _of_prompt(
-        self, prompt: Any, grammar: Any, other: Any, seed: int | None, chosen: AnySampler, call: Call
+        self,
+        prompt: Any,
+        grammar: Any,
+        companion_prompt: Any,
+        seed: int | None,
+        chosen: AnySampler,
+        call: Call,
     ) -> list[Any]:
         """The results or errors of one prompt."""
         if isinstance(grammar, TokenformError):
             return [grammar] * call.n
         grammar = None if call.stop else grammar  # free text is made again of its stops
-        options = _options(call, other, fresh_seed() if seed is None else seed)
+        options = _options(call, companion_prompt, fresh_seed() if seed is None else seed)
         law, drafter = chosen, None
         if isinstance(chosen, Local):
             law, drafter = law_of(chosen, grammar, call), drafter_of(call)
         try:
-            job = await self._submitted(
+            job = await self._submit(
                 prompt, grammar, **options, n=call.n, sampler=law, stop=call.stop, drafter=drafter
             )
             return [*await asyncio.wrap_future(job.future)]
         except InvalidType:  # the texts are drawn again, as a call alone would
             options |= {name: getattr(call, name) for name in ("n", *AGAIN)}
             options |= {"sampler": chosen, "on_error": "return", "progress": False}
-            alone: Callable[..., list[Any]] = self.generator.sample
-            return await asyncio.to_thread(functools.partial(alone, prompt, grammar, **options))
+            sample: Callable[..., list[Any]] = self.generator.sample
+            return await asyncio.to_thread(functools.partial(sample, prompt, grammar, **options))
         except TokenformError as error:
             return [error] * call.n
 
@@ -158,19 +168,19 @@ class AsyncGenerator:
     async def __aexit__(self, *_: object) -> None:
         await self.aclose()
 
-    async def _submitted(self, *call: Any, **options: Any) -> Job:
+    async def _submit(self, *call: Any, **options: Any) -> Job:
         """The job of a call, made in a thread; one that nobody waits for any more is cancelled."""
-        begun: Future[Job] = Future()
+        submitted: Future[Job] = Future()
 
         def begin() -> Job:
             job = self.scheduler.submit(*call, **options)
-            begun.set_result(job)
+            submitted.set_result(job)
             return job
 
         try:
             return await asyncio.to_thread(begin)
         except asyncio.CancelledError:
-            begun.add_done_callback(lambda made: made.result().cancel())
+            submitted.add_done_callback(lambda made: made.result().cancel())
             raise
 
 
@@ -182,10 +192,10 @@ def _check_shared(call: Call) -> None:
         )
 
 
-def _options(call: Call, other: Any, seed: int | None) -> dict[str, Any]:
+def _options(call: Call, companion_prompt: Any, seed: int | None) -> dict[str, Any]:
     """What a job and a call alone take by the same names."""
-    own = {"seed": seed, "max_tokens": call.max_tokens, "logprobs": call.logprobs}
-    return {**own, "companion_prompt": other, **call.chat}
+    shared = {"seed": seed, "max_tokens": call.max_tokens, "logprobs": call.logprobs}
+    return {**shared, "companion_prompt": companion_prompt, **call.chat}
 
 
 def drafter_of(call: Call) -> Any:
@@ -216,7 +226,7 @@ class AsyncStream(Generic[T]):
         self._fields = Fields(call.on_field) if call.partial else None
         self._reader: PartialValue | None = None
         self._job: Job | None = None
-        self._over = False
+        self._ended = False
         self._pieces: asyncio.Queue[Piece | None] = asyncio.Queue()
         self.result: Result[T] | None = None
 
@@ -242,8 +252,8 @@ class AsyncStream(Generic[T]):
                 raise
             if value is not MISSING and (value or self._fields is not None):
                 return value  # type: ignore[no-any-return]
-        if not self._over:
-            self._over = await self._pieces.get() is None  # the job's own end, which closes its span
+        if not self._ended:
+            self._ended = await self._pieces.get() is None  # the job's own end, which closes its span
             if self._call.on_length == "raise" and self.result.reason == "length":
                 raise too_long(self.result)
         raise StopAsyncIteration
@@ -266,20 +276,20 @@ class AsyncStream(Generic[T]):
     async def _begin(self) -> None:
         loop, pieces = asyncio.get_running_loop(), self._pieces
 
-        def told(piece: Piece | None) -> None:
+        def on_piece(piece: Piece | None) -> None:
             if not loop.is_closed():
                 loop.call_soon_threadsafe(pieces.put_nowait, piece)
 
-        owner = await (await asyncio.to_thread(self._open)).opened()
+        writer = await (await asyncio.to_thread(self._open)).opened()
         call = self._call
-        entries = await asyncio.to_thread(self._read, owner.generator)
-        prompt, grammar, other, seed = entries.single()
-        self._job = await owner._submitted(
+        entries = await asyncio.to_thread(self._read, writer.generator)
+        prompt, grammar, companion_prompt, seed = entries.single()
+        self._job = await writer._submit(
             prompt, None if call.stop else grammar,  # free text is made again of its stops
-            **_options(call, other, seed), sampler=entries.sampler, stop=call.stop,
-            drafter=drafter_of(call), listener=told,
+            **_options(call, companion_prompt, seed), sampler=entries.sampler, stop=call.stop,
+            drafter=drafter_of(call), listener=on_piece,
         )  # fmt: skip
-        self._job.future.add_done_callback(lambda _: told(None))
+        self._job.future.add_done_callback(lambda _: on_piece(None))
 
     def _read(self, generator: Generator) -> Entries:
         """What is asked for, in a thread."""
@@ -292,7 +302,7 @@ class AsyncStream(Generic[T]):
         assert self._job is not None
         piece = await self._pieces.get()
         if piece is None:  # it has ended without its last piece
-            self._over = True
+            self._ended = True
             if self._job.future.cancelled():
                 raise StopAsyncIteration
             error = self._job.future.exception()

@@ -67,23 +67,23 @@ def texts_of(stop: str | Sequence[str]) -> list[str]:
     Raises:
         OptionError: one is empty, or no text.
     """
-    listed = [stop] if isinstance(stop, str) else list(stop)
-    if not all(isinstance(one, str) and one for one in listed):
+    texts = [stop] if isinstance(stop, str) else list(stop)
+    if not all(isinstance(one, str) and one for one in texts):
         raise OptionError(f"stop={stop!r} is not possible; give texts, none of them empty.")
-    return listed
+    return texts
 
 
 def ending_at(stop: str | Sequence[str], grammar: Any) -> Any:
     """The grammar; for none of free text that ends where one of these texts does, or without any of them."""
-    listed = texts_of(stop)
-    if not listed:
+    stops = texts_of(stop)
+    if not stops:
         return grammar
     if grammar is not None:
         raise OptionError("stop= is for free text; a grammar says itself where texts end.")
-    holding = contains(listed[0])
-    for one in listed[1:]:
-        holding = holding | contains(one)
-    return until(listed) | ~holding
+    containing = contains(stops[0])
+    for one in stops[1:]:
+        containing = containing | contains(one)
+    return until(stops) | ~containing
 
 
 def pair(prompt: Any, grammar: Any, on_error: str = "raise") -> tuple[list[Any], list[Any], bool]:
@@ -102,12 +102,15 @@ def pair(prompt: Any, grammar: Any, on_error: str = "raise") -> tuple[list[Any],
         return prompts, [shared] * len(prompts), True
     if many_grammars and not many_prompts:
         prompts = prompts * len(constraints)
-    kept = many_grammars and on_error == "return"
-    made = [_made(constraint) if kept else to_constraint(constraint) for constraint in constraints]
-    return prompts, made, many_prompts or many_grammars
+    return_errors = many_grammars and on_error == "return"
+    constraints_read = [
+        _constraint_or_error(constraint) if return_errors else to_constraint(constraint)
+        for constraint in constraints
+    ]
+    return prompts, constraints_read, many_prompts or many_grammars
 
 
-def _made(constraint: Any) -> Constraint | TokenformError:
+def _constraint_or_error(constraint: Any) -> Constraint | TokenformError:
     try:
         return to_constraint(constraint)
     except TokenformError as error:  # of this entry alone

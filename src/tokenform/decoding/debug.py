@@ -53,8 +53,10 @@ class Steps(list[ExplainedToken]):
     def __str__(self) -> str:
         lines = [f"{'token':<16}{'allowed':>8}  {'probability':>11}  drawn"]
         for step in self:
-            how = "forced" if step.forced else "or " + " ".join(map(repr, step.others)) if step.others else ""
-            drawn = " ".join(part for part in ("draft" * step.drafted, how) if part)
+            alternatives = (
+                "forced" if step.forced else "or " + " ".join(map(repr, step.others)) if step.others else ""
+            )
+            drawn = " ".join(part for part in ("draft" * step.drafted, alternatives) if part)
             lines.append(f"{step.text!r:<16}{step.allowed:>8}  {step.probability:>11.3g}  {drawn}".rstrip())
         stats = self._result.stats
         return "\n".join([*lines, f"{len(self)} tokens in {stats.forwards} forward passes"])
@@ -124,7 +126,7 @@ def result_html(result: Result) -> str:
         f'<span style="background:rgba(232,89,12,.55)">unlikely for the model</span> · '
         f'<span style="{_FORCED}">forced by the constraint</span> ({sum(forced)}) · '
         f'<span style="{_DRAFT}">accepted draft</span> ({sum(drafted)}) · '
-        f"{len(result.tokens)} tokens in {result.stats.forwards} forward passes{_ended(result)}"
+        f"{len(result.tokens)} tokens in {result.stats.forwards} forward passes{_budget_note(result)}"
     )
     return (
         '<div style="font:14px ui-monospace,Menlo,Consolas,monospace;white-space:pre-wrap;line-height:1.9">'
@@ -133,23 +135,25 @@ def result_html(result: Result) -> str:
     )
 
 
-def _ended(result: Result) -> str:
+def _budget_note(result: Result) -> str:
     """That the budget cut in, where it did."""
     if result.reason != "length":
         return ""
-    made = escape(", ".join(one for one in result.cut if one))
-    return f' · <span style="{_CUT}">closed by max_tokens</span>' + (f" (it made {made})" if made else "")
+    pointers = escape(", ".join(one for one in result.cut if one))
+    return f' · <span style="{_CUT}">closed by max_tokens</span>' + (
+        f" (it made {pointers})" if pointers else ""
+    )
 
 
 def forced_places(result: Result) -> list[bool]:
     """Whether the constraint left no other text at the place of each token, however it is cut into tokens."""
     automaton = result.automaton
     assert automaton is not None
-    state, alone = automaton.start, []
+    state, forced = automaton.start, []
     for token in result.tokens:
-        alone.append(is_forced(automaton, state, token))
+        forced.append(is_forced(automaton, state, token))
         state = automaton.advance(state, token)
-    return alone
+    return forced
 
 
 def is_forced(automaton: TokenAutomaton, state: State, token: int) -> bool:

@@ -1,8 +1,8 @@
-"""What runs the rows of a generator's calls.
+"""Makes the decoder of each call, and keeps what calls share.
 
-Purpose: each call gets a decoder of its own; what calls leave to later ones is kept here: prompts, what
-passes cost, what was spelled, and each thread's masks on the device.
-Invariant: calls share no cache of a model that is being written to.
+Purpose: each call has its own decoder.  Kept for later calls: prompts, measured costs of passes, spellings,
+and each thread's masks on the device.
+Invariant: no two running calls write to one cache of the model.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Callable
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from tokenform.decoding.decoder import Decoder, pays, speller
+from tokenform.decoding.decoder import Decoder, bytes_encoder, drafting_pays
 from tokenform.decoding.samplers.local import Local
 from tokenform.decoding.speculative.backbone import Backbone, Compiled, PromptCache, device_of
 from tokenform.decoding.speculative.drafters.merge import auto as auto_drafter
@@ -30,7 +30,7 @@ class Decoders:
     """Makes the decoders of a generator.
 
     Args:
-        prompts: most bytes of what prompts leave.
+        prompts: most bytes of cached prompts.
         compiled: whether steps are compiled passes.
     """
 
@@ -40,47 +40,47 @@ class Decoders:
         self._compiled = Compiled() if compiled else None
         self._model, self._vocabulary, self._tokenizer = model, vocabulary, tokenizer
         self.prompts, self._of_thread = PromptCache(prompts), threading.local()
-        # what drafts and passes cost is learnt over all calls
+        # costs of drafts and passes are learnt over all calls
         self._default_drafter, self._controller = auto_drafter(), Controller()
 
     def make(
-        self, own: Generator, chosen: Local, rows: int, *, drafter: Any, joining: bool = False
+        self, generator: Generator, chosen: Local, rows: int, *, drafter: Any, joining: bool = False
     ) -> Decoder:
-        """What runs rows.
+        """A decoder.
 
         Args:
-            own: the generator, for its options.
+            generator: has the options.
             rows: how many run together.
-            drafter: guesses; "auto" the default one, where drafts pay.
-            joining: they come and go one by one, and perhaps in another thread than the generator's calls.
+            drafter: proposes tokens; "auto" is the default one, where drafting pays.
+            joining: rows come and go one by one, perhaps in another thread than the generator's calls.
         """
         backbone = Backbone(
             self._model, prompts=self.prompts, size=self._vocabulary.size, compiled=self._compiled
         )
         if drafter == "auto":
-            drafter = self._default_drafter if pays(backbone, rows) else None
+            drafter = self._default_drafter if drafting_pays(backbone, rows) else None
         return Decoder(
             backbone,
             chosen,
             self._vocabulary,
-            own.transforms,
+            generator.transforms,
             drafter=drafter,
-            policy=self._controller if own.policy is None else own.policy(),
+            policy=self._controller if generator.policy is None else generator.policy(),
             encode=self.encode,
-            mixing=own.mixing,
+            mixing=generator.mixing,
             matcher=DeviceDraws(backbone.device) if joining else self._matcher(rows),
         )
 
     def _matcher(self, rows: int) -> DeviceDraws:
-        """Draws where this thread's calls left masks on the model's device."""
-        device, own = device_of(self._model), self._of_thread.__dict__
-        places: Places = own.setdefault("places", Places())
-        table: MaskTable | None = own.get("table")
+        """Draws, with the masks that this thread's calls have put on the model's device."""
+        device, kept = device_of(self._model), self._of_thread.__dict__
+        places: Places = kept.setdefault("places", Places())
+        table: MaskTable | None = kept.get("table")
         if device.type != "cpu" and (table is None or table.capacity < rows):
-            table = own["table"] = MaskTable(self._vocabulary.size, device, capacity=max(CAPACITY, rows))
+            table = kept["table"] = MaskTable(self._vocabulary.size, device, capacity=max(CAPACITY, rows))
         return DeviceDraws(device, table, places)
 
     @cached_property
     def encode(self) -> Callable[[bytes], list[int]] | None:
         """Bytes as the model's tokenizer writes them; None without one."""
-        return speller(self._tokenizer, self._vocabulary)
+        return bytes_encoder(self._tokenizer, self._vocabulary)

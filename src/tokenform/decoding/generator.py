@@ -51,13 +51,13 @@ from tokenform.decoding.prompts import (
 )
 from tokenform.decoding.result_of import result_of
 from tokenform.decoding.results import Result, too_long
-from tokenform.decoding.row import Row, check_room, check_shortest
+from tokenform.decoding.row import Row, check_budget, check_shortest
 from tokenform.decoding.samplers.local import Local
 from tokenform.decoding.speculative.backbone import check_model
 from tokenform.decoding.speculative.drafters import Hints
 from tokenform.decoding.speculative.policies import Policy
 from tokenform.decoding.speculative.targets import Mixture, Penalties
-from tokenform.decoding.thinking import Start, Thinking, Thoughts, thinking_of
+from tokenform.decoding.thinking import PromptPreamble, Thinking, Thoughts, thinking_of
 from tokenform.decoding.tracing import span_of
 from tokenform.decoding.validated import Validation, check_answerable, law_of
 from tokenform.decoding.weighted import all_weighted
@@ -68,17 +68,17 @@ from tokenform.frontends import Condition, to_constraint
 
 
 class Entries(NamedTuple):
-    """What a call asks for: one of each for each prompt, and what draws.
+    """The inputs of a call: an entry of each list for each prompt, and the sampler.
 
     Attributes:
-        grammars: constraints, or why there is none.
-        others: what the mixture's companion reads.
+        grammars: constraints, or the error of one that can't be read.
+        companion_prompts: what the mixture's companion reads.
         batched: whether prompts or constraints were a list.
     """
 
     prompts: list[Any]
     grammars: list[Any]
-    others: list[Any]
+    companion_prompts: list[Any]
     seeds: Sequence[int | None]
     sampler: AnySampler
     batched: bool
@@ -87,7 +87,7 @@ class Entries(NamedTuple):
         """Prompt, grammar, companion's prompt and seed of a stream; a list of either is refused."""
         if self.batched:
             raise OptionError("a stream has one prompt and one grammar, not a list of either.")
-        return self.prompts[0], self.grammars[0], self.others[0], self.seeds[0]
+        return self.prompts[0], self.grammars[0], self.companion_prompts[0], self.seeds[0]
 
 
 class Generator(Prompted, Writing):
@@ -100,27 +100,26 @@ class Generator(Prompted, Writing):
             CARS, AWRS, SMC, MCMC, Beam); or "model": temperature and truncation that the model's
             generation_config recommends.  Greedy where none is given.
         temperature, top_k, top_p, min_p: those of a `Local`, in place of a sampler.
-        drafter: guesses tokens that are then scored together, which changes no text: "auto" looks up what
-            the grammar forces and what stood in the text before; None is plain decoding; or a drafter of
-            `tokenform.drafters`.  Where "auto" can't run a model exactly, decoding is plain.
-        verifier: is gone, and refused.
+        drafter: proposes tokens that are then scored together, which changes no text: "auto" takes what the
+            grammar forces and what stood in the text before; None is plain decoding; or a drafter of
+            `tokenform.drafters`.  Where drafts can't be exact for a model, "auto" is plain decoding.
+        verifier: removed; refused with an error.
         policy: makes the policy of a call (size and shape of drafts); None scores what pays.
         transforms: functions (tokens so far, logits [V]) -> logits [V], applied before the mask.
         mixture: of the model and a second model or prompt, one of `tokenform.targets`: `Contrastive`,
             `ContextAware`, `Safety`, `Anchored`.
         companion: the mixture's second model, of the same vocabulary; None is the model itself, which then
             reads the second prompt (`companion_prompt=` of each call).
-        penalties: `tokenform.targets.Penalties` on tokens that the text has already.
+        penalties: `tokenform.targets.Penalties` on tokens that the text already has.
         batch_size: most sequences that run together.
-        prompt_cache: most bytes of keys and values of prompts that are kept, on the model's device, for later
-            calls whose prompts begin alike; 0 keeps none.  A change of the weights or adapters, or of which
-            hooks there are, empties it.
-        compile: run steps of decoding as compiled passes of fixed shapes, on a GPU as CUDA graphs, which pays
-            for many texts: each shape is compiled for seconds when it first comes up.  Texts are the same up
-            to the model's own rounding; a model that can't be compiled runs as it is, with a warning.
+        prompt_cache: most bytes of keys and values of prompts, on the model's device, for later calls whose
+            prompts begin alike; 0 keeps none.  A change of weights, adapters or the set of hooks empties it.
+        compile: run decoding steps as compiled passes of fixed shapes, on a GPU as CUDA graphs.  It pays for
+            many texts: each shape takes seconds to compile at its first use.  Texts are the same up to the
+            model's own rounding; a model that can't be compiled runs as it is, with a warning.
         format_prompt: for models with a prompt format of their own: (prompt, grammar) -> text.
         chat_options: arguments of the tokenizer's chat template, as `{"enable_thinking": False}`.
-        raw, system, show_schema: how prompts are shown, see `PromptOptions`; each call may say otherwise.
+        raw, system, show_schema: how prompts are shown, see `PromptOptions`; a call may override them.
     Raises:
         ModelError, VocabularyError: the model or its tokenizer can't be used.
 
@@ -174,8 +173,8 @@ class Generator(Prompted, Writing):
         self.vocabulary = (
             tokenizer if isinstance(tokenizer, Vocabulary) else read_vocabulary(model, tokenizer)
         )
-        drawing = {"temperature": temperature, "top_k": top_k, "top_p": top_p, "min_p": min_p}
-        self.sampler = drawn_with(sampler, Local(temperature=0.0), **drawing)
+        local_options = {"temperature": temperature, "top_k": top_k, "top_p": top_p, "min_p": min_p}
+        self.sampler = drawn_with(sampler, Local(temperature=0.0), **local_options)
         self.batch_size = batch_size
         self.transforms = tuple(transforms)
         self.mixing = Mixing(mixture, companion, penalties)
@@ -202,7 +201,7 @@ class Generator(Prompted, Writing):
         Args:
             listed: give a list for each prompt, also of one text.
         """
-        with span_of(self, prompt, call.schema, call.given) as ended:
+        with span_of(self, prompt, call.schema, call.keywords) as ended:
             entries = self.entries(prompt, call)
             check_varied(call.n, entries.sampler)
             for one in entries.prompts if call.feedback else ():
@@ -211,29 +210,35 @@ class Generator(Prompted, Writing):
                 written = self._weighted(entries.sampler, entries, call)
             else:
                 written = self._local(entries.sampler, entries, call)
-            return ended(call.given_back(written, entries.batched, listed=listed))
+            return ended(call.collected(written, entries.batched, listed=listed))
 
     def entries(self, prompt: Any, call: Call) -> Entries:
-        """What a call asks for; a large type takes a second to read."""
+        """The inputs of a call; a large type takes a second to read."""
         prompts, grammars, batched = pair(prompt, call.constraint, call.on_error)
         prompts = self.framed(prompts, call.raw, call.system, call.show_schema)
-        others = self.mixing.prompts(call.companion_prompt, len(prompts))
+        companion_prompts = self.mixing.prompts(call.companion_prompt, len(prompts))
         sampler = self.check_sampler(call.sampler_of(self.sampler))
-        return Entries(prompts, grammars, others, seeds_of(call.seed, len(prompts)), sampler, batched)
+        return Entries(
+            prompts, grammars, companion_prompts, seeds_of(call.seed, len(prompts)), sampler, batched
+        )
 
     def _weighted(self, chosen: AlignedSampler, entries: Entries, call: Call) -> list[list[Any]]:
-        """The results or errors of each prompt, of a sampler of whole texts."""
+        """The results or errors of each prompt, from a sampler of whole texts."""
         grammars = entries.grammars
-        every = zip(entries.prompts, grammars, entries.seeds, strict=True)
-        asked = [(one, made, key) for one, made, key in every if not isinstance(made, TokenformError)]
-        going = iter(all_weighted(self, chosen, asked, call))
-        return [[made] * call.n if isinstance(made, TokenformError) else next(going) for made in grammars]
+        entry_of_prompt = zip(entries.prompts, grammars, entries.seeds, strict=True)
+        requests = [
+            (one, made, key) for one, made, key in entry_of_prompt if not isinstance(made, TokenformError)
+        ]
+        results = iter(all_weighted(self, chosen, requests, call))
+        return [[made] * call.n if isinstance(made, TokenformError) else next(results) for made in grammars]
 
     def _local(self, chosen: Local, entries: Entries, call: Call) -> list[list[Any]]:
         """The results or errors of each prompt, token by token."""
         n, prompts, grammars = call.n, entries.prompts, entries.grammars
         rows: list[Row | TokenformError] = []
-        for one, constraint, key, other in zip(prompts, grammars, entries.seeds, entries.others, strict=True):
+        for one, constraint, key, other in zip(
+            prompts, grammars, entries.seeds, entries.companion_prompts, strict=True
+        ):
             try:
                 if isinstance(constraint, TokenformError):
                     raise constraint
@@ -246,14 +251,14 @@ class Generator(Prompted, Writing):
                     raise
                 rows += [error] * n
         running = [row for row in rows if isinstance(row, Row)]
-        together = call.batch_size or self.batch_size
-        decoder = self.decoder(chosen, min(max(len(running), 1), together), drafter=call.drafter)
+        batch_size = call.batch_size or self.batch_size
+        decoder = self.decoder(chosen, min(max(len(running), 1), batch_size), drafter=call.drafter)
         for row, constraint in zip(rows, (one for one in grammars for _ in range(n)), strict=True):
             if isinstance(row, Row) and (law := law_of(chosen, constraint, call)) is not chosen:
                 row.sampler = decoder.distribution(law)
         with Progress(len(running), call.progress) as bar:
-            for _, moved in decoder.moves(running, together):
-                bar.advance(0 if moved is None else len(moved.tokens), moved is None or moved.output.done)
+            for _, step in decoder.moves(running, batch_size):
+                bar.advance(0 if step is None else len(step.tokens), step is None or step.output.done)
             groups = [rows[start : start + n] for start in range(0, len(rows), n)]
             return Validation(self, chosen, call, bar).results(groups, prompts, grammars)
 
@@ -267,13 +272,13 @@ class Generator(Prompted, Writing):
             one, constraint, 1, key, call.max_tokens, other,
             logprobs=call.logprobs, drafter=call.drafter, **call.chat,
         )  # fmt: skip
-        if row.lead is not None:
-            row.lead.listener = call.on_reasoning
+        if row.preamble is not None:
+            row.preamble.listener = call.on_reasoning
         pieces = self._stream(row, constraint, self.decoder(chosen, 1, drafter=call.drafter), call)
         return Partials(pieces, constraint, call.on_field) if call.partial else pieces
 
     def messages(self, prompt: Any, grammar: Constraint) -> list[Any] | None:
-        """The chat that a prompt stands for, with all that is put into it; None where it is none."""
+        """The chat messages of a prompt, with everything that is added to them; None where it is no chat."""
         return self._prompts.messages(prompt, grammar)
 
     def prompt_ids(
@@ -294,13 +299,13 @@ class Generator(Prompted, Writing):
         thinking: Thinking | bool | int | None,
         chat_options: Mapping[str, Any] | None,
         limits: Limits | None = None,
-    ) -> tuple[list[int], Start | None]:
-        """The ids of a prompt, and what is written before its texts."""
-        given = {**self._prompts.chat_options, **(chat_options or {})}
-        told = thinking_of(thinking, given)
-        options, aloud = {**self.thoughts.options(told), **given}, self.thoughts.aloud(told)
-        ids, start = self.thoughts.lead(
-            self._prompts.read(prompt, grammar, options, aloud), grammar, told, limits
+    ) -> tuple[list[int], PromptPreamble | None]:
+        """The ids of a prompt, and the preamble of its texts."""
+        template_options = {**self._prompts.chat_options, **(chat_options or {})}
+        mode = thinking_of(thinking, template_options)
+        options, reason = {**self.thoughts.options(mode), **template_options}, self.thoughts.reason(mode)
+        ids, start = self.thoughts.preamble(
+            self._prompts.read(prompt, grammar, options, reason), grammar, mode, limits
         )
         return ([*ids, *self._prompts.lead_in(prompt, grammar)] if start is None else ids), start
 
@@ -321,7 +326,7 @@ class Generator(Prompted, Writing):
         return self.shown(self.prompt_ids(one, grammar))
 
     def language_model(self) -> LanguageModel:
-        """The model as the samplers of `tokenform.decoding.aligned` ask it, with a cache of its own."""
+        """The model's distributions for the samplers of `tokenform.decoding.aligned`, with its own cache."""
         eos, size = self.vocabulary.eos, self.vocabulary.size
         return BackboneLM(self.model, eos=eos, size=size, prompts=self._decoders.prompts)
 
@@ -335,15 +340,14 @@ class Generator(Prompted, Writing):
         model: LanguageModel | None = None,
         validators: bool = True,
     ) -> Problem:
-        """What a faithful sampler draws from: `sampler.sample(problem, n)` gives all that it knows.  A model
-        that thinks is told not to.
+        """What a faithful sampler draws from: `sampler.sample(problem, n)`.  Reasoning is switched off.
 
-        Tries are made for it (`Trie(problem)`), saved, and loaded again (`load_trie(path, problem)`).
+        Its tries are made by `Trie(problem)`, saved, and loaded by `load_trie(path, problem)`.
 
         Args:
             prompt, grammar, max_tokens, sampler: as for `sample`; one prompt and one grammar.
             model: a `language_model` to share its cache; None makes one.
-            validators: those that a type has in Python are part of the constraint.
+            validators: whether a type's Python validators are part of the constraint.
         Raises:
             BudgetTooSmall, PromptTooLong, OptionError, ModelError, VocabularyError: as `sample` does.
         """
@@ -352,23 +356,27 @@ class Generator(Prompted, Writing):
             raise OptionError("Local has no problem; give ASAp, CARS, AWRS, SMC, MCMC or Beam.")
         constraint = to_constraint(grammar)
         ids, _ = self.started(prompt, constraint, False, None)
-        budget = self._prompts.room(ids, max_tokens)
-        known = compiled(constraint, self.vocabulary, validators=validators)
-        check_shortest(known.distance(known.start, budget), budget)
-        return chosen.bind(model or self.language_model(), known, ids, budget, encode=self._decoders.encode)
+        budget = self._prompts.token_budget(ids, max_tokens)
+        constraint_automaton = compiled(constraint, self.vocabulary, validators=validators)
+        check_shortest(constraint_automaton.distance(constraint_automaton.start, budget), budget)
+        return chosen.bind(
+            model or self.language_model(), constraint_automaton, ids, budget, encode=self._decoders.encode
+        )
 
     def _stream(
         self, row: Row, grammar: Constraint, decoder: Decoder, call: Call
     ) -> Yields[str, None, Result]:
-        pieces, asked = TextPieces(texts_of(call.stop)), {"max_tokens": row.max_tokens}
-        with span_of(self, row.prompt, grammar, asked, current=False) as ended:
+        pieces, options = TextPieces(texts_of(call.stop)), {"max_tokens": row.max_tokens}
+        with span_of(self, row.prompt, grammar, options, current=False) as ended:
             for _, token in decoder.run([row], 1):
                 piece = pieces.finish() if token is None else pieces.feed(self._tokens[token])
                 if piece:
                     yield piece
             if row.output.error is not None:
                 raise row.output.error
-            result: Result = ended(self.result(row, grammar, call.stop, refused=call.on_invalid == "return"))
+            result: Result = ended(
+                self.result(row, grammar, call.stop, keep_invalid=call.on_invalid == "return")
+            )
         if call.on_length == "raise" and result.reason == "length":
             raise too_long(result)
         return result
@@ -378,7 +386,7 @@ class Generator(Prompted, Writing):
         return self.check_sampler(drawn_with(sampler, self.sampler))
 
     def check_sampler(self, chosen: AnySampler) -> AnySampler:
-        """Refuses a sampler that can't draw from what this generator mixes."""
+        """Refuses a sampler that can't draw from this generator's mixture."""
         if isinstance(chosen, AlignedSampler) and (self.transforms or not self.mixing.plain):
             raise OptionError(
                 f"transforms, mixtures and penalties are for Local; give {type(chosen).__name__} its own "
@@ -387,7 +395,7 @@ class Generator(Prompted, Writing):
         return chosen
 
     def decoder(self, chosen: Local, rows: int, *, drafter: Any = OWN, joining: bool = False) -> Decoder:
-        """What runs rows; see `Decoders.make`."""
+        """A decoder; see `Decoders.make`."""
         drafter = self.drafter if drafter is OWN else drafter
         return self._decoders.make(self, chosen, rows, drafter=drafter, joining=joining)
 
@@ -403,17 +411,17 @@ class Generator(Prompted, Writing):
         n: int,
         seed: int | None,
         max_tokens: int,
-        other: Any = None,
+        companion_prompt: Any = None,
         limits: Limits | None = None,
         logprobs: bool = True,
         drafter: Any = OWN,
         thinking: Thinking | bool | int | None = None,
         chat_options: Mapping[str, Any] | None = None,
     ) -> list[Row]:
-        """What is to be written for one prompt: n rows, as `sample` would run them.
+        """The n rows of one prompt, as `sample` would run them.
 
         Args:
-            limits: of the grammar's automaton; None: as it is for the process.
+            limits: of the grammar's automaton; None: the process's limits.
             The others, and the errors, are those of `sample`.
         """
         if isinstance(grammar, Condition):
@@ -422,31 +430,37 @@ class Generator(Prompted, Writing):
                 "take sampler=tf.SMC() or tf.AWRS() (many draws), or tf.CARS() (exact ones)."
             )
         automaton = (grammar := grammar.for_writing).compile(self.vocabulary, limits=limits)
-        told = thinking_of(thinking)
+        mode = thinking_of(thinking)
         ids, start = self.started(prompt, grammar, thinking, chat_options, limits)
-        budget = self._prompts.room(ids, max_tokens)
-        second = [] if other is None else self.started(other, grammar, thinking, chat_options)[0]
-        budget = min(budget, self._prompts.room(second or ids, max_tokens))
-        budget = min(budget, self.mixing.room(len(second or ids), max_tokens))
+        budget = self._prompts.token_budget(ids, max_tokens)
+        companion_ids = (
+            []
+            if companion_prompt is None
+            else self.started(companion_prompt, grammar, thinking, chat_options)[0]
+        )
+        budget = min(budget, self._prompts.token_budget(companion_ids or ids, max_tokens))
+        budget = min(budget, self.mixing.token_budget(len(companion_ids or ids), max_tokens))
         key = fresh_seed() if seed is None else seed
         plain = (self.drafter if drafter is OWN else drafter) is None
         hints = None if plain else Hints(grammar, self.vocabulary, limits)
         try:
-            check_room(automaton, budget)
+            check_budget(automaton, budget)
         except BudgetTooSmall as error:
-            if start is not None and start.begun:
-                raise start.refused(budget, error.least, told) from None
+            if start is not None and start.in_thought:
+                raise start.refused(budget, error.least, mode) from None
             raise
-        leads = [None if start is None else start.lead(automaton, budget, told) for _ in range(n)]
-        alike: Any = {"seed": key, "hints": hints, "logprobs": logprobs, "companion": second}
+        preambles = [None if start is None else start.preamble(automaton, budget, mode) for _ in range(n)]
+        shared: Any = {"seed": key, "hints": hints, "logprobs": logprobs, "companion_ids": companion_ids}
         return [
-            Row(ids, None, automaton, budget, number=number, lead=lead, **alike)
-            for number, lead in enumerate(leads)
+            Row(ids, None, automaton, budget, number=number, preamble=preamble, **shared)
+            for number, preamble in enumerate(preambles)
         ]
 
     def result(
-        self, row: Row, grammar: Constraint, stop: str | Sequence[str] = (), *, refused: bool = False
+        self, row: Row, grammar: Constraint, stop: str | Sequence[str] = (), *, keep_invalid: bool = False
     ) -> Result:
-        """What a row that has ended holds; see `result_of`."""
+        """The result of a row that has ended; see `result_of`."""
         origin, prompt = Origin(self, row.prompt), self.shown(row.prompt[: row.read])
-        return result_of(row, grammar, self._tokens, stop, origin=origin, prompt=prompt, refused=refused)
+        return result_of(
+            row, grammar, self._tokens, stop, origin=origin, prompt=prompt, keep_invalid=keep_invalid
+        )

@@ -23,7 +23,7 @@ from tokenform.errors import LimitExceeded
 from tokenform.frontends.tools.formats import FORMATS
 from tokenform.frontends.tools.shown import shown_tools, written_call
 
-MOST = 1000
+MOST_CHARACTERS = 1000
 """Most characters of names, choices or a pattern that are said unasked."""
 DEPTH = 3
 WRITTEN = {
@@ -50,8 +50,8 @@ def instruction(grammar: Any, show: bool | Literal["auto"]) -> str:
     """
     if show is False or grammar.tools:
         return ""  # the template shows tools
-    if told := getattr(grammar, "told", None):
-        return next((words for words in told[:2] if show is True or len(words) <= MOST), "")
+    if wording := getattr(grammar, "told", None):
+        return next((words for words in wording[:2] if show is True or len(words) <= MOST_CHARACTERS), "")
     try:
         schema = grammar.schema
     except LimitExceeded:  # a text that nests deeper than Python reads
@@ -62,9 +62,9 @@ def instruction(grammar: Any, show: bool | Literal["auto"]) -> str:
                 f"Answer with JSON that matches this JSON Schema:\n{json.dumps(schema, ensure_ascii=False)}"
             )
         return _of_schema(schema)
-    kind, what = next(iter((getattr(grammar, "form", None) or {"": None}).items()))
-    if kind == "language" and isinstance(what, Mapping):
-        return _of_language(what, show is True)
+    kind, value = next(iter((getattr(grammar, "form", None) or {"": None}).items()))
+    if kind == "language" and isinstance(value, Mapping):
+        return _of_language(value, show is True)
     source = getattr(grammar, "source", "")
     if show is True and source and kind in ("grammar", "gbnf"):
         return f"Answer with a text of this grammar:\n{source}"
@@ -79,14 +79,14 @@ def lead_in(grammar: Any) -> str:
     """
     if grammar.tools:
         return ""
-    if told := getattr(grammar, "told", None):
-        return str(told.lead)
+    if wording := getattr(grammar, "told", None):
+        return str(wording.lead)
     try:
         schema = grammar.schema
     except LimitExceeded:
         return ""
     if schema is None:
-        return LEAD_IN if 0 < len(_pattern(grammar)) <= MOST else ""
+        return LEAD_IN if 0 < len(_pattern(grammar)) <= MOST_CHARACTERS else ""
     value = _target(schema, schema)
     bare = isinstance(value, Mapping) and str(value.get("type")) in _BARE and "enum" not in value
     return LEAD_IN if bare else ""
@@ -97,11 +97,11 @@ def _of_schema(schema: Any) -> str:
     if isinstance(values, list):
         return _one_of([json.dumps(one, ensure_ascii=False) for one in values], False)
     for depth in range(DEPTH, 0, -1):
-        fields, what = _fields(schema, schema, depth), "JSON"
+        fields, container = _fields(schema, schema, depth), "JSON"
         if not fields:
-            fields, what = _fields(_items(schema, schema), schema, depth), "a JSON list of objects"
-        if fields and len(fields) <= MOST:
-            return f"Answer with {what} with the fields {fields}."
+            fields, container = _fields(_items(schema, schema), schema, depth), "a JSON list of objects"
+        if fields and len(fields) <= MOST_CHARACTERS:
+            return f"Answer with {container} with the fields {fields}."
     if form := _form(schema, schema):
         return f"Answer with {form}."
     return _of_list(schema) or _JSON
@@ -114,8 +114,8 @@ def _of_list(root: Any) -> str:
         return ""
     first = schema.get("prefixItems")
     items = [*(first if isinstance(first, list) else ()), *([schema["items"]] if "items" in schema else ())]
-    told = [one for one in (_target(item, root) for item in items) if isinstance(one, Mapping)]
-    kinds = {_KINDS.get(str(one.get("type"))) for one in told}
+    item_schemas = [one for one in (_target(item, root) for item in items) if isinstance(one, Mapping)]
+    kinds = {_KINDS.get(str(one.get("type"))) for one in item_schemas}
     least, most = schema.get("minItems"), schema.get("maxItems")
     many = f"{least} " if isinstance(least, int) and least == most and least > 1 else ""
     return f"Answer with a JSON list of {many}{kinds.pop()}." if len(kinds) == 1 and None not in kinds else ""
@@ -134,8 +134,8 @@ def _field(name: str, schema: Any, root: Any, depth: int) -> str:
     inside = _fields(schema, root, depth - 1) or _fields(_items(schema, root), root, depth - 1)
     words = schema.get("description") if isinstance(schema, Mapping) else None
     form = _form(schema, root) or _form(_items(schema, root), root)
-    told = [one for one in (words, form, inside and f"with {inside}") if isinstance(one, str) and one]
-    return f"{name} ({'; '.join(told)})" if told else name
+    notes = [one for one in (words, form, inside and f"with {inside}") if isinstance(one, str) and one]
+    return f"{name} ({'; '.join(notes)})" if notes else name
 
 
 def _form(schema: Any, root: Any) -> str:
@@ -155,15 +155,16 @@ def _target(schema: Any, root: Any) -> Any:
     for _ in range(2 * DEPTH):
         if not isinstance(schema, Mapping):
             return None
-        place, others = schema.get("$ref"), schema.get("anyOf")
-        if isinstance(place, str) and place.startswith("#/"):
+        reference, alternatives = schema.get("$ref"), schema.get("anyOf")
+        if isinstance(reference, str) and reference.startswith("#/"):
             schema = root
-            for part in place[2:].split("/"):
+            for part in reference[2:].split("/"):
                 schema = schema.get(part) if isinstance(schema, Mapping) else None
         elif (
-            isinstance(others, list) and len(kept := [one for one in others if one != {"type": "null"}]) == 1
+            isinstance(alternatives, list)
+            and len(non_null := [one for one in alternatives if one != {"type": "null"}]) == 1
         ):
-            schema = kept[0]
+            schema = non_null[0]
         else:
             return schema
     return None
@@ -173,15 +174,15 @@ def _of_language(language: Mapping[str, Any], whole: bool) -> str:
     words, pattern = language.get("words"), _regex(language)
     if words:
         return _one_of([str(one) for one in words], whole)
-    if pattern and (whole or len(pattern) <= MOST):
+    if pattern and (whole or len(pattern) <= MOST_CHARACTERS):
         return f"Answer with a text that matches the regular expression {pattern}"
     return ""
 
 
 def _pattern(grammar: Any) -> str:
     """The regular expression that a grammar is; "" where it is none, or any text."""
-    kind, what = next(iter((getattr(grammar, "form", None) or {"": None}).items()))
-    return _regex(what) if kind == "language" and isinstance(what, Mapping) else ""
+    kind, value = next(iter((getattr(grammar, "form", None) or {"": None}).items()))
+    return _regex(value) if kind == "language" and isinstance(value, Mapping) else ""
 
 
 def _regex(language: Mapping[str, Any]) -> str:
@@ -191,7 +192,7 @@ def _regex(language: Mapping[str, Any]) -> str:
 
 def _one_of(words: list[str], whole: bool) -> str:
     listed = ", ".join(words)
-    return f"Answer with one of: {listed}" if whole or len(listed) <= MOST else ""
+    return f"Answer with one of: {listed}" if whole or len(listed) <= MOST_CHARACTERS else ""
 
 
 def completed(render: Render, messages: Sequence[Any], tools: Sequence[Mapping[str, Any]]) -> list[int]:
@@ -202,15 +203,15 @@ def completed(render: Render, messages: Sequence[Any], tools: Sequence[Mapping[s
         tools: definitions, with the `format` in which they are called (`Definitions`).
     """
     form = getattr(tools, "format", None) or FORMATS["json"]
-    told, calling = list(messages), any(_calls(one) for one in messages)
-    if calling and _alike(render, told, [_without(one) for one in told], tools, tools):
-        told = [_spelled(one, form) for one in told]
-    if tools and _alike(render, told, told, tools, ()):
-        told = _with_system(told, shown_tools(tools, form))
-    return render(told, tools)
+    chat, has_calls = list(messages), any(_calls_of(one) for one in messages)
+    if has_calls and _renders_alike(render, chat, [_without_calls(one) for one in chat], tools, tools):
+        chat = [_calls_as_text(one, form) for one in chat]
+    if tools and _renders_alike(render, chat, chat, tools, ()):
+        chat = _with_system(chat, shown_tools(tools, form))
+    return render(chat, tools)
 
 
-def _alike(render: Render, one: list[Any], other: list[Any], tools: Any, fewer: Any) -> bool:
+def _renders_alike(render: Render, one: list[Any], other: list[Any], tools: Any, fewer: Any) -> bool:
     """Whether the template writes both the same; a template that refuses the second shows what is missing."""
     first = render(one, tools)
     try:
@@ -219,28 +220,28 @@ def _alike(render: Render, one: list[Any], other: list[Any], tools: Any, fewer: 
         return False
 
 
-def _calls(message: Any) -> Any:
+def _calls_of(message: Any) -> Any:
     return message.get("tool_calls") if isinstance(message, Mapping) else None
 
 
-def _without(message: Any) -> Any:
+def _without_calls(message: Any) -> Any:
     return {name: value for name, value in message.items() if name != "tool_calls"}
 
 
-def _spelled(message: Any, form: Any) -> Any:
+def _calls_as_text(message: Any, form: Any) -> Any:
     """The message with its calls as text, after what was said beside them."""
-    calls = _calls(message)
+    calls = _calls_of(message)
     if not calls:
         return message
     called = [call.get("function", call) for call in calls]
     texts = [written_call(one["name"], _arguments(one["arguments"]), form) for one in called]
-    said = message.get("content")
-    return {**_without(message), "content": "\n".join([*([said] if said else []), *texts])}
+    content = message.get("content")
+    return {**_without_calls(message), "content": "\n".join([*([content] if content else []), *texts])}
 
 
-def _arguments(given: Any) -> Mapping[str, Any]:
-    read: Mapping[str, Any] = json.loads(given) if isinstance(given, str) else given
-    return read
+def _arguments(arguments: Any) -> Mapping[str, Any]:
+    parsed: Mapping[str, Any] = json.loads(arguments) if isinstance(arguments, str) else arguments
+    return parsed
 
 
 def _with_system(messages: list[Any], text: str) -> list[Any]:

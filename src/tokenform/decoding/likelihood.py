@@ -22,7 +22,7 @@ import torch
 from torch.nn.utils.rnn import pad_sequence
 
 from tokenform.decoding.configuration import context_length, read_vocabulary
-from tokenform.decoding.decoder import speller
+from tokenform.decoding.decoder import bytes_encoder
 from tokenform.decoding.generator import Generator
 from tokenform.decoding.prompts import PromptReader, is_batch
 from tokenform.decoding.speculative.backbone import device_of
@@ -54,8 +54,8 @@ class Likelihood:
     @property
     def masked(self) -> torch.Tensor:
         """[B, L], log-probability of each token given that it is allowed; -inf where it is not."""
-        given = self.free - self.log_mass.masked_fill(~self.allowed, 0.0)
-        return given.masked_fill(self.inside & ~self.allowed, -math.inf)
+        conditional = self.free - self.log_mass.masked_fill(~self.allowed, 0.0)
+        return conditional.masked_fill(self.inside & ~self.allowed, -math.inf)
 
     @property
     def total(self) -> torch.Tensor:
@@ -98,19 +98,19 @@ def logprob(
     True
     """
     reader = _Reader(model, tokenizer)
-    listed: list[Any] = [texts] if isinstance(texts, str) or _is_ids(texts) else list(texts)
-    prompts = list(prompt) if prompt is not None and is_batch(prompt) else [prompt or ""] * len(listed)
-    if len(prompts) != len(listed):
-        raise OptionError(f"{len(prompts)} prompts can't be paired with {len(listed)} texts.")
+    items: list[Any] = [texts] if isinstance(texts, str) or _is_ids(texts) else list(texts)
+    prompts = list(prompt) if prompt is not None and is_batch(prompt) else [prompt or ""] * len(items)
+    if len(prompts) != len(items):
+        raise OptionError(f"{len(prompts)} prompts can't be paired with {len(items)} texts.")
     constraint = to_constraint(grammar)
     if isinstance(constraint, Condition):
         raise OptionError("a predicate, or a grammar & a language, has no masks; give a grammar or type.")
     automaton = None if grammar is None else constraint.compile(reader.vocabulary)
-    before = [reader.prompt(one, constraint) for one in prompts]
-    tokens = [reader.tokens(one, end) for one in listed]
-    logits = _logits(reader.model, before, tokens)
+    prompt_ids = [reader.prompt(one, constraint) for one in prompts]
+    tokens = [reader.tokens(one, end) for one in items]
+    logits = _logits(reader.model, prompt_ids, tokens)
     width = max(map(len, tokens))
-    rows = [_row(logits[i], len(before[i]), ids, automaton) for i, ids in enumerate(tokens)]
+    rows = [_row(logits[i], len(prompt_ids[i]), ids, automaton) for i, ids in enumerate(tokens)]
     free = pad_sequence([one for one, _, _ in rows], batch_first=True)
     mass = pad_sequence([one for _, one, _ in rows], batch_first=True)
     inside = torch.tensor([[at < len(ids) for at in range(width)] for ids in tokens], device=free.device)
@@ -152,13 +152,13 @@ class _Reader:
             return
         if tokenizer is None:
             raise ModelError("a model needs its tokenizer; pass tokenizer=, or a Vocabulary for bare ids.")
-        known = isinstance(tokenizer, Vocabulary)
+        bare_ids = isinstance(tokenizer, Vocabulary)
         self.model = model
-        self.vocabulary = tokenizer if known else read_vocabulary(model, tokenizer)
-        read = None if known else tokenizer
-        encode = speller(read, self.vocabulary)
+        self.vocabulary = tokenizer if bare_ids else read_vocabulary(model, tokenizer)
+        prompt_tokenizer = None if bare_ids else tokenizer
+        encode = bytes_encoder(prompt_tokenizer, self.vocabulary)
         self._spell = encode if encode is not None else lambda text: self.vocabulary.greedy(text) or []
-        self.prompt = PromptReader(read, self.vocabulary, context_length(model), None, None).read
+        self.prompt = PromptReader(prompt_tokenizer, self.vocabulary, context_length(model), None, None).read
 
     def tokens(self, text: Any, end: bool) -> list[int]:
         """A text's ids."""
@@ -179,41 +179,43 @@ def _is_ids(texts: Any) -> bool:
     return bool(len(texts)) and all(isinstance(one, int | np.integer) for one in texts)
 
 
-def _logits(model: Any, before: Sequence[list[int]], tokens: Sequence[list[int]]) -> torch.Tensor:
+def _logits(model: Any, prompts: Sequence[list[int]], tokens: Sequence[list[int]]) -> torch.Tensor:
     """[B, L, V] of all rows, padded on the right, where no earlier token sees the padding."""
     device = device_of(model)
-    rows = [[*one, *ids] for one, ids in zip(before, tokens, strict=True)]
+    rows = [[*one, *ids] for one, ids in zip(prompts, tokens, strict=True)]
     width = max(map(len, rows))
     ids = torch.tensor([[*row, *[row[-1]] * (width - len(row))] for row in rows], device=device)
-    seen = torch.tensor([[int(at < len(row)) for at in range(width)] for row in rows], device=device)
-    places = torch.arange(width, device=device).expand(len(rows), -1)
-    found: torch.Tensor = model(input_ids=ids, attention_mask=seen, position_ids=places).logits
-    return found
+    attention_mask = torch.tensor(
+        [[int(at < len(row)) for at in range(width)] for row in rows], device=device
+    )
+    positions = torch.arange(width, device=device).expand(len(rows), -1)
+    logits: torch.Tensor = model(input_ids=ids, attention_mask=attention_mask, position_ids=positions).logits
+    return logits
 
 
 def _row(
     logits: torch.Tensor, start: int, tokens: Sequence[int], automaton: TokenAutomaton | None
 ) -> tuple[torch.Tensor, torch.Tensor, list[bool]]:
     """(log-probability of each token, log of the allowed mass before it, whether it is allowed)."""
-    own = logits[start - 1 : start - 1 + len(tokens)]
-    own = own if own.dtype == torch.float64 else own.float()
-    total = own.logsumexp(-1)
-    free = own.gather(-1, torch.tensor(tokens, device=own.device)[:, None])[:, 0] - total
+    row_logits = logits[start - 1 : start - 1 + len(tokens)]
+    row_logits = row_logits if row_logits.dtype == torch.float64 else row_logits.float()
+    total = row_logits.logsumexp(-1)
+    free = row_logits.gather(-1, torch.tensor(tokens, device=row_logits.device)[:, None])[:, 0] - total
     if automaton is None:
         return free, torch.zeros_like(free), [True] * len(tokens)
     state, bits, allowed = automaton.start, list[np.ndarray](), list[bool]()
     for token in tokens:
         if (allowed and not allowed[-1]) or automaton.is_finished(state):
-            bits.append(np.zeros(own.shape[-1], bool))
+            bits.append(np.zeros(row_logits.shape[-1], bool))
             allowed.append(False)
             continue
-        bits.append(mask_bits(np.asarray(automaton.mask(state)), own.shape[-1]))
+        bits.append(mask_bits(np.asarray(automaton.mask(state)), row_logits.shape[-1]))
         allowed.append(automaton.allows(state, token))
         if allowed[-1]:
             state = automaton.advance(state, token)
-    kept = torch.from_numpy(np.stack(bits)).to(own.device)
-    there = kept.any(-1)
+    allowed_tokens = torch.from_numpy(np.stack(bits)).to(row_logits.device)
+    has_mask = allowed_tokens.any(-1)
     # rows without a mask keep theirs, so that no gradient is NaN
-    inner = own.masked_fill(~kept & there[:, None], -math.inf)
-    mass = (inner.logsumexp(-1) - total).masked_fill(~there, -math.inf)
+    inner = row_logits.masked_fill(~allowed_tokens & has_mask[:, None], -math.inf)
+    mass = (inner.logsumexp(-1) - total).masked_fill(~has_mask, -math.inf)
     return free, mass, allowed

@@ -1,6 +1,6 @@
-"""What a generator mixes into its model's distribution: a second model, a second prompt, penalties.
+"""Logit mixing: a second model, a second prompt, and penalties beside the model.
 
-Purpose: `Mixing` holds the options of a generator and opens the companion's backbone for a call.
+Purpose: `Mixing` holds these options and opens the companion's backbone for a call.
 Invariant: the companion reads the same draft trees as the model, so that every drafter works
 unchanged; both must have one vocabulary.
 Complexity: a companion costs a second forward pass a step, over trees of the same size.
@@ -42,44 +42,50 @@ class Mixing:
 
     @property
     def plain(self) -> bool:
-        """Whether the model's own distribution is all there is."""
+        """Whether nothing changes the model's own distribution."""
         return self.mixture is None and self.penalties is None
 
-    def backbone(self, own: Backbone) -> Backbone | None:
+    def backbone(self, model_backbone: Backbone) -> Backbone | None:
         """Runs the companion of one call; the model's own where a second prompt alone is mixed in."""
         if self.mixture is None:
             return None
-        return own if self.companion is None else Backbone(self.companion, size=own.vocabulary_size)
+        return (
+            model_backbone
+            if self.companion is None
+            else Backbone(self.companion, size=model_backbone.vocabulary_size)
+        )
 
-    def prompts(self, given: Any, count: int) -> list[Any]:
+    def prompts(self, companion_prompt: Any, count: int) -> list[Any]:
         """The companion's prompt for each of a call's prompts; None where it reads the same.
 
         Raises:
             OptionError: there is no companion, or they can't be paired.
         """
-        if given is not None and self.mixture is None:
+        if companion_prompt is not None and self.mixture is None:
             raise OptionError("companion_prompt= needs a generator with mixture=, one of tokenform.targets.")
-        if given is None or not is_batch(given):
-            return [given] * count
-        if len(given) != count:
-            raise OptionError(f"{len(given)} companion prompts can't be paired with {count} prompts.")
-        return list(given)
+        if companion_prompt is None or not is_batch(companion_prompt):
+            return [companion_prompt] * count
+        if len(companion_prompt) != count:
+            raise OptionError(
+                f"{len(companion_prompt)} companion prompts can't be paired with {count} prompts."
+            )
+        return list(companion_prompt)
 
-    def room(self, read: int, most: int) -> int:
-        """Tokens that may be written as far as the companion model's context goes.
+    def token_budget(self, prompt_tokens: int, most: int) -> int:
+        """Tokens that the companion model's context leaves for the text.
 
         Args:
-            read: tokens of its prompt.
+            prompt_tokens: of its prompt.
             most: tokens where nothing bounds them.
         Raises:
-            PromptTooLong: none.
+            PromptTooLong: not even one token fits.
         """
         context = None if self.companion is None else context_length(self.companion)
         if context is None:
             return most
-        if read >= context:
+        if prompt_tokens >= context:
             raise PromptTooLong(
-                f"the companion's prompt has {read} tokens, but the companion reads and writes {context} "
-                "at most; shorten it."
+                f"the companion's prompt has {prompt_tokens} tokens, but the companion reads and writes "
+                f"{context} at most; shorten it."
             )
-        return min(most, context - read)
+        return min(most, context - prompt_tokens)

@@ -1,9 +1,8 @@
 """The keywords of a call: one list for `generate`, `sample` and `stream`, functions and methods, plain and
 async.
 
-Purpose: the typed dictionaries complete and check the keywords where a program is written; `Call` reads them
-where it runs.
-Invariant: a keyword means the same wherever it is taken, and has one default, that of `Call`.
+Purpose: editors complete and check the keywords by the typed dictionaries; `Call` reads them at run time.
+Invariant: a keyword means the same in every call, and has one default, that of `Call`.
 Rejected: the keywords in each signature (each of eight had its own, and they differed); values that are
 passed on unread (a misspelt name was an error of an inner method).
 """
@@ -18,9 +17,9 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal, TypedDict, TypeVar
 
 from tokenform.decoding.aligned.sampler import AlignedSampler
-from tokenform.decoding.aloud import Reason
 from tokenform.decoding.calls import DEFAULT_MAX_TOKENS, AnySampler, check_counts, check_reactions, ending_at
 from tokenform.decoding.prompts import ShowSchema
+from tokenform.decoding.reason import Reason
 from tokenform.decoding.results import Result, too_long
 from tokenform.decoding.samplers.local import Local
 from tokenform.decoding.speculative.targets import Mixture, Penalties
@@ -33,7 +32,7 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
 class _Own:
-    """In place of a drafter: the generator's."""
+    """Stands for the generator's drafter."""
 
     def __repr__(self) -> str:
         return "OWN"
@@ -82,7 +81,7 @@ class Untyped(TypedDict, total=False):
 
 
 class ModelOptions(TypedDict, total=False):
-    """The keywords of a function, which say what writes; a method's generator says that itself."""
+    """The keywords of a function that choose the model; a method has its generator's."""
 
     model: Any
     tokenizer: Any
@@ -123,13 +122,13 @@ class StreamFunctionOptions(AnyFunctionOptions, _Streamed, total=False):
 
 @dataclass(frozen=True)
 class Call:
-    """What a call asks for: its keywords, read and checked.
+    """The keywords of a call, read and checked.
 
     Attributes:
-        schema: the constraint, or a list of them; None: any text.  As it was given, but for choices and
-            patterns, which are grammars here.
+        schema: the constraint, or a list of them; None: any text.  As the caller passed it, but choices and
+            patterns are grammars here.
         drafter: `OWN`: the generator's.
-        given: the keywords as the caller gave them.
+        keywords: as the caller passed them.
         The others are the keywords of `Generator.sample` and `Generator.stream`.
     """
 
@@ -163,7 +162,7 @@ class Call:
     partial: bool = False
     on_field: Mapping[str, Callable[[Any], Any]] | None = None
     on_reasoning: Callable[[str], Any] | None = None
-    given: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    keywords: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
     @classmethod
     def of(cls, schema: Any, options: Mapping[str, Any], *, streamed: bool = False) -> Call:
@@ -174,9 +173,9 @@ class Call:
             UnknownOption: there is no such keyword; the message names the nearest.
         """
         check_names(options, _STREAMED if streamed else _PLAIN)
-        rest = {name: value for name, value in options.items() if name not in CONSTRAINTS}
-        stated = {name: options[name] for name in CONSTRAINTS if name in options}
-        call = cls(schema=one_constraint(schema, **stated), given=options, **rest)
+        options_of_call = {name: value for name, value in options.items() if name not in CONSTRAINTS}
+        constraints = {name: options[name] for name in CONSTRAINTS if name in options}
+        call = cls(schema=one_constraint(schema, **constraints), keywords=options, **options_of_call)
         check_reactions(call.on_error, call.on_invalid, call.on_length)
         tries, rows = call.max_tries, call.batch_size
         check_counts(n=call.n, max_tokens=call.max_tokens, max_tries=1 if tries is None else tries)
@@ -192,7 +191,7 @@ class Call:
         return call
 
     def check_streamed(self) -> None:
-        """Refuses what a text that is given as it is written can't have."""
+        """Refuses keywords that streams don't have."""
         if self.on_field is not None and not self.partial:
             raise OptionError("on_field= is for streams of values; add partial=True.")
         if self.n != 1:
@@ -205,25 +204,25 @@ class Call:
 
     @property
     def constraint(self) -> Any:
-        """The constraint; for none of free text that ends at one of the `stop` texts."""
+        """The constraint; without one, free text that ends at one of the `stop` texts."""
         return ending_at(self.stop, self.schema)
 
     @property
     def tries(self) -> int:
-        """Most attempts at a text that validators refuse, beside the first."""
+        """Most further attempts at a text that validators refuse."""
         return self.max_tries or (TURNS if self.feedback else TRIES)
 
     @property
     def chat(self) -> dict[str, Any]:
-        """What says how the prompt is written for a model that thinks or has a template."""
+        """The keywords of reasoning and of the chat template."""
         return {"thinking": reasoned(self.thinking, self.reason), "chat_options": self.chat_options}
 
-    def given_back(self, written: list[list[Any]], batched: bool, *, listed: bool = False) -> Any:
-        """Results and errors of all texts, those of a prompt together, as the call gives them back.
+    def collected(self, written: list[list[Any]], batched: bool, *, listed: bool = False) -> Any:
+        """Results and errors of all texts, grouped by prompt, in the shape that the call returns.
 
         Args:
             batched: whether prompts or constraints were a list.
-            listed: a list for each prompt, also of one result, as `sample` has it.
+            listed: a list for each prompt, even of one result, as `sample` returns it.
         """
 
         def shaped(groups: list[list[Any]]) -> Any:
@@ -240,10 +239,10 @@ class Call:
         )
         raise failed
 
-    def sampler_of(self, own: AnySampler) -> AnySampler:
-        """What draws: the call's sampler or the generator's, with the call's temperature and truncation."""
+    def sampler_of(self, default: AnySampler) -> AnySampler:
+        """The call's sampler or the generator's, with the call's temperature and truncation."""
         named = {name: getattr(self, name) for name in LOCAL}
-        return drawn_with(self.sampler, own, **named)
+        return drawn_with(self.sampler, default, **named)
 
 
 def _whole(result: Any) -> Any:
@@ -251,12 +250,12 @@ def _whole(result: Any) -> Any:
 
 
 TRIES, TURNS = 50, 3
-"""Most attempts beside the first: by drawing, and by answering with what is wrong."""
+"""Most further attempts: by drawing again, and by turns that show the error."""
 LOCAL = ("temperature", "top_k", "top_p", "min_p")
 AGAIN = ("on_invalid", "feedback", "max_tries", "max_seconds")
 CONSTRAINTS = ("choices", "regex", "grammar", "type")
 _ONLY_STREAMED = ("partial", "on_field", "on_reasoning")
-_KEYWORDS = {one.name: one.default for one in fields(Call) if one.name not in ("schema", "given")}
+_KEYWORDS = {one.name: one.default for one in fields(Call) if one.name not in ("schema", "keywords")}
 _STREAMED = ("schema", *CONSTRAINTS, *_KEYWORDS)
 _PLAIN = tuple(name for name in _STREAMED if name not in _ONLY_STREAMED)
 MODEL = tuple(ModelOptions.__annotations__)
@@ -277,27 +276,27 @@ _ELSEWHERE = {
     "system_prompt": "system",
     "enable_thinking": "thinking",
 }
-"""What other libraries call it."""
+"""Other libraries' names, and ours."""
 
 
-def drawn_with(sampler: AnySampler | None, own: AnySampler, **local: Any) -> AnySampler:
-    """A sampler, or else the generator's own, with what is given of a `Local`'s temperature and truncation.
+def drawn_with(sampler: AnySampler | None, default: AnySampler, **local: Any) -> AnySampler:
+    """A sampler, or else the default, with the temperature and truncation in `local`.
 
     Raises:
-        OptionError: they are given beside a sampler, or it is none.
+        OptionError: both a sampler and `local` are set, or it is no sampler.
     """
-    given = {name: value for name, value in local.items() if value is not None}
-    chosen = sampler if sampler is not None else own
+    settings = {name: value for name, value in local.items() if value is not None}
+    chosen = sampler if sampler is not None else default
     if not isinstance(chosen, Local | AlignedSampler):
         raise OptionError(
             f"{type(chosen).__name__} is no sampler; pass Local, ASAp, CARS, AWRS, SMC, MCMC or Beam."
         )
-    if not given:
+    if not settings:
         return chosen
     if sampler is not None or not isinstance(chosen, Local):
         name = type(chosen).__name__
         raise OptionError(f"a sampler has its own temperature and truncation; give them to {name}(...).")
-    return replace(chosen, **given)
+    return replace(chosen, **settings)
 
 
 def check_drafter(drafter: Any) -> None:
@@ -312,23 +311,23 @@ def check_drafter(drafter: Any) -> None:
         raise DrafterError(f"{type(drafter).__name__} is no drafter; see tokenform.drafters.")
 
 
-def check_names(given: Iterable[str], known: Sequence[str]) -> None:
-    """Refuses a keyword that a call does not have, and names the nearest that it has.
+def check_names(names: Iterable[str], known: Sequence[str]) -> None:
+    """Refuses an unknown keyword, and names the nearest known one.
 
     Raises:
         UnknownOption
     """
-    for name in given:
+    for name in names:
         if name in known:
             continue
         if name in MODEL:
             raise UnknownOption(f"{name}= says what writes: it is for tf.Generator(...), not for its calls.")
         if name in _ONLY_STREAMED:
             raise UnknownOption(f"{name}= is for streams.")
-        near = _ELSEWHERE.get(name) or next(iter(difflib.get_close_matches(name, known, 1)), None)
+        nearest = _ELSEWHERE.get(name) or next(iter(difflib.get_close_matches(name, known, 1)), None)
         hint = f"it takes {', '.join(known)}"
-        if near is not None:
-            hint = f"do you mean {near if '=' in near else near + '='}?"
+        if nearest is not None:
+            hint = f"do you mean {nearest if '=' in nearest else nearest + '='}?"
         raise UnknownOption(f"there is no keyword {name}=; {hint}")
 
 
@@ -336,16 +335,18 @@ def with_keywords(*, streamed: bool = False, model: bool = False) -> Callable[[_
     """A function `(…, **options)` with its keywords in the signature that `help` and notebooks show."""
 
     def of(function: _Function) -> _Function:
-        bare = inspect.signature(function)
-        own = [one for one in bare.parameters.values() if one.kind is not inspect.Parameter.VAR_KEYWORD]
-        names = {one.name for one in own}
+        signature = inspect.signature(function)
+        parameters = [
+            one for one in signature.parameters.values() if one.kind is not inspect.Parameter.VAR_KEYWORD
+        ]
+        names = {one.name for one in parameters}
         added = {"choices": None, "regex": None, **_KEYWORDS, **dict.fromkeys(MODEL if model else ())}
-        shown = [
+        keywords = [
             inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default)
             for name, default in added.items()
             if name not in names and (streamed or name not in _ONLY_STREAMED)
         ]
-        function.__signature__ = bare.replace(parameters=[*own, *shown])  # type: ignore[attr-defined]
+        function.__signature__ = signature.replace(parameters=[*parameters, *keywords])  # type: ignore[attr-defined]
         return function
 
     return of

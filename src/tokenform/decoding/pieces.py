@@ -18,25 +18,25 @@ class TextPieces:
 
     def __init__(self, stop: Sequence[str] = ()) -> None:
         self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
-        self._stop, self._held, self._ended = tuple(stop), "", False
+        self._stop, self._pending, self._ended = tuple(stop), "", False
 
     def feed(self, data: bytes) -> str:
         """The characters that are complete now; may be empty."""
-        return self._passed(self._decoder.decode(data), max(map(len, self._stop), default=1) - 1)
+        return self._release(self._decoder.decode(data), max(map(len, self._stop), default=1) - 1)
 
     def finish(self) -> str:
         """What is left at the end of the text."""
-        return self._passed(self._decoder.decode(b"", final=True), 0)
+        return self._release(self._decoder.decode(b"", final=True), 0)
 
-    def _passed(self, text: str, held: int) -> str:
+    def _release(self, text: str, hold_back: int) -> str:
         """All that is known but the last characters, and nothing of a text at which to stop."""
         if self._ended:
             return ""
-        known = self._held + text
-        found = [at for one in self._stop if (at := known.find(one)) >= 0]
-        if found:
+        pending = self._pending + text
+        stops = [at for one in self._stop if (at := pending.find(one)) >= 0]
+        if stops:
             self._ended = True
-            return known[: min(found)]
-        cut = len(known) - held if held else len(known)
-        self._held = known[max(cut, 0) :]
-        return known[: max(cut, 0)]
+            return pending[: min(stops)]
+        cut = len(pending) - hold_back if hold_back else len(pending)
+        self._pending = pending[max(cut, 0) :]
+        return pending[: max(cut, 0)]

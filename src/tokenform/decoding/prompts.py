@@ -1,10 +1,9 @@
 """Prompts: text, chat messages or token ids, made into the ids that the model reads.
 
-Purpose: one reader that knows the tokenizer and, for models that want one, the prompt format.  For a
-tokenizer with a chat template a text is a user's message, after a line on what the answer looks like
-(`instructions`).
+Purpose: one reader that knows the tokenizer and the model's own prompt format, if it has one.  With a chat
+template, a text becomes a user's message, after a line about the form of the answer (`instructions`).
 Invariant: a prompt is never cut; one that does not fit is refused before anything runs.  Chat messages are
-rendered as they are: nothing is added to them that was not asked for.
+rendered as they are: nothing is added unless an option says so.
 """
 
 from __future__ import annotations
@@ -13,8 +12,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from tokenform.decoding.aloud import Reason
 from tokenform.decoding.instructions import completed, instruction, lead_in
+from tokenform.decoding.reason import Reason
 from tokenform.engine import Grammar, Vocabulary, tokenizers
 from tokenform.errors import ModelError, OptionError, PromptTooLong, TokenformError
 from tokenform.frontends import Condition
@@ -37,8 +36,8 @@ class PromptOptions:
     Attributes:
         raw: texts go to the model as they are, without its chat template or its own format.
         system: a system message before the prompt.
-        show_schema: "auto" says in a line before a text what the answer looks like; True shows the JSON
-            Schema (or the pattern, or the grammar), to chat messages too; False adds nothing.
+        show_schema: "auto" puts a line about the form of the answer before a text; True shows the JSON
+            Schema, pattern or grammar, before chat messages too; False adds nothing.
     """
 
     raw: bool = False
@@ -67,7 +66,7 @@ class Framed:
 
 @dataclass(frozen=True)
 class ReadPrompt:
-    """What the model read: printed, it is the text, markers of the template included.
+    """What the model read: printed, it is the text with the template's markers.
 
     Attributes:
         ids: its tokens.
@@ -99,11 +98,11 @@ class PromptReader:
 
     Args:
         tokenizer: a tokenizer, or None where prompts are ids.
-        vocabulary: bounds the ids, and gives the token that stands for an empty prompt.
+        vocabulary: bounds the ids, and has the token for an empty prompt.
         context: most tokens that the model can read and write together; None for any number.
         write: for models with a prompt format of their own: (text or messages, grammar) -> the model's text.
         chat_options: arguments of the chat template.
-        options: how prompts are shown that say nothing else.
+        options: the defaults of how prompts are shown.
     """
 
     def __init__(
@@ -132,15 +131,15 @@ class PromptReader:
         prompt: Prompt | Framed,
         grammar: Grammar | Condition,
         chat_options: Mapping[str, Any] | None = None,
-        aloud: Reason | None = None,
+        reason: Reason | None = None,
     ) -> list[int]:
         """The ids of a prompt, at least one.
 
         Args:
             chat_options: arguments of the chat template; None: the reader's own.
-            aloud: how the model is to think before its answer, which a chat is told.
+            reason: how the model is to reason before its answer, for the instruction of a chat.
         Raises:
-            PromptTooLong: no room for a single token would be left.
+            PromptTooLong: not a single token would be left for the text.
             OptionError, ModelError: it can't be read with this tokenizer.
         """
         options = self.options
@@ -150,8 +149,8 @@ class PromptReader:
             raise _no_prompt(prompt)
         if isinstance(prompt, str):
             _check_characters(prompt)
-        told = self.chat_options if chat_options is None else chat_options
-        ids = self._ids(prompt, grammar, options, told, aloud) or [self._beginning()]
+        template_options = self.chat_options if chat_options is None else chat_options
+        ids = self._ids(prompt, grammar, options, template_options, reason) or [self._beginning()]
         if self._context is not None and len(ids) >= self._context:
             raise PromptTooLong(
                 f"the prompt has {len(ids)} tokens, but the model reads and writes {self._context} at most; "
@@ -160,13 +159,13 @@ class PromptReader:
         return ids
 
     def lead_in(self, prompt: Prompt | Framed, grammar: Grammar | Condition) -> list[int]:
-        """The ids of what the model's turn begins with, before its answer: none but behind texts, which the
-        model is told how to answer."""
+        """The ids with which the model's turn begins, before its answer; only after texts that have an
+        instruction."""
         options = self.options
         if isinstance(prompt, Framed):
             options, prompt = prompt.options, prompt.prompt
-        told = isinstance(prompt, str) and not options.raw and options.show_schema
-        if not told or not self.has_chat_template:
+        has_instruction = isinstance(prompt, str) and not options.raw and options.show_schema
+        if not has_instruction or not self.has_chat_template:
             return []
         text = lead_in(grammar)
         return tokenizers.encode(self._tokenizer, text, specials=False) if text else []
@@ -176,7 +175,7 @@ class PromptReader:
         """Whether the tokenizer writes chat messages, and no other format is set."""
         return self._write is None and bool(getattr(self._tokenizer, "chat_template", None))
 
-    def room(self, ids: Sequence[int], max_tokens: int) -> int:
+    def token_budget(self, ids: Sequence[int], max_tokens: int) -> int:
         """Tokens that may be written after the prompt."""
         return max_tokens if self._context is None else min(max_tokens, self._context - len(ids))
 
@@ -196,7 +195,7 @@ class PromptReader:
         grammar: Grammar | Condition,
         options: PromptOptions,
         chat_options: Mapping[str, Any],
-        aloud: Reason | None,
+        reason: Reason | None,
     ) -> list[int]:
         if not isinstance(prompt, str) and all(isinstance(part, int) for part in prompt):
             size = self._vocabulary.size
@@ -217,12 +216,12 @@ class PromptReader:
                 )
             return tokenizers.encode(self._tokenizer, prompt)
         if self._write is not None:
-            own = prompt if options.system is None else _messages(prompt, options.system, "")
-            return tokenizers.encode(self._tokenizer, self._write(own, grammar), specials=False)
-        return self._chat(_shown(prompt, grammar, options, aloud), grammar.tools, chat_options)
+            framed = prompt if options.system is None else _messages(prompt, options.system, "")
+            return tokenizers.encode(self._tokenizer, self._write(framed, grammar), specials=False)
+        return self._chat(_shown(prompt, grammar, options, reason), grammar.tools, chat_options)
 
     def messages(self, prompt: Prompt | Framed, grammar: Grammar | Condition) -> list[Any] | None:
-        """The chat messages that a prompt stands for, with all that is put into them; None: it is none."""
+        """The chat messages of a prompt, with everything that is added to them; None: it is no chat."""
         options = prompt.options if isinstance(prompt, Framed) else self.options
         inner = prompt.prompt if isinstance(prompt, Framed) else prompt
         if not self.has_chat_template or (isinstance(inner, str) and options.raw):
@@ -236,10 +235,10 @@ class PromptReader:
         if render is None:
             raise ModelError("this tokenizer has no chat template; give the prompt as text.")
 
-        def rendered(told: list[Any], given: Sequence[Mapping[str, Any]]) -> list[int]:
-            shown: dict[str, Any] = {"tools": list(given)} if given else {}
+        def rendered(messages: list[Any], tools: Sequence[Mapping[str, Any]]) -> list[int]:
+            shown: dict[str, Any] = {"tools": list(tools)} if tools else {}
             shown |= options
-            return [*render(told, add_generation_prompt=True, tokenize=True, return_dict=False, **shown)]
+            return [*render(messages, add_generation_prompt=True, tokenize=True, return_dict=False, **shown)]
 
         try:
             ids = completed(rendered, messages, tools)
@@ -256,7 +255,7 @@ class PromptReader:
 
 
 class Prompted:
-    """What generators of every kind say of their prompts."""
+    """The prompt methods of every kind of generator."""
 
     _prompts: PromptReader
 
@@ -275,25 +274,25 @@ class Prompted:
         """Prompts with the options of their call; see `Generator.sample`."""
         if raw is None and system is None and show_schema is None:
             return list(prompts)
-        told = {"raw": raw, "system": system, "show_schema": show_schema}
-        given = {name: value for name, value in told.items() if value is not None}
-        # what the call says beats what the generator says, also where the two don't go together
+        settings = {"raw": raw, "system": system, "show_schema": show_schema}
+        changed = {name: value for name, value in settings.items() if value is not None}
+        # the call's options override the generator's, even where the two exclude each other
         base = PromptOptions() if raw else replace(self._prompts.options, raw=False)
-        options = replace(base, **given)  # type: ignore[arg-type]
+        options = replace(base, **changed)  # type: ignore[arg-type]
         return [one if isinstance(one, Framed) else Framed(one, options) for one in prompts]
 
 
 def _shown(
-    prompt: Any, grammar: Grammar | Condition, options: PromptOptions, aloud: Reason | None = None
+    prompt: Any, grammar: Grammar | Condition, options: PromptOptions, reason: Reason | None = None
 ) -> list[Any]:
-    """Chat messages with the system message and the words that the options ask for."""
+    """Chat messages with the system message and the instruction of the options."""
     show = options.show_schema if isinstance(prompt, str) else options.show_schema is True
     words = instruction(grammar, show)
-    return _messages(prompt, options.system, words if aloud is None else aloud.told(words))
+    return _messages(prompt, options.system, words if reason is None else reason.instruction(words))
 
 
 def _messages(prompt: Any, system: str | None, words: str) -> list[Any]:
-    """Chat messages, with a system message before them and words before the last of the user's."""
+    """Chat messages, with a system message before them and `words` before the user's last one."""
     messages = [{"role": "user", "content": prompt}] if isinstance(prompt, str) else list(prompt)
     if system is not None:
         if any(one["role"] == "system" for one in messages):
@@ -313,8 +312,8 @@ def _messages(prompt: Any, system: str | None, words: str) -> list[Any]:
 
 
 def _check_parts(messages: Sequence[Any]) -> None:
-    """Refuses what is no chat message, and parts that are no text: a template would write a placeholder that
-    no image stands behind."""
+    """Refuses what is no chat message, and parts that are no text: a template would write a placeholder
+    without an image."""
     for number, message in enumerate(messages):
         if not isinstance(message, Mapping) or not isinstance(message.get("role"), str):
             raise OptionError(

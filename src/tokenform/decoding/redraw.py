@@ -1,16 +1,15 @@
-"""Texts that a type's own validators accept, drawn without asking the model for everything again.
+"""Texts that a type's own validators accept, drawn again without repeating the model's passes.
 
 Distribution: with a temperature, exactly that of `Local` given that the validators accept. The first text of
 a row is a draw of `Local`, kept if it is valid; else one is drawn from `Local`'s distribution given that it
 is valid, by rejection that learns (`aligned.cars` over the masked distribution): a refused prefix is never
 entered again, and the mass that it had is taken from every prefix of it.
-Greedy: the text that is written by taking the token of most mass left, of equals the smallest id, the masses
-being the masked distribution's at temperature 1 without what was refused; for a row that is valid at once it
-is the greedy text.
-Invariant: draws depend on the row's seed and on the rows of its prompt before it, nothing else; a time limit
-changes no text, but whether there is one.
-Complexity: a pass of the model for each prefix that was not met before; a walk through known ones asks
-nothing.
+Greedy: at each step the token with the most mass left, of equals the smallest id.  The masses are those of
+the masked distribution at temperature 1, without the refused texts.  A row that is valid at once has the
+greedy text.
+Invariant: draws depend only on the row's seed and on the rows of its prompt before it; a time limit decides
+whether there is a text, never which.
+Complexity: a pass of the model for each new prefix; a walk through known ones needs none.
 Rejected: drawing the refused field alone again: texts then come too often whose beginnings rarely lead to a
 valid field. Closing the way of a refused value token by token, as a mask would: a beginning that can hardly
 be completed keeps all its mass.
@@ -51,7 +50,7 @@ if TYPE_CHECKING:
 
 
 EXPLORED = 8  # prefixes that are visited beside each walk
-_WAYS = (
+_ADVICE = (
     " Say the rule in the prompt or in the schema; show the model what is wrong (feedback=True); "
     'raise max_tries; or take the text as it is (on_invalid="return").'
 )
@@ -64,8 +63,8 @@ class Tries:
 
     Attributes:
         most: attempts beside the first.
-        until: `time.monotonic()` at which nothing more is tried.
-        bar: told of each.
+        until: `time.monotonic()` at which attempts end.
+        bar: shows each attempt.
     """
 
     most: int
@@ -86,9 +85,9 @@ class Redraw:
     """Valid texts for the rows of one prompt and one grammar, in their order.
 
     Args:
-        chosen: how rows are drawn.
+        chosen: draws the rows.
         first: the first of the rows.
-        written: the texts that were drawn before, valid and refused ones.
+        written: the texts drawn so far, valid and refused ones.
     """
 
     def __init__(
@@ -118,7 +117,7 @@ class Redraw:
         self._walks = ExactWalks(CARS(explore=EXPLORED, lookahead=1), problem, seed)
 
     def draw(self, row: Row) -> InvalidType | None:
-        """Puts a valid text in the place of the row's; an error where none was found."""
+        """Replaces the row's text by a valid one; an error where none was found."""
         walks, number, tokens = self._walks, 0, None
         forwards, began = walks.problem.counts().forwards, time.monotonic()
         while number < self._tries.most and not self._tries.late:
@@ -144,11 +143,11 @@ class Redraw:
 
     def _take(self, row: Row, tokens: Tokens) -> None:
         prompt = tuple(row.prompt)
-        told = tokens if row.logprobs else ()
-        prefixes = [prompt + tokens[:place] for place in range(len(told))]
+        scored = tokens if row.logprobs else ()
+        prefixes = [prompt + tokens[:place] for place in range(len(scored))]
         distributions = self._model.logprobs(prefixes) if prefixes else ()
         logprobs = [
-            float(distribution[token]) for distribution, token in zip(distributions, told, strict=True)
+            float(distribution[token]) for distribution, token in zip(distributions, scored, strict=True)
         ]
         cut = self._cut(row, tokens)
         row.output = Output(
@@ -163,35 +162,37 @@ class Redraw:
         )
 
     def _cut(self, row: Row, tokens: Tokens) -> Cut | None:
-        """Where the budget cut in: at a token with the chance of what it refuses there (greedy: the most)."""
+        """Where the budget cut in: at a token with the probability that it refuses there (greedy: at least
+        half)."""
         prompt, key = tuple(row.prompt), stream_seed(row.seed, row.prompt)
-        for place in range(len(tokens) + 1):
-            mass = self._local.refused.get(prompt + tokens[:place], 0.0)
-            coin = uniform(key, row.number, len(prompt) + place, stream=1)
+        for position in range(len(tokens) + 1):
+            mass = self._local.refused.get(prompt + tokens[:position], 0.0)
+            coin = uniform(key, row.number, len(prompt) + position, stream=1)
             if mass >= 0.5 if self._greedy else coin < mass:
-                return Cut(place, UNKNOWN)
+                return Cut(position, UNKNOWN)
         return None
 
     def _failure(self, tries: int, passes: int, seconds: float) -> InvalidType:
         text, cause = self._checked.refused or ("", None)
         if self._walks.hopeless:
-            why = "no text that the masks allow is left"
+            result = "no text that the masks allow is left"
         elif self._tries.late and tries < self._tries.most:
-            why = f"none of {tries} tries passed within max_seconds"
+            result = f"none of {tries} tries passed within max_seconds"
         else:
-            why = f"none of {tries} tries passed"
-        ways = "" if self._walks.hopeless else _WAYS
+            result = f"none of {tries} tries passed"
+        advice = "" if self._walks.hopeless else _ADVICE
         error = InvalidType(
-            f"the validators of {self._grammar.shapes.label} refuse what was tried: {why}{self._share_told}"
+            f"the validators of {self._grammar.shapes.label} refuse what was tried: {result}"
+            f"{self._share_text}"
             f" ({passes} forward passes, {seconds:.1f} s). The last text: {text[:200]!r}."
-            f" The last refusal: {'none of them is known' if cause is None else cause}{ways}",
+            f" The last refusal: {'none of them is known' if cause is None else cause}{advice}",
             pointer=None if cause is None else cause.pointer,
         )
         error.text, error.partial = text, None if cause is None else cause.partial
         return error
 
     @property
-    def _share_told(self) -> str:
+    def _share_text(self) -> str:
         """What is known of the share of valid texts."""
         if self._walks.hopeless:
             return ""
@@ -200,25 +201,26 @@ class Redraw:
             return f"; at most {most:.2g} of the model's mass is not refused yet"
         if hits:
             return f"; about {math.exp(self.share.value):.1g} of all texts are valid"
-        return f"; at most {min(most, 3 / self._tried):.2g} of all texts are valid, with 95 % confidence"
+        share = min(most, 3 / self._independent_draws)
+        return f"; at most {share:.2g} of all texts are valid, with 95 % confidence"
 
     @property
-    def _tried(self) -> float:
-        """How many independent draws of `Local` would have shown as much: a walk that can't enter what was
-        refused stands for as many as it leaves out."""
+    def _independent_draws(self) -> float:
+        """How many independent draws of `Local` show as much.  A walk that can't enter refused texts counts
+        for all the draws that it saves."""
         return self.rows + math.fsum(math.exp(-upper) for upper in self._walks.uppers if upper > -math.inf)
 
     @property
     def share(self) -> LogZ:
-        """Estimate of the share of valid texts among those that the masks allow; where none is known, its
-        bound."""
+        """Estimated share of valid texts among those that the masks allow; its bound where no valid text is
+        known."""
         uppers, hits = self._walks.uppers, self.valid + self._walks.hits
         if self._greedy:
             bounds = self._walks.trie.certificate()
             return sharper(LogZ(bounds.log_upper, math.inf, 1), bounds)
         if not hits:
             return LogZ(self._walks.log_upper, math.inf, self.rows)
-        value = math.log(hits / self._tried)
+        value = math.log(hits / self._independent_draws)
         chances = [min(math.exp(value - upper), 1.0) for upper in [0.0] * self.rows + uppers]
         error = math.sqrt(sum(c * (1 - c) for c in chances)) / hits
         return LogZ(value, max(error, 1 / (len(chances) + 1)), len(chances))
@@ -251,7 +253,7 @@ class LocalDistribution(WrappedModel):
         sampler: draws from them.
         row: prompt, constraint and budget.
 
-    `refused` says, of prefixes that were asked for, which part of the distribution the budget refuses.
+    `refused` has, for each evaluated prefix, the part of the distribution that the budget refuses.
     """
 
     def __init__(self, model: LanguageModel, sampler: MaskedSampler, row: Row) -> None:
@@ -262,16 +264,16 @@ class LocalDistribution(WrappedModel):
         self.refused: Recent[Tokens, float] = Recent(_STATES)
 
     def logprobs(self, prefixes: Sequence[Tokens]) -> Float:
-        own, row = torch.from_numpy(super().logprobs(prefixes)), self._row
-        found = torch.empty_like(own, dtype=torch.float64)
+        model_logprobs, row = torch.from_numpy(super().logprobs(prefixes)), self._row
+        masked = torch.empty_like(model_logprobs, dtype=torch.float64)
         for place, prefix in enumerate(prefixes):
             written = tuple(prefix[len(row.prompt) :])
             state, remaining = self._state(written), row.max_tokens - len(written)
             node = Node(prefix, (), len(row.prompt), row.automaton, state, remaining)
-            found[place], refused = self._sampler.distribution([own[place]], node)
+            masked[place], refused = self._sampler.distribution([model_logprobs[place]], node)
             if refused > 0:
                 self.refused[tuple(prefix)] = refused
-        return found.log_().numpy()
+        return masked.log_().numpy()
 
     def _state(self, written: Tokens) -> State:
         length = len(written)

@@ -44,8 +44,8 @@ REMOVED = {
 
 def refuse(module: str, name: str) -> NoReturn:
     """The answer of a module to a name that it has not."""
-    gone = f"; {REMOVED[name]}." if name in REMOVED else ""
-    raise AttributeError(f"module {module!r} has no attribute {name!r}{gone}")
+    reason = f"; {REMOVED[name]}." if name in REMOVED else ""
+    raise AttributeError(f"module {module!r} has no attribute {name!r}{reason}")
 
 
 def check(**options: Any) -> None:

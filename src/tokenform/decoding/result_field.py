@@ -106,8 +106,8 @@ def result_field(result: Result[Any], pointer: str) -> Field:
         OptionError: the text is no JSON document, or has nothing there.
     """
     if not pointer and result.value == result.text:  # the constraint is of texts, and this is one
-        known, text = result.token_logprobs, result.text
-        logprob = math.fsum(known) if known else None
+        logprobs, text = result.token_logprobs, result.text
+        logprob = math.fsum(logprobs) if logprobs else None
         return Field("", text, text, 0, len(text), range(len(result.tokens)), logprob, result)
     if pointer and not pointer.startswith("/"):
         raise OptionError(f"a JSON Pointer is empty or begins with '/': {'/' + pointer!r}?")
@@ -130,16 +130,16 @@ def result_fields(result: Result[Any], pointers: Collection[str] | None = None) 
     except InvalidSchema as error:
         raise OptionError(f"the text is no JSON document, so it has no fields: {error}") from None
     places = _Places(result)
-    made = {}  # of a key that comes twice the last value counts
+    fields = {}  # of a key that comes twice the last value counts
     for path, value, start, end in values:
         pointer = pointer_of(path)
         if isinstance(value, dict | list) if pointers is None else pointer not in pointers:
             continue
         tokens = places.tokens(start, end)
-        known = result.token_logprobs[tokens.start : tokens.stop]
-        logprob = math.fsum(known) if known else None
-        made[pointer] = Field(pointer, value, result.text[start:end], start, end, tokens, logprob, result)
-    return made
+        logprobs = result.token_logprobs[tokens.start : tokens.stop]
+        logprob = math.fsum(logprobs) if logprobs else None
+        fields[pointer] = Field(pointer, value, result.text[start:end], start, end, tokens, logprob, result)
+    return fields
 
 
 def json_values(text: str) -> list[tuple[tuple[str | int, ...], Any, int, int]]:
@@ -148,11 +148,11 @@ def json_values(text: str) -> list[tuple[tuple[str | int, ...], Any, int, int]]:
     Raises:
         InvalidSchema: it is none.
     """
-    found: list[tuple[tuple[str | int, ...], Any, int, int]] = []
-    reader = JsonReader(told=lambda *value: found.append(value))
+    values: list[tuple[tuple[str | int, ...], Any, int, int]] = []
+    reader = JsonReader(on_value=lambda *value: values.append(value))
     reader.feed(text)
     reader.finish()
-    return found
+    return values
 
 
 class _Places:

@@ -1,12 +1,12 @@
-"""A row that has ended as a result.
+"""Makes the result of a row that has ended.
 
-Purpose: text, value and ends of what a row wrote, in one place for all who run rows; where a budget cut in
-(`Result.cut_at`), and which of the values it made (`Result.cut`).
-Invariant: without the budget the text begins alike up to the cut, and goes on with the token that was
-refused there.  So a value that is complete by then, and what the constraint alone makes of that beginning, is
-what the model wrote; all else is listed.
-Rejected: going back to the last whole value and closing from there.  A stream has told the rest already, and
-a field that is required has to be written anyway.
+Purpose: a row's text, value and reason to end, in one place for all who run rows; where the budget cut in
+(`Result.cut_at`), and which values it made (`Result.cut`).
+Invariant: without the budget the text is the same up to the cut, and goes on with the token that was refused
+there.  So the model's own are the values that are complete by then, and what the constraint forces after that
+beginning; all others are listed.
+Rejected: going back to the last whole value and closing from there.  A stream has sent the rest already, and
+a required field has to be written anyway.
 """
 
 from __future__ import annotations
@@ -37,36 +37,36 @@ _NUMERIC = b"0123456789.eE+-"
 def result_of(
     row: Row,
     grammar: Constraint,
-    spelled: Sequence[bytes],
+    token_bytes: Sequence[bytes],
     stop: str | Sequence[str] = (),
     *,
     origin: Origin,
     prompt: ReadPrompt,
-    refused: bool = False,
+    keep_invalid: bool = False,
 ) -> Result:
-    """What a row that has ended holds.
+    """The result of a row that has ended.
 
     Args:
-        spelled: the bytes of each token id.
+        token_bytes: of each token id.
         stop: texts at which the text ends, which are left out.
-        origin: who wrote it.
+        origin: the generator that wrote it.
         prompt: what the model read.
-        refused: a text that validators refuse is given back too, with the `error`.
+        keep_invalid: return a text that validators refuse too, with its `error`.
     Raises:
         InvalidType: validators refuse it.
     """
     output = row.output
-    text = b"".join(map(spelled.__getitem__, output.tokens)).decode("utf-8", errors="replace")
+    text = b"".join(map(token_bytes.__getitem__, output.tokens)).decode("utf-8", errors="replace")
     text = text[: min((at for one in texts_of(stop) if (at := text.find(one)) >= 0), default=None)]
-    cut, place, made = output.cut, None, list[str]()
+    cut, place, pointers = output.cut, None, list[str]()
     value, error = read_value(grammar, text)
-    if error is not None and not refused:
+    if error is not None and not keep_invalid:
         raise error
     if cut is not None:
-        place = min(cut_at(cut, output.tokens, spelled), len(text))
+        place = min(cut_at(cut, output.tokens, token_bytes), len(text))
         value = whole_calls(value, grammar, text[:place])
         calls = isinstance(value, ToolCalls)
-        made = [""] if calls else cut_values(cut, text, output.tokens, spelled, row.automaton)
+        pointers = [""] if calls else cut_values(cut, text, output.tokens, token_bytes, row.automaton)
     return Result(
         text,
         output.tokens,
@@ -83,40 +83,40 @@ def result_of(
         automaton=row.automaton,
         origin=origin,
         cut_at=place,
-        cut=made,
+        cut=pointers,
         prompt=prompt,
         thought=row.thought,
         find=finder(grammar),
     )
 
 
-def cut_at(cut: Cut, tokens: Sequence[int], spelled: Sequence[bytes]) -> int:
+def cut_at(cut: Cut, tokens: Sequence[int], token_bytes: Sequence[bytes]) -> int:
     """How many characters of a text were written before the budget cut in.
 
     Args:
-        spelled: the bytes of each token id.
+        token_bytes: of each token id.
     """
-    return len(b"".join(spelled[token] for token in tokens[: cut.place]).decode("utf-8", "ignore"))
+    return len(b"".join(token_bytes[token] for token in tokens[: cut.place]).decode("utf-8", "ignore"))
 
 
 def cut_values(
-    cut: Cut, text: str, tokens: Sequence[int], spelled: Sequence[bytes], automaton: TokenAutomaton
+    cut: Cut, text: str, tokens: Sequence[int], token_bytes: Sequence[bytes], automaton: TokenAutomaton
 ) -> list[str]:
-    """JSON Pointers of the values that the budget made, those inside of others first; of a text that is no
-    JSON document [""].  A container that was open is listed where none of its values is.
+    """JSON Pointers of the values that the budget made, inner ones first; [""] for a text that is no JSON
+    document.  An open container is listed if none of its values is.
     """
     listed: list[tuple[tuple[str | int, ...], int]] = []  # with the start of each
-    places = [0, *accumulate(len(sign.encode()) for sign in text)]
-    before = b"".join(spelled[token] for token in tokens[: cut.place])
-    wanted = b"" if cut.refused == UNKNOWN else spelled[cut.refused]
-    same, going = _same(text.encode(), before, wanted, automaton)
+    byte_offsets = [0, *accumulate(len(sign.encode()) for sign in text)]
+    before = b"".join(token_bytes[token] for token in tokens[: cut.place])
+    refused = b"" if cut.refused == UNKNOWN else token_bytes[cut.refused]
+    unchanged, open_number = _unchanged_bytes(text.encode(), before, refused, automaton)
     try:
         values = json_values(text)
     except InvalidSchema:
         return [""]
     for path, value, start, end in values:
         number = isinstance(value, int | float) and not isinstance(value, bool)
-        if places[end] < same or (places[end] == same and not (number and going)):
+        if byte_offsets[end] < unchanged or (byte_offsets[end] == unchanged and not (number and open_number)):
             continue
         if not isinstance(value, dict | list) or not any(at > start for _, at in listed):
             listed.append((path, start))
@@ -124,8 +124,7 @@ def cut_values(
 
 
 def whole_calls(value: Any, grammar: Any, written: str) -> Any:
-    """The value of a text of tool calls with the calls alone whose arguments were complete by the cut; any
-    other as it is.
+    """Of a text of tool calls, the calls whose arguments were complete at the cut; any other value as it is.
 
     Args:
         written: the text before the cut.
@@ -149,17 +148,19 @@ def is_whole(arguments: str) -> bool:
     return True
 
 
-def _same(data: bytes, before: bytes, wanted: bytes, automaton: TokenAutomaton) -> tuple[int, bool]:
-    """How many bytes of a text would be there without the budget, and whether a number that ends there may go
-    on."""
-    same = _shared(data, before + wanted)
-    if same < len(before + wanted):
-        return same, (before + wanted)[same] in _NUMERIC
-    state = automaton.step_bytes(automaton.start, data[:same])
-    forced = _shared(data[same:], bytes(automaton.forced_bytes(state)))
-    return same + forced, not forced
+def _unchanged_bytes(
+    data: bytes, before: bytes, refused: bytes, automaton: TokenAutomaton
+) -> tuple[int, bool]:
+    """How many bytes of a text would be the same without the budget, and whether a number that ends there may
+    go on."""
+    unchanged = _common_length(data, before + refused)
+    if unchanged < len(before + refused):
+        return unchanged, (before + refused)[unchanged] in _NUMERIC
+    state = automaton.step_bytes(automaton.start, data[:unchanged])
+    forced = _common_length(data[unchanged:], bytes(automaton.forced_bytes(state)))
+    return unchanged + forced, not forced
 
 
-def _shared(one: bytes, other: bytes) -> int:
-    """The length of what two texts begin with."""
+def _common_length(one: bytes, other: bytes) -> int:
+    """The length of the longest common prefix."""
     return next((i for i, (a, b) in enumerate(zip(one, other)) if a != b), min(len(one), len(other)))

@@ -1,4 +1,4 @@
-"""One sequence of a call: what is asked for, and what was written.
+"""One sequence of a call: its request and its output.
 
 Invariant: its output ends in an accepting state and has at most `max_tokens` tokens, or it has an error.
 """
@@ -10,45 +10,44 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from tokenform.decoding.speculative.request import Output, Request
-from tokenform.decoding.thinking import Lead, Thought
+from tokenform.decoding.thinking import Preamble, Thought
 from tokenform.engine import TokenAutomaton
 from tokenform.errors import BudgetTooSmall, LimitExceeded
 
 
 @dataclass
 class Row(Request):
-    """One sequence: what is asked of the model for it, and what its decoder keeps of it beside that.
+    """One sequence: its request, and its decoder's records.
 
     Attributes:
-        companion: ids of the second prompt of a mixture; the same as `prompt` where it is left out.
+        companion_ids: the second prompt of a mixture; empty: `prompt` itself.
         drafted: whether drafts are made for it.
-        read: how many ids of `prompt` the prompt itself has; None: all.
-        lead: what is written before it; None: nothing.
-        thought: that was written before it, and is a part of `prompt` by then; None: none.
+        read: how many ids of `prompt` are the prompt's own; None: all.
+        preamble: what is written before the text; None: nothing.
+        thought: the finished thought, which `prompt` then ends with; None: none.
         output: what is written.
     """
 
-    companion: Sequence[int] = ()
+    companion_ids: Sequence[int] = ()
     drafted: bool = False
     read: int | None = None
-    lead: Lead | None = None
+    preamble: Preamble | None = None
     thought: Thought | None = None
     output: Output = field(default_factory=Output)
 
 
-def check_room(automaton: TokenAutomaton, budget: int) -> None:
+def check_budget(automaton: TokenAutomaton, budget: int) -> None:
     """Refuses a budget in which no text is known to fit (`BudgetTooSmall`)."""
     if automaton.fits(automaton.start, budget):
         return
     shortest = None
-    with contextlib.suppress(LimitExceeded):  # the error says how many there should be, where that is known
+    with contextlib.suppress(LimitExceeded):  # the error names the least number where it is known
         shortest = automaton.distance(automaton.start)
     check_shortest(shortest, budget)
 
 
 def check_shortest(shortest: int | None, budget: int) -> None:
-    """Refuses a budget that is less than the tokens of the known completion; None: no text is known to
-    fit."""
+    """Refuses a budget below the tokens of the shortest completion; None: no text is known to fit."""
     if shortest is None:
         raise BudgetTooSmall(
             f"no complete text is known to fit into {budget} tokens; raise max_tokens, or simplify the "

@@ -1,13 +1,13 @@
-"""A thought before a text: whether there is one, what it may cost, and how it is written.
+"""Reasoning before a text: whether there is any, its budget, and how it is written.
 
-Purpose: `Thoughts` finds in a rendered prompt whether a thought is open, closed or left to the model; `Lead`
-is what is then written before a row's text, with a budget of its own.
-Invariant: the constraint binds what comes after the thought.  The thought ends within its budget, and leaves
-as many tokens as the shortest completion of the text has.  Where it is left to the model, its first tokens
-tell: what begins as the opening mark does is a thought, all else is the text.
+Purpose: `Thoughts` finds in a rendered prompt whether a thought is open, closed or left to the model;
+`Preamble` is what is then written before a row's text, with a budget of its own.
+Invariant: the constraint binds the text after the thought.  The thought ends within its budget, and leaves as
+many tokens as the shortest completion of the text has.  Where it is left to the model, its first tokens
+decide: if they begin the opening mark it is a thought, else the text.
 Rejected: one grammar for both (a budget of tokens is no property of a language; the thought could take all
-but the last few of the text's).  A thought only where a field asks for one: a template that opens it has it
-written anyway, into the text.
+but the last few of the text's).  A thought only where a field asks for one: where the template opens it, the
+model writes it anyway, into the text.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from typing import Any
 
 import torch
 
-from tokenform.decoding.aloud import Readiness, Reason, ends_sentence
 from tokenform.decoding.pieces import TextPieces
+from tokenform.decoding.reason import Readiness, Reason, ends_sentence
 from tokenform.engine import Grammar, Limits, TokenAutomaton, Vocabulary, tokenizers
 from tokenform.errors import BudgetTooSmall, OptionError, TokenformError
 from tokenform.frontends import Condition, any_text
@@ -30,57 +30,57 @@ from tokenform.frontends.tools.templates import variables
 from tokenform.frontends.tools.thoughts import TAIL, opening
 
 SHARE = 3 / 4
-"""Of the tokens that a text may have, how many its thought takes at most where nobody says."""
+"""The largest share of a text's tokens for its thought, where no number is set."""
 _SWITCHES = ("enable_thinking", "thinking", "enable_reasoning", "think")
 _EFFORTS = ("reasoning_effort", "thinking_effort")
-_ASKED = "x"
+_PROBE = "x"
 _UNMARKED = Marks("", "")
 
 
 class NoThought(OptionError):
-    """A thought is asked for that this model, or this prompt, can't have."""
+    """A thought is requested that this model, or this prompt, can't have."""
 
 
 @dataclass(frozen=True)
 class Thinking:
-    """How much thought a call lets come before a text.
+    """A call's options for the thought before a text.
 
     Attributes:
-        asked: True: there is one; False: there is none, and the prompt is written so; None: as the model's
-            template and the model have it.
+        enabled: True: there is one; False: there is none, and the prompt says so; None: the model and its
+            template decide.
         max_tokens: most tokens of the thought, marks included; None: as many as its share allows.
-        share: the part of what the shortest completion leaves that the thought may take, to 1; 0: a thought
-            that the prompt has opened is a part of the text.
-        effort: what templates that have a word for it are told.
-        aloud: how a model without a block of thoughts thinks; None: it does not.
+        share: the thought's largest share, up to 1, of the tokens that the shortest completion leaves; 0: a
+            thought that the prompt has opened is a part of the text.
+        effort: the reasoning effort, for templates that have one.
+        reason: free-text reasoning of a model without a reasoning block; None: none.
     """
 
-    asked: bool | None = None
+    enabled: bool | None = None
     max_tokens: int | None = None
     share: float = SHARE
     effort: str | None = None
-    aloud: Reason | None = None
+    reason: Reason | None = None
 
 
 RAW = Thinking(share=0.0)
-"""A prompt is gone on with: what it has opened is the text's own."""
+"""For raw prompts: a thought that the prompt has opened is a part of the text."""
 
 
 def thinking_of(
-    asked: Thinking | bool | int | None, chat_options: Mapping[str, Any] | None = None
+    value: Thinking | bool | int | None, chat_options: Mapping[str, Any] | None = None
 ) -> Thinking:
     """`thinking=` of a call as a value: True, False, a number of tokens, or None, where `chat_options` may
     switch thoughts off."""
-    if asked is None:
-        asked = Thinking()
-    if isinstance(asked, Thinking):
+    if value is None:
+        value = Thinking()
+    if isinstance(value, Thinking):
         off = chat_options is not None and any(chat_options.get(name) is False for name in _SWITCHES)
-        return replace(asked, asked=False) if off and asked.asked is None else asked
-    if isinstance(asked, bool):
-        return Thinking(asked)
-    if isinstance(asked, int) and asked > 0:
-        return Thinking(True, asked)
-    raise OptionError(f"thinking={asked!r} is not possible; give True, False, a number of tokens, or None.")
+        return replace(value, enabled=False) if off and value.enabled is None else value
+    if isinstance(value, bool):
+        return Thinking(value)
+    if isinstance(value, int) and value > 0:
+        return Thinking(True, value)
+    raise OptionError(f"thinking={value!r} is not possible; give True, False, a number of tokens, or None.")
 
 
 def reasoned(
@@ -95,7 +95,7 @@ def reasoned(
         )
     if not isinstance(reason, Reason):
         reason = Reason() if reason is True else Reason(reason)
-    return Thinking(True, reason.max_tokens, aloud=reason)
+    return Thinking(True, reason.max_tokens, reason=reason)
 
 
 @dataclass(frozen=True)
@@ -128,68 +128,68 @@ class Thoughts:
 
     @cached_property
     def marks(self) -> Marks | None:
-        """What stands around a thought; None: the model is not known to think."""
+        """The marks around a thought; None: no reasoning block is known for the model."""
         return None if self._tokenizer is None else find_marks(self._tokenizer)
 
-    def aloud(self, thinking: Thinking) -> Reason | None:
-        """How the model thinks aloud; None where it does not, or has a block of thoughts of its own."""
-        return thinking.aloud if self.marks is None else None
+    def reason(self, thinking: Thinking) -> Reason | None:
+        """The options of free-text reasoning; None where there is none, or the model has its own block."""
+        return thinking.reason if self.marks is None else None
 
     def options(self, thinking: Thinking) -> dict[str, Any]:
-        """What the chat template is told: its own switches."""
-        if thinking.asked is None:
+        """The chat template's own switches."""
+        if thinking.enabled is None:
             return {}
         known = variables(self._tokenizer)
-        told: dict[str, Any] = {name: thinking.asked for name in _SWITCHES if name in known}
-        effort = thinking.effort if thinking.asked else "none"
+        switches: dict[str, Any] = {name: thinking.enabled for name in _SWITCHES if name in known}
+        effort = thinking.effort if thinking.enabled else "none"
         if effort is not None:
-            told |= {name: effort for name in _EFFORTS if name in known}
-        budget = thinking.max_tokens if thinking.asked else 0
+            switches |= {name: effort for name in _EFFORTS if name in known}
+        budget = thinking.max_tokens if thinking.enabled else 0
         if "thinking_budget" in known and budget is not None:
-            told["thinking_budget"] = budget
-        return told
+            switches["thinking_budget"] = budget
+        return switches
 
-    def lead(
+    def preamble(
         self, ids: list[int], grammar: Grammar | Condition, thinking: Thinking, limits: Limits | None = None
-    ) -> tuple[list[int], Start | None]:
-        """The prompt to go on from, and what is written before the text; None: nothing.
+    ) -> tuple[list[int], PromptPreamble | None]:
+        """The prompt to go on from, and the preamble of the text; None: there is none.
 
         Args:
             ids: of the rendered prompt.
             grammar: of the text.
         Raises:
-            NoThought: one is asked for, and can't be had.
+            NoThought: one is requested, and can't be had.
         """
-        aloud = self.aloud(thinking)
-        if aloud is not None:
-            return ids, Start(self, _UNMARKED, True, True, aloud.bridge, grammar, limits, aloud)
+        reason = self.reason(thinking)
+        if reason is not None:
+            return ids, PromptPreamble(self, _UNMARKED, True, True, reason.bridge, grammar, limits, reason)
         marks = self._marks(thinking)
         if marks is None or not thinking.share:
             return ids, None
         tail = self._text(ids[-TAIL:])
         place = marks.place(tail)
         if place == "closed":
-            if thinking.asked:
+            if thinking.enabled:
                 raise NoThought("the model's template has closed the thought already.")
-            said = tail.rstrip().endswith(marks.closer.rstrip())
-            return [*ids, *self._ids(self._answer(marks, grammar) if said else "")], None
-        if place == "open" and thinking.asked is False:
+            closer_last = tail.rstrip().endswith(marks.closer.rstrip())
+            return [*ids, *self._ids(self._answer(marks, grammar) if closer_last else "")], None
+        if place == "open" and thinking.enabled is False:
             line = "\n" if tail.endswith("\n") else ""
             closed = line + marks.closer + (marks.ending or ("\n\n" if line else ""))
             return [*ids, *self._ids(closed), *self._ids(self._answer(marks, grammar))], None
-        begun = place == "open" or thinking.asked is True
-        if not begun and not (self._turn and tail.rstrip().endswith(self._turn)):
-            return ids, None  # the model's turn does not begin here, as the chat template has it
+        in_thought = place == "open" or thinking.enabled is True
+        if not in_thought and not (self._turn and tail.rstrip().endswith(self._turn)):
+            return ids, None  # by the chat template, the model's turn does not begin here
         answer = self._answer(marks, grammar)
-        if not begun and thinking.asked is False:
+        if not in_thought and thinking.enabled is False:
             instead = answer.removeprefix(marks.begun)
-            if not answer and marks.ending:  # an empty one, as templates that can be told write it
+            if not answer and marks.ending:  # an empty block, as templates with a switch write it
                 instead = f"{marks.opener}\n\n{marks.closer}{marks.ending}"
             return [*ids, *self._ids(instead)], None
-        return ids, Start(self, marks, place == "open", begun, answer, grammar, limits)
+        return ids, PromptPreamble(self, marks, place == "open", in_thought, answer, grammar, limits)
 
     def _marks(self, thinking: Thinking) -> Marks | None:
-        if self.marks is not None or not thinking.asked:
+        if self.marks is not None or not thinking.enabled:
             return self.marks
         try:
             return marks_of_format(self.format or self._tokenizer)
@@ -197,7 +197,7 @@ class Thoughts:
             raise NoThought(f"this model has no known block of thought: {error}") from None
 
     def _answer(self, marks: Marks, grammar: Grammar | Condition) -> str:
-        """What is written before the answer; a turn of tools writes it itself."""
+        """The mark before the answer; tool grammars have it themselves."""
         return (marks.begun if grammar.tools else marks.answer) if marks.answer else ""
 
     def _text(self, ids: Sequence[int]) -> str:
@@ -208,46 +208,46 @@ class Thoughts:
 
     @cached_property
     def _turn(self) -> str:
-        """What the template writes last, without marks of a thought."""
+        """The end of a rendered prompt, without marks of a thought."""
         render = getattr(self._tokenizer, "apply_chat_template", None)
         if render is None or self.marks is None:
             return ""
-        asked = [{"role": "user", "content": _ASKED}]
+        messages = [{"role": "user", "content": _PROBE}]
         try:
-            begun = str(render(asked, add_generation_prompt=True, tokenize=False))
-            bare = str(render(asked, add_generation_prompt=False, tokenize=False))
+            begun = str(render(messages, add_generation_prompt=True, tokenize=False))
+            bare = str(render(messages, add_generation_prompt=False, tokenize=False))
         except Exception:  # a template is a program and may raise anything
             return ""
         found = begun[len(bare) :] if begun.startswith(bare) else ""
-        found = found or begun.rpartition(_ASKED)[2]
+        found = found or begun.rpartition(_PROBE)[2]
         for mark in (self.marks.opener, self.marks.closer):
             found = found.partition(mark.strip())[0]
         return found.strip()
 
 
 @dataclass(frozen=True)
-class Start:
+class PromptPreamble:
     """What is written before the texts of one prompt.
 
     Attributes:
         opened: the prompt has the opening mark.
-        begun: there is a thought; else the model's first tokens tell.
-        answer: what stands before the text where it begins.
+        in_thought: there is a thought; else the model's first tokens decide.
+        answer: the mark before the text.
         grammar: of the text.
-        aloud: it is thought aloud, without marks.
+        reason: it is free text, without marks.
     """
 
-    own: Thoughts
+    thoughts: Thoughts
     marks: Marks
     opened: bool
-    begun: bool
+    in_thought: bool
     answer: str
     grammar: Grammar | Condition
     limits: Limits | None
-    aloud: Reason | None = None
+    reason: Reason | None = None
 
-    def lead(self, automaton: TokenAutomaton, budget: int, thinking: Thinking) -> Lead | None:
-        """What is written before one text; None: it is left to the model, and there is no room for it.
+    def preamble(self, automaton: TokenAutomaton, budget: int, thinking: Thinking) -> Preamble | None:
+        """The preamble of one text; None: it is left to the model, and no tokens are left for it.
 
         Args:
             automaton, budget: of the text.
@@ -257,35 +257,35 @@ class Start:
         """
         least, most = self._least(), thinking.max_tokens
         if least is not None and most is not None and least > most:
-            if not self.begun:
+            if not self.in_thought:
                 return None
             raise OptionError(f"no thought fits into {most} tokens: the shortest has {least}.")
         text = automaton.distance(automaton.start, budget)
-        left = budget - (budget if text is None else text) - len(self.own._ids(self.answer))
+        left = budget - (budget if text is None else text) - len(self.thoughts._ids(self.answer))
         most = min(left if most is None else min(left, most), int(left * thinking.share))
         if least is None or least > most:
-            if not self.begun:
+            if not self.in_thought:
                 return None
             raise self.refused(budget, text, thinking)
-        return Lead(self, self.own._vocabulary, most, automaton)
+        return Preamble(self, self.thoughts._vocabulary, most, automaton)
 
     def block(self, *, opened: bool) -> Grammar:
-        return any_text() if self.aloud else thought(self.marks, opened=opened)
+        return any_text() if self.reason else thought(self.marks, opened=opened)
 
     def _least(self) -> int | None:
         """Tokens of the shortest thought; None: it is not known."""
-        if self.aloud:
+        if self.reason:
             return 1
-        whole = self.block(opened=self.opened).compile(self.own._vocabulary)
+        whole = self.block(opened=self.opened).compile(self.thoughts._vocabulary)
         return whole.distance(whole.start)
 
     def refused(self, budget: int, text: int | None, thinking: Thinking) -> BudgetTooSmall:
         """The error of a budget that is too small for thought and text; `text`: a short text's tokens."""
         least, known = self._least(), None
         if least is not None and text is not None:
-            known = math.ceil(least / thinking.share) + text + len(self.own._ids(self.answer))
-        told = "raise max_tokens" if known is None else f"the least number that is known to do is {known}"
-        error = BudgetTooSmall(f"no thought and text fit into {budget} tokens; {told}.")
+            known = math.ceil(least / thinking.share) + text + len(self.thoughts._ids(self.answer))
+        advice = "raise max_tokens" if known is None else f"the least number that is known to do is {known}"
+        error = BudgetTooSmall(f"no thought and text fit into {budget} tokens; {advice}.")
         error.least = known
         return error
 
@@ -301,17 +301,19 @@ def _undecided(marks: Marks, answer: str, grammar: Grammar) -> Grammar:
     return (opening(marks.opener) + any_text()) | (opening(answer) if answer else grammar)
 
 
-class Lead:
-    """What is written before one row's text, and how far it is.
+class Preamble:
+    """What is written before one row's text, and its progress.
 
     Attributes:
         tokens: what was written.
-        begun: there is a thought; until then the text may begin as well.
+        in_thought: there is a thought; until then the text may begin as well.
     """
 
-    def __init__(self, start: Start, vocabulary: Vocabulary, most: int, text: TokenAutomaton) -> None:
+    def __init__(
+        self, start: PromptPreamble, vocabulary: Vocabulary, most: int, text: TokenAutomaton
+    ) -> None:
         self._start, self._vocabulary, self._most, self._text = start, vocabulary, most, text
-        self.begun, self.tokens = start.begun, list[int]()
+        self.in_thought, self.tokens = start.in_thought, list[int]()
         self._opener = start.marks.opener.encode()
         opener = "" if start.opened else start.marks.opener
         self._pieces = ThoughtPieces(opener, start.marks.closer)
@@ -319,52 +321,53 @@ class Lead:
 
     @property
     def automaton(self) -> TokenAutomaton:
-        """Of what is written now."""
+        """The constraint of what is written now."""
         start = self._start
-        if not self.begun:
+        if not self.in_thought:
             return start.undecided.compile(self._vocabulary, limits=start.limits)
-        opened = start.opened or not start.begun
+        opened = start.opened or not start.in_thought
         return start.block(opened=opened).compile(self._vocabulary, limits=start.limits)
 
     @property
     def budget(self) -> int | None:
         """Tokens that are left for the thought; None: it has not begun."""
-        return self._most - len(self.tokens) if self.begun else None
+        return self._most - len(self.tokens) if self.in_thought else None
 
     @property
-    def measured(self) -> bool:
-        """Whether it may end where the text could begin; then it is written token by token, so that drafts
-        don't change where."""
-        aloud = self._start.aloud
-        return aloud is not None and aloud.mass is not None
+    def ends_early(self) -> bool:
+        """Whether it may end before the model ends it.  Then it has no drafts: they could move the place."""
+        reason = self._start.reason
+        return reason is not None and reason.mass is not None
 
     @property
-    def due(self) -> bool:
-        """Whether it is to be asked now if the text can begin."""
-        return self.measured and bool(self.tokens) and ends_sentence(self._vocabulary.token(self.tokens[-1]))
+    def check_due(self) -> bool:
+        """Whether to check now if the text can begin."""
+        return (
+            self.ends_early and bool(self.tokens) and ends_sentence(self._vocabulary.token(self.tokens[-1]))
+        )
 
     @cached_property
     def readiness(self) -> Readiness:
-        """What is asked."""
-        return Readiness(self.after, self._text, self._start.own.spell)
+        """The measure of whether the text can begin."""
+        return Readiness(self.after, self._text, self._start.thoughts.spell)
 
     def ready(self, logits: torch.Tensor) -> bool:
         """Whether the text can begin; `logits` [n + 1, V] are those of `readiness.chain`."""
-        aloud = self._start.aloud
-        assert aloud is not None and aloud.mass is not None
-        return self.readiness.log_mass(logits) >= math.log(aloud.mass)
+        reason = self._start.reason
+        assert reason is not None and reason.mass is not None
+        return self.readiness.log_mass(logits) >= math.log(reason.mass)
 
     def decide(self, tokens: Sequence[int], ended: bool) -> str:
-        """After tokens of what may be either: "thought", "text", "answer" (the mark before the text), or "".
+        """What the model's first tokens are: "thought", "text", "answer" (the mark before the text), or "".
 
-        Of a thought the tokens of its opening mark are kept, and no others.
+        Of a thought it keeps the tokens of the opening mark, and no others.
         """
         written = b""
         for place, token in enumerate([*self.tokens, *tokens]):
             written += self._vocabulary.token(token)
             if written.startswith(self._opener):
                 self.tokens = [*self.tokens, *tokens][: place + 1]
-                self.begun = True
+                self.in_thought = True
                 self.feed(self.tokens)
                 return "thought"
         self.tokens += tokens
@@ -377,19 +380,19 @@ class Lead:
 
     def feed(self, tokens: Sequence[int]) -> str:
         """The characters of the thought that these tokens complete."""
-        return self._told(self._pieces.feed(b"".join(map(self._vocabulary.token, tokens))))
+        return self._notify(self._pieces.feed(b"".join(map(self._vocabulary.token, tokens))))
 
     def finish(self, cut: bool) -> tuple[str, Thought]:
         """What is left of the thought's characters, and the whole; `cut`: its budget ended it."""
-        rest = self._told(self._pieces.finish())
+        rest = self._notify(self._pieces.finish())
         return rest, Thought(self._pieces.text, self.tokens, cut)
 
     @property
     def after(self) -> list[int]:
-        """What stands between the thought and the text, which nobody draws."""
-        return self._start.own._ids(self._start.answer)
+        """The ids between the thought and the text, which are not drawn."""
+        return self._start.thoughts._ids(self._start.answer)
 
-    def _told(self, text: str) -> str:
+    def _notify(self, text: str) -> str:
         if text and self.listener is not None:
             self.listener(text)
         return text
@@ -419,7 +422,7 @@ class ThoughtPieces:
             self._opener, self._held = "", rest
         if not self.text:
             self._held = self._held.lstrip()
-        kept = self._held.rstrip()  # line feeds beside the marks are no part of it
+        kept = self._held.rstrip()  # line feeds next to the marks are no part of it
         self._held = self._held[len(kept) :]
         self.text += kept
         return kept

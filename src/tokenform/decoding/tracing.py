@@ -24,10 +24,10 @@ from tokenform.errors import TokenformError
 from tokenform.frontends import Condition, Grammar
 
 CONTENT = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
-_ASKED = {"max_tokens": "max_tokens", "seed": "seed", "n": "choice.count"}
+_REQUEST_NAMES = {"max_tokens": "max_tokens", "seed": "seed", "n": "choice.count"}
 _KINDS = {"language": "pattern"}
 Submit = TypeVar("Submit", bound=Callable[..., Any])
-_MOST = 8192  # characters of a prompt or text
+_MOST_CHARACTERS = 8192  # characters of a prompt or text
 _API = "opentelemetry.trace"
 _within: ContextVar[bool] = ContextVar("_within", default=False)  # a call that has a span
 
@@ -79,11 +79,11 @@ def span_of(
     span = tracer.start_span(f"generate {name}", kind=api.SpanKind.INTERNAL)
     try:
         if span.is_recording():
-            span.set_attributes(_asked(generator, name, prompt, grammar, options))
+            span.set_attributes(_request_attributes(generator, name, prompt, grammar, options))
 
         def ended(results: Any) -> Any:
             if span.is_recording():
-                span.set_attributes(_given(results))
+                span.set_attributes(_response_attributes(results))
             return results
 
         if current:
@@ -120,42 +120,42 @@ def kind_of(grammar: Any) -> str:
     return "schema" if isinstance(grammar, dict | bool | str) else "type"
 
 
-def _asked(
+def _request_attributes(
     generator: Any, name: str, prompt: Any, grammar: Any, options: Mapping[str, Any]
 ) -> dict[str, str | int | float]:
     sampler = options.get("sampler") or generator.sampler
-    found: dict[str, Any] = {
+    attributes: dict[str, Any] = {
         "gen_ai.operation.name": "generate",
         "gen_ai.provider.name": "tokenform",
         "gen_ai.request.model": name,
         "tokenform.constraint": kind_of(grammar),
         "tokenform.sampler": type(sampler).__name__,
     }
-    drawn = getattr(sampler, "transforms", sampler)  # a faithful sampler's are in there
-    temperature = options.get("temperature", getattr(drawn, "temperature", None))
+    local = getattr(sampler, "transforms", sampler)  # a faithful sampler's are in there
+    temperature = options.get("temperature", getattr(local, "temperature", None))
     if isinstance(temperature, int | float):
-        found["gen_ai.request.temperature"] = float(temperature)
-    for option, attribute in _ASKED.items():
+        attributes["gen_ai.request.temperature"] = float(temperature)
+    for option, attribute in _REQUEST_NAMES.items():
         if isinstance(options.get(option), int):
-            found[f"gen_ai.request.{attribute}"] = options[option]
+            attributes[f"gen_ai.request.{attribute}"] = options[option]
     if options.get("name"):
-        found["tokenform.name"] = options["name"]
-    if _content():
-        found["gen_ai.input.messages"] = str(prompt)[:_MOST]
-    return found
+        attributes["tokenform.name"] = options["name"]
+    if _captures_content():
+        attributes["gen_ai.input.messages"] = str(prompt)[:_MOST_CHARACTERS]
+    return attributes
 
 
-def _given(results: Any) -> dict[str, Any]:
-    written = [one for one in _flat(results) if isinstance(one, Result)]
-    found: dict[str, Any] = {
-        "gen_ai.usage.output_tokens": sum(one.stats.tokens for one in written),
-        "gen_ai.response.finish_reasons": [_reason(one) for one in _flat(results)],
-        "tokenform.forwards": sum(one.stats.forwards for one in written),
-        "tokenform.drafts_accepted": sum(one.stats.accepted for one in written),
+def _response_attributes(results: Any) -> dict[str, Any]:
+    results_written = [one for one in _flattened(results) if isinstance(one, Result)]
+    attributes: dict[str, Any] = {
+        "gen_ai.usage.output_tokens": sum(one.stats.tokens for one in results_written),
+        "gen_ai.response.finish_reasons": [_reason(one) for one in _flattened(results)],
+        "tokenform.forwards": sum(one.stats.forwards for one in results_written),
+        "tokenform.drafts_accepted": sum(one.stats.accepted for one in results_written),
     }
-    if _content():
-        found["gen_ai.output.messages"] = [one.text[:_MOST] for one in written]
-    return found
+    if _captures_content():
+        attributes["gen_ai.output.messages"] = [one.text[:_MOST_CHARACTERS] for one in results_written]
+    return attributes
 
 
 def _reason(result: Any) -> str:
@@ -164,13 +164,13 @@ def _reason(result: Any) -> str:
     )
 
 
-def _flat(results: Any) -> list[Any]:
+def _flattened(results: Any) -> list[Any]:
     if isinstance(results, list):
-        return [one for part in results for one in _flat(part)]
+        return [one for part in results for one in _flattened(part)]
     return [] if results is None else [results]
 
 
-def _content() -> bool:
+def _captures_content() -> bool:
     return os.environ.get(CONTENT, "").lower() == "true"
 
 

@@ -1,11 +1,11 @@
-"""What becomes of texts that a type's own validators refuse: given back, an error, or written again.
+"""Texts that a type's own validators refuse: returned, an error, or written again.
 
-Purpose: `Local` writes a batch as always; what validators refuse is drawn again (`redraw.py`), or answered
-with what is wrong with it and written anew (`feedback=True`, as instructor does it).
+Purpose: `Local` writes a batch as always; refused texts are drawn again (`redraw.py`), or the model reads the
+error in a further turn and writes anew (`feedback=True`, as instructor does it).
 Distribution: a text that is written anew is the sampler's draw for the longer prompt, under the same
 constraint; to draw from the model given that validators accept, leave feedback out.
-Invariant: a turn is shown the call's own prompt, the last text and its error; earlier ones are left out, so
-that prompts don't grow.
+Invariant: a turn has the call's own prompt, the last text and its error; earlier ones are left out, so that
+prompts don't grow.
 """
 
 from __future__ import annotations
@@ -35,21 +35,21 @@ if TYPE_CHECKING:
 
 
 def law_of(chosen: Local, grammar: Any, call: Call) -> Local:
-    """How the first text of a row is drawn.
+    """The sampler of a row's first text.
 
-    Where a refused one is drawn again, that is a draw given what validators accept, from the law of tokens
-    (`redraw.py`), so the first one has that law too; greedy decoding promises no distribution.
+    A refused text is drawn again token by token, given that validators accept (`redraw.py`); so the first one
+    is drawn token by token, too.  Greedy decoding promises no distribution.
     """
     drawn = call.on_invalid == "resample" and not call.feedback and chosen.temperature > 0
     return replace(chosen, values="token", forced="any") if drawn and has_validators(grammar) else chosen
 
 
 class Validation:
-    """What becomes of the rows of a call.
+    """Validates the rows of a call.
 
     Args:
-        chosen: how its texts are drawn.
-        bar: told of tries.
+        chosen: draws its texts.
+        bar: shows the tries.
     """
 
     def __init__(self, generator: Generator, chosen: Local, call: Call, bar: Progress) -> None:
@@ -64,13 +64,13 @@ class Validation:
         grammars: Sequence[Grammar | Condition],
     ) -> list[list[Result | TokenformError]]:
         """Results or errors of all rows, those of a prompt together."""
-        every: list[list[Result | TokenformError]] = []
+        results: list[list[Result | TokenformError]] = []
         model: LanguageModel | None = None
-        mixed = self._generator.mixing.mixture is not None  # its second model is not at hand here
+        mixed = self._generator.mixing.mixture is not None  # redraws don't run its second model
         for group, prompt, grammar in zip(groups, prompts, grammars, strict=True):
             written = [self._read(row, grammar) for row in group]
-            drawn = self._call.on_invalid == "resample" and any(isinstance(one, Result) for one in written)
-            if drawn and not mixed and has_validators(grammar):
+            redraws = self._call.on_invalid == "resample" and any(isinstance(one, Result) for one in written)
+            if redraws and not mixed and has_validators(grammar):
                 assert isinstance(grammar, Grammar)
                 if self._call.feedback:
                     self._write_anew(group, written, prompt, grammar)
@@ -79,8 +79,8 @@ class Validation:
                     self._redraw(model, group, written, grammar)
             if self._call.on_invalid != "return":
                 written = [(one.error or one) if isinstance(one, Result) else one for one in written]
-            every.append(written)
-        return every
+            results.append(written)
+        return results
 
     def _read(self, row: Row | TokenformError, grammar: Grammar | Condition) -> Result | TokenformError:
         if not isinstance(row, Row):
@@ -88,7 +88,7 @@ class Validation:
         if row.output.error is not None:
             return row.output.error
         try:
-            return self._generator.result(row, grammar, self._call.stop, refused=True)
+            return self._generator.result(row, grammar, self._call.stop, keep_invalid=True)
         except TokenformError as error:  # of this text alone
             return error
 
@@ -99,12 +99,12 @@ class Validation:
         written: list[Result | TokenformError],
         grammar: Grammar,
     ) -> None:
-        """Puts valid results in the place of refused ones, with what is known about their distribution."""
-        alike: dict[tuple[int, ...], list[tuple[int, Row]]] = {}
-        for place, row in enumerate(group):  # after a thought of its own a row has a prompt of its own
+        """Replaces refused results by valid ones, with estimates of their distribution."""
+        rows_of_prompt: dict[tuple[int, ...], list[tuple[int, Row]]] = {}
+        for place, row in enumerate(group):  # each thought makes a prompt of its own
             if isinstance(row, Row):
-                alike.setdefault(tuple(row.prompt), []).append((place, row))
-        for rows in alike.values():
+                rows_of_prompt.setdefault(tuple(row.prompt), []).append((place, row))
+        for rows in rows_of_prompt.values():
             texts = [one for place, _ in rows if isinstance(one := written[place], Result)]
             redraw = Redraw(self._generator, model, grammar, self._chosen, rows[0][1], self._tries, texts)
             for place, row in rows:
@@ -137,19 +137,21 @@ class Validation:
             for place, error in refused.items():
                 row = group[place]
                 assert isinstance(row, Row)
-                shown = answered(prompt, error.text or "", _said(error), messages)
+                shown = answered(prompt, error.text or "", _validator_messages(error), messages)
                 key = stream_seed(row.seed, [turns])  # a text that came before is not drawn for ever
                 try:
-                    (again,) = generator.rows(shown, grammar, 1, key, row.max_tokens, logprobs=row.logprobs)
+                    (row_again,) = generator.rows(
+                        shown, grammar, 1, key, row.max_tokens, logprobs=row.logprobs
+                    )
                 except TokenformError as problem:  # as a prompt that has become too long
                     results[place] = problem
                     continue
-                again.number, rows[place] = row.number, again
+                row_again.number, rows[place] = row.number, row_again
             decoder = generator.decoder(self._chosen, max(len(rows), 1))
             for _ in decoder.run(list(rows.values()), generator.batch_size):
                 pass
             for place, row in rows.items():
-                read = row.output.error or generator.result(row, grammar, self._call.stop, refused=True)
+                read = row.output.error or generator.result(row, grammar, self._call.stop, keep_invalid=True)
                 results[place] = read
         for place, one in enumerate(results):
             if isinstance(one, Result) and one.error is not None:
@@ -163,25 +165,25 @@ def check_answerable(prompt: Any) -> None:
         raise OptionError("feedback=True needs a prompt of text or chat messages, not token ids.")
 
 
-def answered(prompt: Any, text: str, wrong: str, messages: Sequence[Any] | None) -> Any:
-    """The prompt, the refused text and what is wrong with it, as messages or as text.
+def answered(prompt: Any, text: str, refusal: str, messages: Sequence[Any] | None) -> Any:
+    """The prompt, the refused text and its error, as messages or as text.
 
     Args:
-        messages: the chat that the model has read for the prompt, where it has.
+        messages: the chat that the model has read for the prompt, if it was a chat.
     """
-    ask = f"This was refused: {wrong}\nWrite it again, corrected."
+    ask = f"This was refused: {refusal}\nWrite it again, corrected."
     turns = {"role": "assistant", "content": text}, {"role": "user", "content": ask}
-    if messages is not None:  # with all that was put into them
+    if messages is not None:  # with everything that was added to them
         return Framed([*messages, *turns], PromptOptions(show_schema=False))
     if isinstance(prompt, Framed):
-        return Framed(answered(prompt.prompt, text, wrong, None), prompt.options)
+        return Framed(answered(prompt.prompt, text, refusal, None), prompt.options)
     return f"{prompt}\n{text}\n{ask}\n" if isinstance(prompt, str) else [*prompt, *turns]
 
 
-def _said(error: InvalidType) -> str:
-    """What the validators say, in their own words and a line each."""
+def _validator_messages(error: InvalidType) -> str:
+    """The validators' own messages, a line each."""
     cause: Any = error.__cause__
-    if not hasattr(cause, "errors"):  # of pydantic, whose text has addresses of pages besides
+    if not hasattr(cause, "errors"):  # pydantic's; its text would have links to pages, too
         return str(cause or error)
     listed = cause.errors(include_url=False, include_input=False, include_context=False)
     return "\n".join(f"{'.'.join(map(str, one['loc']))}: {one['msg']}".removeprefix(": ") for one in listed)
@@ -189,10 +191,12 @@ def _said(error: InvalidType) -> str:
 
 def _failure(result: Result, turns: int, late: bool) -> InvalidType:
     cause = result.error
-    told = f"none of {turns} turns that said what is wrong helped" + (" within max_seconds" if late else "")
+    summary = f"none of {turns} turns that said what is wrong helped" + (
+        " within max_seconds" if late else ""
+    )
     assert cause is not None
     error = InvalidType(
-        f"the validators refuse what was tried: {told}. The last text: {result.text[:200]!r}. "
+        f"the validators refuse what was tried: {summary}. The last text: {result.text[:200]!r}. "
         f"The last refusal: {cause} Raise max_tries; leave feedback out, to draw by rejection; or take the "
         'text as it is (on_invalid="return").',
         pointer=cause.pointer,

@@ -1,9 +1,9 @@
 """Draws of the aligned samplers (ASAp, CARS, AWRS, SMC, MCMC, Beam) as results of a generator.
 
 Invariant: equal seeds give equal draws; the sample's own estimates go with every result of it.
-Rejected: running them on the drafting loop (they ask for distributions of many prefixes at once, not for the
-next token of one text; `aligned/backbone_lm.py` puts those on the backbone).
-Complexity: the sampler's; the model's keys and values are kept for as long as the call runs.
+Rejected: running them on the drafting loop (they need distributions of many prefixes at once, not the next
+token of one text; `aligned/backbone_lm.py` gets those from the backbone).
+Complexity: the sampler's; the model's keys and values are cached while the call runs.
 """
 
 from __future__ import annotations
@@ -35,16 +35,16 @@ if TYPE_CHECKING:
 def all_weighted(
     generator: Generator,
     sampler: AlignedSampler,
-    asked: Sequence[tuple[Any, Grammar | Condition, int | None]],
+    requests: Sequence[tuple[Any, Grammar | Condition, int | None]],
     call: Call,
 ) -> list[list[Result | TokenformError]]:
     """Results or errors for each prompt with its constraint and its seed, a batch at a time."""
-    every: list[list[Result | TokenformError]] = []
+    results: list[list[Result | TokenformError]] = []
     size, validators = call.batch_size or generator.batch_size, call.on_invalid == "resample"
-    with Progress(len(asked), call.progress) as bar:
+    with Progress(len(requests), call.progress) as bar:
 
-        def draw(one: tuple[Any, Grammar | Condition, int | None], model: LanguageModel) -> list[Result]:
-            prompt, grammar, seed = one
+        def draw(request: tuple[Any, Grammar | Condition, int | None], model: LanguageModel) -> list[Result]:
+            prompt, grammar, seed = request
             drawn = weighted(
                 generator, sampler, prompt, grammar, call.n, seed,
                 model=model, max_tokens=call.max_tokens, validators=validators, **call.chat,
@@ -53,13 +53,15 @@ def all_weighted(
             return drawn
 
         model = generator.language_model()
-        for start in range(0, len(asked), size):
-            jobs = [partial(draw, one) for one in asked[start : start + size]]
+        for start in range(0, len(requests), size):
+            jobs = [partial(draw, one) for one in requests[start : start + size]]
             for found in side_by_side(model, jobs):
                 if isinstance(found, BaseException):
                     raise found
-                every.append([one.error or one for one in found] if call.on_invalid == "raise" else [*found])
-    return every
+                results.append(
+                    [one.error or one for one in found] if call.on_invalid == "raise" else [*found]
+                )
+    return results
 
 
 def weighted(
@@ -79,16 +81,19 @@ def weighted(
 
     Args:
         model: a `language_model` of the generator's.
-        validators, chat: as `Generator.problem` and `think` have them.
+        validators: as for `Generator.problem`.
+        chat: as for `think`.
     """
-    ids, read, before = think(generator, sampler, prompt, grammar, max_tokens=max_tokens, seed=seed, **chat)
-    left = max_tokens - (0 if before is None else len(before.tokens))
-    problem = generator.problem(
-        ids, grammar, model=model, max_tokens=left, sampler=sampler, validators=validators
+    ids, prompt_length, thought = think(
+        generator, sampler, prompt, grammar, max_tokens=max_tokens, seed=seed, **chat
     )
-    results = draw_weighted(sampler, problem, grammar, n, seed, before)
+    text_budget = max_tokens - (0 if thought is None else len(thought.tokens))
+    problem = generator.problem(
+        ids, grammar, model=model, max_tokens=text_budget, sampler=sampler, validators=validators
+    )
+    results = draw_weighted(sampler, problem, grammar, n, seed, thought)
     for result in results:
-        result.prompt = generator.shown(ids[:read])
+        result.prompt = generator.shown(ids[:prompt_length])
     return results
 
 
@@ -103,8 +108,8 @@ def think(
     thinking: Any = None,
     chat_options: Any = None,
 ) -> tuple[list[int], int | None, Thought | None]:
-    """The prompt's ids with the thought before its texts, where the prompt has opened one or one is asked
-    for; how many of them the prompt itself has (None: all); and the thought.
+    """Writes a thought where the prompt has opened one or the call requests one; returns the prompt's ids
+    with the thought, how many are the prompt's own (None: all), and the thought.
 
     All draws of a call share it, and their distribution is the target after it.
     The thought is drawn token by token, with the sampler's temperature.
@@ -112,7 +117,7 @@ def think(
     ids, start = generator.started(prompt, grammar, thinking, chat_options)
     if start is None:
         return ids, None, None
-    if not start.begun:  # the mask of both is not at hand here
+    if not start.in_thought:  # the mask of both is not at hand here
         return generator.started(prompt, grammar, False, chat_options)[0], None, None
     text = any_text() if isinstance(grammar, Condition) else grammar
     row = generator.rows(ids, text, 1, seed, max_tokens, thinking=thinking, chat_options=chat_options)[0]
@@ -136,14 +141,14 @@ def draw_weighted(
     grammar: Grammar | Condition,
     n: int,
     seed: int | None,
-    before: Thought | None = None,
+    thought: Thought | None = None,
 ) -> list[Result]:
     """At least one and at most n results, in the order drawn.
 
     Args:
         grammar: reads the values of texts.
         seed: key of the draws; None takes a fresh one.
-        before: the thought that the problem's prompt ends with.
+        thought: the one that the problem's prompt ends with.
     Raises:
         SamplingError: nothing could be drawn within the sampler's limits.
     """
@@ -152,7 +157,7 @@ def draw_weighted(
         raise SamplingError(
             f"{type(sampler).__name__} drew no text within its limits; raise them, or take another sampler."
         )
-    results = results_of(sample, grammar, before)
+    results = results_of(sample, grammar, thought)
     for result in results:
         if _ended_by_budget(problem, result.tokens):
             result.reason, result.cut_at, result.cut = "length", len(result.text), [""]
@@ -160,7 +165,7 @@ def draw_weighted(
 
 
 def _ended_by_budget(problem: Problem, tokens: Sequence[int]) -> bool:
-    """Whether a text has all tokens that it may have, and more could follow: the end was the only choice.
+    """Whether a text has `max_tokens` tokens and could go on.
 
     Nothing else is a cut: these samplers draw from the texts that fit, as their target says.
     """
@@ -173,17 +178,17 @@ def _ended_by_budget(problem: Problem, tokens: Sequence[int]) -> bool:
     return bool(np.setdiff1d(following, problem.model.eos).size)
 
 
-def results_of(sample: Sample, grammar: Grammar | Condition, before: Thought | None = None) -> list[Result]:
-    """A sample's draws with its estimates.  The work of a sample is shared equally by its draws."""
+def results_of(sample: Sample, grammar: Grammar | Condition, thought: Thought | None = None) -> list[Result]:
+    """A sample's draws with its estimates; each draw has an equal part of the work."""
     counts, share = sample.counts, len(sample.draws)
-    known: Any = sample.log_z
-    known_bounds = sample.certificate
+    log_z: Any = sample.log_z
+    certificate = sample.certificate
     estimates = Estimates(
         target=sample.target,
         exact=sample.exact,
-        log_z=None if known is None else known.value,
-        log_z_error=None if known is None else known.error,
-        distance=0.0 if sample.exact else None if known_bounds is None else known_bounds.distance,
+        log_z=None if log_z is None else log_z.value,
+        log_z_error=None if log_z is None else log_z.error,
+        distance=0.0 if sample.exact else None if certificate is None else certificate.distance,
         ess=sample.ess,
         forwards=counts.forwards,
         evaluations=counts.evaluations,
@@ -207,7 +212,7 @@ def results_of(sample: Sample, grammar: Grammar | Condition, before: Thought | N
                 stats,
                 estimates,
                 error=error,
-                thought=before,
+                thought=thought,
                 find=finder(grammar),
             )
         )

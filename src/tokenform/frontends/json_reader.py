@@ -83,7 +83,7 @@ class ValueShape(Protocol):
         ...
 
 
-Told = Callable[[tuple[str | int, ...], Any, int, int], None]
+OnValue = Callable[[tuple[str | int, ...], Any, int, int], None]
 
 
 class JsonReader:
@@ -91,12 +91,12 @@ class JsonReader:
 
     Args:
         shape: of the document, or None.
-        told: called with (path, value, start, end) of each value that is complete, children first; `start`
+        on_value: called with (path, value, start, end) of each complete value, children first; `start`
             and `end` count characters.
     """
 
-    def __init__(self, shape: ValueShape | None = None, told: Told | None = None) -> None:
-        self._root, self._told = shape, told
+    def __init__(self, shape: ValueShape | None = None, on_value: OnValue | None = None) -> None:
+        self._root, self._on_value = shape, on_value
         self._chunks: list[str] = []
         self._length = 0
         self._mode = _GAP
@@ -111,7 +111,7 @@ class JsonReader:
 
     def copy(self) -> JsonReader:
         """A reader that stands where this one does."""
-        made = JsonReader(self._root, self._told)
+        made = JsonReader(self._root, self._on_value)
         made._chunks, made._length, made._mode = self._chunks.copy(), self._length, self._mode
         made._frames = [frame.copy() for frame in self._frames]
         made._parts, made._escape, made._high = self._parts.copy(), self._escape, self._high
@@ -282,8 +282,8 @@ class JsonReader:
     def _completed(self, value: Any, shape: ValueShape | None, start: int, end: int) -> None:
         if shape is not None:
             value = shape.closed(value, self, start, end)
-        if self._told is not None:
-            self._told(self.path, value, start, end)
+        if self._on_value is not None:
+            self._on_value(self.path, value, start, end)
         if not self._frames:
             self._done = value
             return

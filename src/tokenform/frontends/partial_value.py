@@ -18,7 +18,7 @@ from tokenform.frontends.json_reader import MISSING, JsonReader
 from tokenform.frontends.tools.calls import ToolCall, ToolCalls
 from tokenform.frontends.tools.stream import ToolCallStream
 
-Told = Callable[[str, Any], None]
+OnValue = Callable[[str, Any], None]
 
 
 class PartialValue(Protocol):
@@ -64,20 +64,20 @@ class Fields:
         return bool(self._wanted)
 
 
-def partial_value(grammar: Any, told: Told) -> PartialValue:
-    """The reader of a grammar's texts; `told` gets the pointer and the value of each field that is complete.
+def partial_value(grammar: Any, on_value: OnValue) -> PartialValue:
+    """The reader of a grammar's texts; `on_value` gets the pointer and the value of each complete field.
 
     Raises:
         OptionError: its texts are neither documents nor tool calls.
     """
     if isinstance(grammar, Grammar):
         if grammar.shapes is not None:
-            return Document(grammar.shapes.typed(), told)
+            return Document(grammar.shapes.typed(), on_value)
         if "schema" in grammar.form:
-            return Document(None, told)
+            return Document(None, on_value)
         reads = grammar.tool_reader
         if reads is not None:
-            return Calls(reads, told)
+            return Calls(reads, on_value)
     raise OptionError(
         "partial values are those of JSON documents, types and tool calls; stream the text instead."
     )
@@ -86,8 +86,8 @@ def partial_value(grammar: Any, told: Told) -> PartialValue:
 class Document:
     """A JSON document."""
 
-    def __init__(self, shape: Any, told: Told) -> None:
-        self._reader = JsonReader(shape, lambda path, value, start, end: told(pointer_of(path), value))
+    def __init__(self, shape: Any, on_value: OnValue) -> None:
+        self._reader = JsonReader(shape, lambda path, value, start, end: on_value(pointer_of(path), value))
         self._text: list[str] = []
 
     def feed(self, text: str) -> None:
@@ -112,8 +112,8 @@ class Calls:
         reads: how they are read: the arguments of `ToolCallStream`.
     """
 
-    def __init__(self, reads: Mapping[str, Any], told: Told) -> None:
-        self._stream, self._told = ToolCallStream(**reads), told
+    def __init__(self, reads: Mapping[str, Any], on_value: OnValue) -> None:
+        self._stream, self._on_value = ToolCallStream(**reads), on_value
         self._done: list[ToolCall] = []
         self._open: tuple[str, str, JsonReader] | None = None
         self._content: list[str] = []
@@ -155,9 +155,11 @@ class Calls:
         if self._open is not None:
             self._done.append(self._call())
         place = f"/{len(self._done)}"
-        self._told(f"{place}/name", name)
+        self._on_value(f"{place}/name", name)
         reader = JsonReader(
-            told=lambda path, value, start, end: self._told(f"{place}/arguments{pointer_of(path)}", value)
+            on_value=lambda path, value, start, end: self._on_value(
+                f"{place}/arguments{pointer_of(path)}", value
+            )
         )
         self._open = (name, number, reader)
 

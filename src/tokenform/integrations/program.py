@@ -179,7 +179,7 @@ class Program:
         sampler = _sampler(grammar, temperature)
         options = {"max_tokens": asked.max_tokens, "sampler": sampler, "thinking": False}
         told = {**options, "seed": self.seed, "temperature": temperature, "name": asked.name}
-        call = replace(Call.of(grammar, {**options, "seed": seed}), given=told)
+        call = replace(Call.of(grammar, {**options, "seed": seed}), keywords=told)
         result = writer.write(prompt, call)
         written, value, begun = result.text, result.value, len(self.text)
         found = grammar.captures(written) if isinstance(grammar, Grammar) else {}

@@ -35,7 +35,7 @@ with extras():
     from transformers import GenerationConfig, LogitsProcessor, PretrainedConfig
 
     from tokenform.decoding.configuration import read_vocabulary
-    from tokenform.decoding.row import check_room
+    from tokenform.decoding.row import check_budget
     from tokenform.masking import CAPACITY, MaskTable, Wanted
 
 
@@ -104,7 +104,7 @@ class GrammarLogitsProcessor(LogitsProcessor):  # type: ignore[misc,unused-ignor
         self._automata = [one.compile(self.vocabulary) for one in self._grammars]
         self._max_tokens = max_tokens
         for automaton in self._automata if max_tokens is not None else ():
-            check_room(automaton, max_tokens or 0)
+            check_budget(automaton, max_tokens or 0)
         self._only_end = mask_of(self.vocabulary.eos, self.vocabulary.size)
         self._table: MaskTable | None = None
         self._ids: torch.Tensor | None = None  # of the call before, on its device
@@ -160,7 +160,7 @@ class GrammarLogitsProcessor(LogitsProcessor):  # type: ignore[misc,unused-ignor
                 )
             made.append(next(iter(after)).compile(self.vocabulary))
         for automaton in made if self._max_tokens is not None and made != self._automata else ():
-            check_room(automaton, self._max_tokens or 0)
+            check_budget(automaton, self._max_tokens or 0)
         self._automata = made
 
     def _table_on(self, device: torch.device, rows: int) -> MaskTable:

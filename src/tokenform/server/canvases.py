@@ -77,7 +77,7 @@ class CanvasScheduler(JobQueue):
 
         with self._changed:
             self._refuse(1)
-            self._enter(job, work)
+            self._start(job, work)
         return job
 
     def _count(self, results: Sequence[Result]) -> None:
@@ -142,7 +142,7 @@ def check(wanted: Wanted) -> None:
         "/logprobs": wanted.alternatives is not None,
         "/drafter": wanted.drafter is not None,
         "/confidence": bool(wanted.confidence),
-        wanted.asked.place: wanted.asked.thinking.asked is True,
+        wanted.asked.place: wanted.asked.thinking.enabled is True,
     }
     for place in (place for place, there in asked.items() if there):
         raise Refused(

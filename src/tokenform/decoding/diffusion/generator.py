@@ -23,7 +23,7 @@ from tokenform.decoding.diffusion.prefix import PrefixText
 from tokenform.decoding.diffusion.run import CanvasRun, CanvasText, Text, Watch, estimates_of
 from tokenform.decoding.prompts import Prompted, PromptFormat, PromptOptions, PromptReader
 from tokenform.decoding.results import Result, read_value
-from tokenform.decoding.row import check_room
+from tokenform.decoding.row import check_budget
 from tokenform.engine import Canvas, Grammar, Limits, TokenAutomaton, Vocabulary
 from tokenform.errors import (
     BudgetTooSmall,
@@ -184,7 +184,7 @@ class DiffusionGenerator(Prompted):
                     raise
                 self._over[grammar] = width
         if texts is None:
-            check_room(automaton, width)
+            check_budget(automaton, width)
             texts = run.write(ids, n, lambda own: PrefixText(automaton, width, own))
         results = [self._result(grammar, text, ids) for text in texts]
         if weigh:

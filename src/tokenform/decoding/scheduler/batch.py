@@ -1,9 +1,10 @@
 """The running batch: texts join it as soon as there is room and leave it as soon as they have ended.
 
-Purpose: the owners of waiting texts take turns, so that nobody's many hold up another's one.
-Invariant: a text that fails, is cancelled or whose listener raises costs its own job alone.
+Purpose: the owners of waiting texts take turns, so that the many of one don't hold up another's.
+Invariant: a text that fails, is cancelled or whose listener raises affects no other job.
 Threads: one, which lives while there is something to write; what others read is changed under the lock.
-Rejected: a thread for as long as the scheduler lives (one that nobody closes would hold its model for ever).
+Rejected: a thread for as long as the scheduler lives (it would hold its model until the scheduler is closed).
+
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ _COUNTED = ("drafted", "accepted", "forwards", "seconds_model", "seconds_mask")
 
 @dataclass(eq=False)
 class JobText:
-    """One row on its way: waiting without a number, running with one.
+    """One row of a job: waiting without a number, running with one.
 
     Attributes:
         pieces: turns its bytes into whole characters.
@@ -44,8 +45,8 @@ class JobText:
     number: int | None = None
 
 
-class Turns:
-    """The texts that wait; the batch asks under its lock."""
+class FairQueue:
+    """The texts that wait; read under the batch's lock."""
 
     def __init__(self) -> None:
         self._queues: OrderedDict[Hashable, deque[JobText]] = OrderedDict()
@@ -61,7 +62,7 @@ class Turns:
         self._queues.setdefault(owner, deque()).extend(texts)
 
     def next(self) -> JobText | None:
-        """The text whose owner's turn it is, of jobs that still want theirs; None: no text waits."""
+        """The next text of the owner whose turn it is, without those of ended jobs; None: no text waits."""
         while self._queues:
             owner, queue = next(iter(self._queues.items()))
             text = queue.popleft()
@@ -77,15 +78,15 @@ class Turns:
 class RunningBatch:
     """Args:
     size: most texts that run together.
-    changed: the scheduler's lock, told whenever there is less to do.
+    changed: the scheduler's lock, notified whenever there is less to do.
     """
 
     def __init__(self, generator: Generator, size: int, changed: threading.Condition) -> None:
         self._generator, self.size, self._changed = generator, size, changed
         self._default = generator.sampler if isinstance(generator.sampler, Local) else Local(temperature=0.0)
-        self._waiting, self._running = Turns(), dict[int, JobText]()
-        self._joining: list[JobText] = []  # neither waiting nor running: their prompts are read
-        self._done, self._spoilt = Load(), False
+        self._waiting, self._running = FairQueue(), dict[int, JobText]()
+        self._joining: list[JobText] = []  # neither waiting nor running: their prompts are being read
+        self._done, self._cache_broken = Load(), False
         self.thread: threading.Thread | None = None
         self.decoder = self._new_decoder()
 
@@ -98,7 +99,7 @@ class RunningBatch:
 
     @property
     def load(self) -> Load:
-        """What it has to do, and has done."""
+        """The work that waits, runs and is done."""
         load = Load(**vars(self._done))
         load.running, load.waiting = len(self._running), len(self._waiting)
         _count(load, self.decoder)
@@ -113,7 +114,7 @@ class RunningBatch:
         """Puts texts into the queue, and wakes the thread."""
         if self.thread is None:
             thread = threading.Thread(target=_run, args=(self,), name="tokenform-batch", daemon=True)
-            thread.start()  # before anything is kept: without memory it raises
+            thread.start()  # before any state changes: it raises when memory is short
             self.thread = thread
             _threads.add(thread)
         self._waiting.add(owner, texts)
@@ -122,14 +123,14 @@ class RunningBatch:
     # -- in the batch's thread
 
     def ended(self) -> None:
-        """This thread runs no more, whatever ended it: the next texts start another."""
+        """This thread has ended; the next texts start another."""
         with self._changed:
             if self.thread is threading.current_thread():
                 self.thread = None
 
-    def turn(self) -> bool:
-        """One step; False where there is nothing to do any more."""
-        held: Sequence[JobText] | None = None
+    def run_step(self) -> bool:
+        """One step; False where nothing is left to do."""
+        texts: Sequence[JobText] | None = None
         try:
             with self._changed:
                 if self.idle and not self._changed.wait_for(lambda: len(self._waiting) > 0, _LINGER):
@@ -138,11 +139,11 @@ class RunningBatch:
                 joining = self._joining
                 while len(self._running) + len(joining) < self.size and (text := self._waiting.next()):
                     joining.append(text)
-                gone = [text for text in self._running.values() if text.job.ended]
-                held = [*self._running.values(), *joining]
-            if self._spoilt:
+                cancelled = [text for text in self._running.values() if text.job.ended]
+                texts = [*self._running.values(), *joining]
+            if self._cache_broken:
                 self._renew()
-            for text in gone:
+            for text in cancelled:
                 assert text.number is not None
                 self.decoder.cancel(text.number)
                 self._forget(text)
@@ -152,18 +153,18 @@ class RunningBatch:
                     joining.pop(0)
             if self._running:
                 self._step()
-        except Exception as error:  # of nobody's text: none of them can be trusted to go on
-            self._start_again(error, held)
+        except Exception as error:  # of no text in particular: none can be trusted to go on
+            self._fail_all(error, texts)
         with self._changed:
             self._changed.notify_all()
         return True
 
     def _renew(self) -> None:
-        """A new decoder and its cache; where there is no memory for them in a turn, its texts are told."""
+        """A new decoder and its cache; if memory is short, the texts of the step fail."""
         decoder = self._new_decoder()
         with self._changed:
             _count(self._done, self.decoder)
-            self.decoder, self._spoilt = decoder, False
+            self.decoder, self._cache_broken = decoder, False
 
     def _join(self, text: JobText) -> None:
         try:
@@ -175,29 +176,29 @@ class RunningBatch:
             self._running[text.number] = text
 
     def _step(self) -> None:
-        moved = self.decoder.steps()
+        steps = self.decoder.steps()
         self._done.steps += 1
-        for one in moved:
+        for one in steps:
             self._done.tokens += len(one.tokens)
             text = self._running[one.number]
             self._tell(text, one)
-            if one.output.done:  # told first: who waits until nothing runs finds every result
+            if one.output.done:  # told first: whoever waits until nothing runs finds every result
                 self._forget(text)
 
-    def _tell(self, text: JobText, moved: Step) -> None:
-        row, output, count = text.row, moved.output, len(moved.tokens)
-        if moved.thought is not None:
-            text.job.tell(Piece(row.number, moved.thought, moved.tokens, [], [], thought=True))
+    def _tell(self, text: JobText, step: Step) -> None:
+        row, output, count = text.row, step.output, len(step.tokens)
+        if step.thought is not None:
+            text.job.tell(Piece(row.number, step.thought, step.tokens, [], [], thought=True))
             return
         result, cut = None, None
-        written, begun = "", len(output.tokens) - count
-        kept = count if output.cut is None else min(max(output.cut.place - begun, 0), count)
-        if kept:
-            written = self._read(text, moved.tokens[:kept])
+        written, first = "", len(output.tokens) - count
+        before_cut = count if output.cut is None else min(max(output.cut.place - first, 0), count)
+        if before_cut:
+            written = self._read(text, step.tokens[:before_cut])
         if output.cut is not None:
             cut = len(written)
-        if kept < count:
-            written += self._read(text, moved.tokens[kept:])
+        if before_cut < count:
+            written += self._read(text, step.tokens[before_cut:])
         if output.done:
             if output.error is not None:
                 text.job.fail(output.error)
@@ -211,7 +212,7 @@ class RunningBatch:
         if count or result is not None:
             logprobs = output.token_logprobs[len(output.token_logprobs) - count :]
             likeliest = output.likeliest[max(len(output.likeliest) - count, 0) :]
-            text.job.tell(Piece(row.number, written, moved.tokens, logprobs, likeliest, result, cut=cut))
+            text.job.tell(Piece(row.number, written, step.tokens, logprobs, likeliest, result, cut=cut))
 
     def _read(self, text: JobText, tokens: Sequence[int]) -> str:
         """The characters that some tokens complete."""
@@ -223,16 +224,16 @@ class RunningBatch:
             del self._running[text.number]
             self._changed.notify_all()
 
-    def _start_again(self, error: Exception, held: Sequence[JobText] | None) -> None:
-        """Fails every text of this turn, or all where it had not begun; the next has a new cache."""
+    def _fail_all(self, error: Exception, texts: Sequence[JobText] | None) -> None:
+        """Fails every text of this step, or all where it had not begun; the next step has a new cache."""
         with self._changed:
-            told = self.texts if held is None else held
+            failing = self.texts if texts is None else texts
             self._running.clear()
             self._joining.clear()
-            self._spoilt = True
-        for text in told:
+            self._cache_broken = True
+        for text in failing:
             text.job.fail(own_error(error, FAILED))
-        with contextlib.suppress(Exception):  # then the next turn with texts tries again
+        with contextlib.suppress(Exception):  # then the next step with texts tries again
             self._renew()
 
     def _new_decoder(self) -> Decoder:
@@ -259,7 +260,7 @@ def _leave() -> None:
 
 def _run(batch: RunningBatch) -> None:
     try:
-        while not _leaving.is_set() and batch.turn():
+        while not _leaving.is_set() and batch.run_step():
             pass
     finally:
         batch.ended()

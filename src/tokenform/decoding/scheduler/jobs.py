@@ -1,4 +1,4 @@
-"""What a call waits for: its texts, told in pieces and as results.
+"""A call in the scheduler: its texts, in pieces and as results.
 
 Invariant: a job ends once; a listener that raises ends its own job and no other.
 """
@@ -45,7 +45,7 @@ FAILED = "the text could not be written"
 
 @dataclass
 class Load:
-    """What a scheduler has to do, and has done.
+    """The work of a scheduler: waiting, running and done.
 
     Attributes:
         running, waiting: texts.
@@ -71,10 +71,9 @@ class Job:
     """One call: n texts for one prompt.
 
     Attributes:
-        owner: whose turn its texts take.
-        grammar, stop: what its texts are bound to, and where they end.
-        future: of its results, in their order; `asyncio.wrap_future` takes it.  Cancelling it cancels the
-            job.
+        owner: its texts take turns with those of other owners.
+        grammar, stop: the constraint of its texts, and where they end.
+        future: of its results, in order; for `asyncio.wrap_future`.  Cancelling it cancels the job.
         prompt_tokens: how many the prompt has.
         expected: how many results there will be.
     """
@@ -108,7 +107,7 @@ class Job:
 
     @property
     def ended(self) -> bool:
-        """Nobody waits for its texts any more."""
+        """Whether it is done, failed or cancelled."""
         return self.future.done()
 
     def fail(self, error: BaseException) -> None:
@@ -117,7 +116,7 @@ class Job:
             self.future.set_exception(error)
 
     def tell(self, piece: Piece) -> None:
-        """Hands a piece on."""
+        """Hands a piece to the listener; the last result completes the future."""
         if piece.result is not None:
             self._results[piece.number] = piece.result
         if self._listener is not None and not self.ended:

@@ -1,8 +1,7 @@
-"""What takes calls from any thread: those that wait are counted, and what is too much is refused.
+"""A queue that takes calls from any thread, and refuses those beyond its bound.
 
-Purpose: `Scheduler` and the server's `CanvasScheduler` differ in what they run; this is what they share.
-It runs calls as wholes: those of faithful samplers, which ask the model for distributions of many prefixes at
-once, and of canvases.
+Purpose: what `Scheduler` and the server's `CanvasScheduler` share.  It runs whole calls, each in one thread:
+those of faithful samplers, which need distributions of many prefixes at once, and of canvases.
 Threads: at most `jobs`, each with caches of its own, while calls wait.
 """
 
@@ -23,7 +22,7 @@ from tokenform.errors import Busy, Interrupted, own_error
 class JobQueue(ABC):
     """Args:
         waiting: most texts that wait.
-        jobs: calls that run at once as wholes.
+        jobs: most whole calls that run at once.
     Raises:
         OptionError: a number is below 1.
     """
@@ -32,31 +31,31 @@ class JobQueue(ABC):
         check_counts(waiting=waiting, jobs=jobs)
         self.waiting = waiting
         self._changed = threading.Condition()
-        self._most, self._threads, self._closed = jobs, 0, False  # threads run calls as wholes
-        self._wholes: deque[tuple[Job, Callable[[], None]]] = deque()  # that wait
-        self._now = set[Job]()
+        self._most_threads, self._threads, self._closed = jobs, 0, False  # threads run calls as wholes
+        self._calls: deque[tuple[Job, Callable[[], None]]] = deque()  # that wait
+        self._running_jobs = set[Job]()
 
     @property
     def load(self) -> Load:
-        """What there is to do, and what was done."""
+        """The work that waits, runs and is done."""
         with self._changed:
-            load, waiting = self._texts_load(), len(self._wholes)
+            load, waiting = self._texts_load(), len(self._calls)
             load.waiting += waiting
             load.jobs = waiting + self._threads
             return load
 
     def close(self, *, drain: bool = True, timeout: float | None = None) -> bool:
-        """Takes nothing more.
+        """Takes no more calls.
 
         Args:
-            drain: write what was begun; False cancels it.
-            timeout: seconds to wait; what is not written then is cancelled.
+            drain: finish what has begun; False cancels it.
+            timeout: seconds to wait; what is not finished then is cancelled.
         Returns:
-            Whether everything was written.
+            Whether everything was finished.
         """
         with self._changed:
             self._closed = True
-            jobs = self._begun()
+            jobs = self._active_jobs()
             idle = self._changed.wait_for(self._idle, timeout) if drain else self._idle()
         if not idle:
             for job in jobs:
@@ -75,23 +74,23 @@ class JobQueue(ABC):
 
     @abstractmethod
     def _texts_load(self) -> Load:
-        """The load without the calls that run as wholes."""
+        """The load without the whole calls."""
 
-    def _room(self) -> int:
+    def _free_places(self) -> int:
         """How many texts would begin at once."""
         return 0
 
-    def _begun(self) -> set[Job]:
+    def _active_jobs(self) -> set[Job]:
         """The jobs that run or wait."""
-        return {*self._now, *(job for job, _ in self._wholes)}
+        return {*self._running_jobs, *(job for job, _ in self._calls)}
 
     def _idle(self) -> bool:
-        return not (self._wholes or self._threads)
+        return not (self._calls or self._threads)
 
     def _refuse(self, count: int) -> None:
-        """Refuses so many texts more, where they are too many."""
-        waiting = self._texts_load().waiting + len(self._wholes)
-        if not self._closed and waiting + count <= self.waiting + self._room():
+        """Refuses `count` more texts if they are too many."""
+        waiting = self._texts_load().waiting + len(self._calls)
+        if not self._closed and waiting + count <= self.waiting + self._free_places():
             return
         error = Busy(
             "the scheduler is closed; nothing more is taken."
@@ -101,17 +100,17 @@ class JobQueue(ABC):
         error.waiting = waiting
         raise error
 
-    def _enter(self, job: Job, work: Callable[[], None]) -> None:
-        """Starts a call, or lets it wait.
+    def _start(self, job: Job, work: Callable[[], None]) -> None:
+        """Starts a call, or queues it.
 
         Args:
-            work: tells the job its results; what it raises fails the job, but for `Interrupted`.
+            work: hands the results to the job; an exception other than `Interrupted` fails the job.
         """
-        if self._threads < self._most:
-            # before anything is kept: without memory it raises
+        if self._threads < self._most_threads:
+            # before any state changes: it raises when memory is short
             threading.Thread(target=self._run, name="tokenform-sampler", daemon=True).start()
             self._threads += 1
-        self._wholes.append((job, work))
+        self._calls.append((job, work))
 
     # -- in a thread of its own
 
@@ -120,13 +119,13 @@ class JobQueue(ABC):
         done = set[Job]()
         while True:
             with self._changed:
-                self._now -= done
-                if not self._wholes:
+                self._running_jobs -= done
+                if not self._calls:
                     self._threads -= 1
                     self._changed.notify_all()
                     return
-                job, work = self._wholes.popleft()
-                self._now.add(job)
+                job, work = self._calls.popleft()
+                self._running_jobs.add(job)
                 done = {job}
             if job.ended:
                 continue

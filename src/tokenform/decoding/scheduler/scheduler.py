@@ -1,11 +1,11 @@
 """Continuous batching: calls of many threads share the forward passes of one model.
 
-Purpose: `submit` from any thread; the texts of all calls run as one ragged batch, which each joins as soon as
-there is room and leaves as soon as it has ended.
+Purpose: `submit` from any thread; the texts of all calls run as one ragged batch.  A text joins as soon as a
+place is free and leaves as soon as it has ended.
 Invariant: a text with a seed is the one that `Generator.sample` writes alone (up to the model's rounding).  A
-call that fails, is cancelled or whose listener raises costs itself alone.
-Memory: `waiting` texts at most wait beside the `batch_size` that run; more are refused (`Busy`).
-Threads: one for the batch, and `jobs` for faithful samplers, all of which live while there is work.
+call that fails, is cancelled or whose listener raises affects no other.
+Memory: at most `waiting` texts wait beside the `batch_size` that run; more are refused (`Busy`).
+Threads: one for the batch, and `jobs` for faithful samplers; they live while there is work.
 Source: Yu et al. 2022 (Orca), "iteration-level scheduling".
 
     scheduler = Scheduler(tf.Generator())
@@ -97,15 +97,16 @@ class Scheduler(JobQueue):
         Args:
             prompt, grammar, n, seed, max_tokens, sampler, stop: as for `Generator.sample`, for one prompt.
             penalties, transforms: as for `Generator`, for these texts.
-            alternatives: how many of the model's likeliest tokens to tell at each token.
-            logprobs: whether the tokens' log-probabilities are told.  Without, where the constraint allows
-                few tokens only their logits are computed, which over a large vocabulary is most of a step.
-            drafter: guesses tokens of these texts, in place of the generator's; it changes no text.
+            alternatives: how many of the model's likeliest tokens to report at each token.
+            logprobs: whether to report the tokens' log-probabilities.  Without them, where the constraint
+                allows few tokens only their logits are computed; over a large vocabulary that saves most of
+                a step.
+            drafter: proposes tokens of these texts, in place of the generator's; it changes no text.
             companion_prompt: what the mixture's companion reads in place of the prompt.
             thinking, chat_options: as for `Generator.sample`.
-            limits: of the grammar's automaton; None: as it is for the process.
-            owner: owners take turns.
-            listener: is told each piece, in the batch's thread: it must not wait.  Faithful samplers tell
+            limits: of the grammar's automaton; None: the process's limits.
+            owner: the texts of different owners take turns.
+            listener: called with each piece in the batch's thread; it must not wait.  Faithful samplers give
                 whole texts.
         Raises:
             Busy: too many texts wait, or the scheduler is closed.
@@ -123,10 +124,10 @@ class Scheduler(JobQueue):
         job = Job(constraint, stop, owner, listener, n)
         if isinstance(chosen, AlignedSampler):
             if penalties is not None or transforms or alternatives or drafter is not None:
-                told = "penalties, transforms, alternatives and drafters are not for"
-                raise OptionError(f"{told} {type(chosen).__name__}.")
-            asked: Any = {"thinking": thinking, "chat_options": chat_options}
-            return self._whole(job, chosen, prompt, constraint, max_tokens, seed, asked)
+                options = "penalties, transforms, alternatives and drafters are not for"
+                raise OptionError(f"{options} {type(chosen).__name__}.")
+            prompt_options: Any = {"thinking": thinking, "chat_options": chat_options}
+            return self._submit_sampler(job, chosen, prompt, constraint, max_tokens, seed, prompt_options)
         if drafter is not None:
             self._batch.decoder.check_own(drafter)
         rows = self.generator.rows(
@@ -139,20 +140,23 @@ class Scheduler(JobQueue):
         for row in rows:
             row.sampler, row.drafter = distribution, drafter
             row.alternatives, row.logprobs = alternatives, logprobs or alternatives > 0
-        with contextlib.suppress(TokenformError):  # the batch meets it again, and fails this job
+        with contextlib.suppress(TokenformError):  # the batch raises it again, and fails this job
             first = rows[0]  # here, not between the tokens of the texts that run
-            for automaton in [first.automaton, *([] if first.lead is None else [first.lead.automaton])]:
+            for automaton in [
+                first.automaton,
+                *([] if first.preamble is None else [first.preamble.automaton]),
+            ]:
                 automaton.mask(automaton.start)
         with self._changed:
             self._refuse(n)
             self._batch.enter(owner, texts)
-        job.future.add_done_callback(self._left)
+        job.future.add_done_callback(self._job_ended)
         if rows[0].hints is not None:  # while the model reads the prompt: no first token needs them
             with contextlib.suppress(TokenformError):
                 rows[0].hints.prepare()
         return job
 
-    def _whole(
+    def _submit_sampler(
         self,
         job: Job,
         chosen: AlignedSampler,
@@ -160,18 +164,19 @@ class Scheduler(JobQueue):
         constraint: Constraint,
         max_tokens: int,
         seed: int | None,
-        asked: dict[str, Any],
+        prompt_options: dict[str, Any],
     ) -> Job:
-        """Starts the texts of a faithful sampler; `asked`: how the prompt is written."""
+        """Starts the texts of a faithful sampler; `prompt_options`: for `Generator.prompt_ids`."""
         generator = self.generator
-        job.prompt_tokens = len(generator.prompt_ids(prompt, constraint, **asked))
+        job.prompt_tokens = len(generator.prompt_ids(prompt, constraint, **prompt_options))
         # refused here and not later: what the prompt or the grammar can't have
         generator.problem(prompt, constraint, max_tokens=max_tokens, sampler=chosen)
 
         def work() -> None:
             results = weighted(
                 generator, chosen, prompt, constraint, job.expected, seed,
-                model=_Asked(generator.language_model(), job.future), max_tokens=max_tokens, **asked,
+                model=_CancellableModel(generator.language_model(), job.future), max_tokens=max_tokens,
+                **prompt_options,
             )  # fmt: skip
             job.expected = len(results)
             for number, one in enumerate(results):
@@ -181,7 +186,7 @@ class Scheduler(JobQueue):
 
         with self._changed:
             self._refuse(1)
-            self._enter(job, work)
+            self._start(job, work)
         return job
 
     # -- under the lock
@@ -189,23 +194,23 @@ class Scheduler(JobQueue):
     def _texts_load(self) -> Load:
         return self._batch.load
 
-    def _room(self) -> int:
+    def _free_places(self) -> int:
         return self.batch_size - self._batch.load.running
 
-    def _begun(self) -> set[Job]:
-        return {*(text.job for text in self._batch.texts), *super()._begun()}
+    def _active_jobs(self) -> set[Job]:
+        return {*(text.job for text in self._batch.texts), *super()._active_jobs()}
 
     def _idle(self) -> bool:
         return self._batch.idle and super()._idle()
 
-    def _left(self, future: Future[list[Result]]) -> None:
-        """A job has ended, perhaps before its texts: the thread looks which are to be dropped."""
+    def _job_ended(self, future: Future[list[Result]]) -> None:
+        """A job has ended, perhaps before its texts: the thread drops those."""
         with self._changed:
             self._changed.notify_all()
 
 
-class _Asked(WrappedModel):
-    """A language model that is not asked any more once nobody wants the answer."""
+class _CancellableModel(WrappedModel):
+    """A language model that stops when its job has ended."""
 
     def __init__(self, model: LanguageModel, future: Future[list[Result]]) -> None:
         super().__init__(model)

@@ -207,7 +207,7 @@ def _thoughts(thinking: Mapping[str, Any] | None, effort: Any) -> AskedThought:
     asked = read_thinking(effort, tokens, "/output_config/effort", "/thinking/budget_tokens")
     if kind == "disabled":
         return AskedThought("/thinking", Thinking(False))
-    return asked if asked.thinking.asked is not None else read_thinking("high", None, "/thinking")
+    return asked if asked.thinking.enabled is not None else read_thinking("high", None, "/thinking")
 
 
 def _choice(choice: Mapping[str, Any] | None) -> tuple[Any, bool]:

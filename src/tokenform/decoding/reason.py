@@ -1,11 +1,11 @@
-"""Thinking aloud: what a model without a block of thoughts writes before a text that a constraint binds.
+"""Free-text reasoning before a constrained text, for models without a reasoning block of their own.
 
-Purpose: `Reason` says how; `Readiness` measures, where a sentence of the thought ends, how much of the
-model's probability the constraint would leave if the text began there (its feasible mass).
+Purpose: `Reason` has the options.  `Readiness` measures, at the end of a sentence, the probability that the
+constraint would leave if the text began there (its feasible mass).
 Law: the thought is drawn as free text, and the text from the constrained law given prompt, thought and
-bridge.  Where the thought ends depends on what stands there alone, so seeds keep their texts.
-Complexity: a measured place costs no pass: the pass of the next token is made wider by the bridge and by what
-the constraint forces after it.
+bridge.  Where the thought ends depends only on what was written, so seeds keep their texts.
+Complexity: a measurement costs no pass: the pass of the next token also scores the bridge and what the
+constraint forces after it.
 Rejected: one grammar of both, `until(bridge, then=text)`: a model that ends its turn without the bridge would
 be held in its thought to the end of the budget.
 """
@@ -24,20 +24,20 @@ from tokenform.engine import State, TokenAutomaton
 from tokenform.engine.packed import mask_bits
 from tokenform.errors import OptionError, TokenformError
 
-_OPENING = 64  # most bytes of what a text begins with in any case that are measured
+_OPENING = 64  # most bytes of the forced beginning of a text
 
 
 @dataclass(frozen=True)
 class Reason:
-    """How a model thinks aloud before its answer; a model with thoughts of its own has those instead.
+    """How a model reasons in free text before its answer; a model with a reasoning block uses that instead.
 
     Attributes:
         max_tokens: most tokens of the thought; None: three quarters of what the shortest text leaves.
         draft: the model first writes the answer freely, and no steps.
         mass: the feasible mass, a probability, at which a sentence's end ends the thought; None: it ends
             where the model ends its turn, or with its budget.
-        words: what the prompt says; None: words of the library's.
-        bridge: what stands between thought and text.
+        words: the instruction in the prompt; None: the library's.
+        bridge: the text between thought and answer.
 
     >>> import tokenform as tf
     >>> tf.Reason(max_tokens=200, draft=True).bridge
@@ -59,8 +59,8 @@ class Reason:
         if not isinstance(self.bridge, str) or not isinstance(self.words, str | None):
             raise OptionError("words and bridge are texts.")
 
-    def told(self, form: str) -> str:
-        """What the prompt says before the user's own words; `form`: what it says of the answer's form."""
+    def instruction(self, form: str) -> str:
+        """The instruction before the user's own words; `form`: the one about the answer's form."""
         if self.words is not None:
             return self.words
         return form if self.draft else "Think first, step by step, then answer."
@@ -74,14 +74,14 @@ def ends_sentence(token: bytes) -> bool:
 class Readiness:
     """The feasible mass of a text at the first place where its constraint leaves a choice.
 
-    Layout is no choice: a document's opening is written as far as its names are forced.
+    Whitespace is no choice: a document's opening is written as far as its names are forced.
 
     Args:
         bridge: ids between a thought and the text.
         automaton: of the text.
         spell: bytes as the model's tokenizer writes them.
     Attributes:
-        chain: ids whose logits are asked: the bridge, and what the constraint forces after it.
+        chain: ids to score: the bridge, and what the constraint forces after it.
     """
 
     def __init__(
@@ -103,7 +103,7 @@ class Readiness:
 
 
 def _opening(automaton: TokenAutomaton) -> tuple[bytes, State]:
-    """What a text begins with in any case but for layout, at most `_OPENING` bytes, and the state there."""
+    """The forced beginning of a text but for whitespace, at most `_OPENING` bytes, and the state after it."""
     opening, state = b"", automaton.start
     while len(opening) < _OPENING:
         forced = bytes(automaton.forced_bytes(state)) or _only(automaton, state)
@@ -114,7 +114,8 @@ def _opening(automaton: TokenAutomaton) -> tuple[bytes, State]:
 
 
 def _only(automaton: TokenAutomaton, state: State) -> bytes:
-    """The one byte that may follow beside whitespace; none where there are several, or the text may end."""
+    """The one byte beside whitespace that may follow; empty if there are several, or the text may end."""
+
     found = b""
     for byte in () if automaton.is_accepting(state) else range(256):
         one = bytes([byte])
