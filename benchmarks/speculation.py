@@ -76,7 +76,7 @@ def tasks(cases: list[Case], vocabulary: BenchVocabulary, compiled: tf.Vocabular
                 continue
 
 
-def bytes_encoder(vocabulary: BenchVocabulary, longest: Callable[[bytes], list[int] | None]) -> Any:
+def speller(vocabulary: BenchVocabulary, longest: Callable[[bytes], list[int] | None]) -> Any:
     """Bytes -> canonical tokens; half a character is spelled by longest match."""
 
     def spell(text: bytes) -> list[int]:
@@ -121,7 +121,7 @@ def main() -> int:
     arguments = parser.parse_args()
     vocabulary = tekken()
     compiled = tf.Vocabulary(vocabulary.tokens, eos=[vocabulary.eos], special=vocabulary.special)
-    spell = bytes_encoder(vocabulary, compiled.greedy)
+    spell = speller(vocabulary, compiled.greedy)
     groups: dict[str, list[Case]] = {name: [] for name in GROUPS}
     for case in read_maskbench(arguments.data):
         for name, prefix in GROUPS.items():

@@ -148,7 +148,7 @@ def replayed(count: int) -> Iterator[Line]:
         return
     vocabulary = tekken()
     compiled = tf.Vocabulary(vocabulary.tokens, eos=[vocabulary.eos], special=vocabulary.special)
-    spell = speculation.bytes_encoder(vocabulary, compiled.greedy)
+    spell = speculation.speller(vocabulary, compiled.greedy)
     cases = [case for case in read_maskbench(None) if case.subset.startswith(tuple(speculation.GROUPS))]
     todo = list(speculation.tasks(sample(cases, count, 0), vocabulary, compiled))
     for (name, maker), (policy, shape) in itertools.product(LOOKED_UP.items(), POLICIES.items()):

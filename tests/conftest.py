@@ -74,18 +74,18 @@ def told_prices() -> Iterator[None]:
         yield
         return
 
-    def known(passes: Passes) -> Iterator[tuple[float, float, float]]:
+    def timings(passes: Passes) -> Iterator[tuple[float, float, float]]:
         for tokens, *_ in _MEASURED[0](passes):
             yield tokens, 0.010 + 0.0006 * tokens, 1e-4
 
-    _MEASURED.append(Passes.known)
+    _MEASURED.append(Passes.timings)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Passes, "known", known)
+        patch.setattr(Passes, "timings", timings)
         yield
 
 
 @pytest.fixture
 def measured_prices(monkeypatch: pytest.MonkeyPatch) -> None:
     """For tests of the clock itself: passes take what they take."""
-    monkeypatch.setattr("tokenform.decoding.speculative.passes.Passes.known", _MEASURED[0])
+    monkeypatch.setattr("tokenform.decoding.speculative.passes.Passes.timings", _MEASURED[0])

@@ -46,7 +46,7 @@ def test_all_faces_have_the_same_keywords():
 
 def test_the_dictionaries_for_type_checkers_have_what_is_read():
     read = {one.name for one in dataclasses.fields(Call)}
-    apart = {"schema", "n", "given", "partial", "on_field", "on_reasoning"}
+    apart = {"schema", "n", "keywords", "partial", "on_field", "on_reasoning"}
     assert Options.__annotations__.keys() == read - apart
     assert (
         AnyOptions.__annotations__.keys() == Options.__annotations__.keys() | Untyped.__annotations__.keys()

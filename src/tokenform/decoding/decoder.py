@@ -214,7 +214,7 @@ class Decoder(Speculator):
             if verdict == "thought":
                 if not output.done:
                     entry.report_before.add(super().cancel(step.number).report)
-                entry.sequence = self.add(self._request(row, preamble, self.left(step.number)))
+                entry.sequence = self.add(self._request(row, preamble, self.pop_sequences(step.number)))
             elif verdict == "answer":
                 self._begin_text(number, preamble.tokens)
             return Step(number, step.tokens, row.output, "")
@@ -233,7 +233,7 @@ class Decoder(Speculator):
         row.read, row.prompt = len(row.prompt), [*row.prompt, *preamble]
         row.companion_ids = [*row.companion_ids, *preamble] if row.companion_ids else row.companion_ids
         row.max_tokens -= len(preamble)
-        entry.sequence = self.add(self._request(row, sequences=self.left(entry.sequence)))
+        entry.sequence = self.add(self._request(row, sequences=self.pop_sequences(entry.sequence)))
         row.output = self.output(number)
 
     def _end_ready(self) -> list[Step]:
@@ -308,7 +308,7 @@ class Decoder(Speculator):
         request.companions = [] if self._companion is None else [(self._companion, companion_prompt)]
         request.sampler, request.eos, request.encode = row.sampler or self._masked, self._eos, self._encode
         request.seed, request.sequences = stream_seed(row.seed, request.prompt), sequences
-        request.kept = preamble is not None
+        request.keep_sequences = preamble is not None
         if preamble is not None:
             request.automaton = preamble.automaton
             request.drafter = Nothing() if preamble.ends_early else row.drafter
@@ -318,7 +318,7 @@ class Decoder(Speculator):
         return request
 
 
-def bytes_encoder(tokenizer: Any, vocabulary: Vocabulary) -> Callable[[bytes], list[int]] | None:
+def speller(tokenizer: Any, vocabulary: Vocabulary) -> Callable[[bytes], list[int]] | None:
     """Bytes -> the ids in which the model's tokenizer writes them; None without a tokenizer.
 
     Where the tokenizer changes the bytes (it adds a space, or they are half a character), the longest match

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from tokenform.decoding.decoder import Decoder, bytes_encoder, drafting_pays
+from tokenform.decoding.decoder import Decoder, drafting_pays, speller
 from tokenform.decoding.samplers.local import Local
 from tokenform.decoding.speculative.backbone import Backbone, Compiled, PromptCache, device_of
 from tokenform.decoding.speculative.drafters.merge import auto as auto_drafter
@@ -30,7 +30,7 @@ class Decoders:
     """Makes the decoders of a generator.
 
     Args:
-        prompts: most bytes of cached prompts.
+        prompts: most bytes of what prompts leave.
         compiled: whether steps are compiled passes.
     """
 
@@ -40,7 +40,7 @@ class Decoders:
         self._compiled = Compiled() if compiled else None
         self._model, self._vocabulary, self._tokenizer = model, vocabulary, tokenizer
         self.prompts, self._of_thread = PromptCache(prompts), threading.local()
-        # costs of drafts and passes are learnt over all calls
+        # what drafts and passes cost is learnt over all calls
         self._default_drafter, self._controller = auto_drafter(), Controller()
 
     def make(
@@ -83,4 +83,4 @@ class Decoders:
     @cached_property
     def encode(self) -> Callable[[bytes], list[int]] | None:
         """Bytes as the model's tokenizer writes them; None without one."""
-        return bytes_encoder(self._tokenizer, self._vocabulary)
+        return speller(self._tokenizer, self._vocabulary)

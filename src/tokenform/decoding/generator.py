@@ -113,13 +113,14 @@ class Generator(Prompted, Writing):
         penalties: `tokenform.targets.Penalties` on tokens that the text already has.
         batch_size: most sequences that run together.
         prompt_cache: most bytes of keys and values of prompts, on the model's device, for later calls whose
-            prompts begin alike; 0 keeps none.  A change of weights, adapters or the set of hooks empties it.
-        compile: run decoding steps as compiled passes of fixed shapes, on a GPU as CUDA graphs.  It pays for
-            many texts: each shape takes seconds to compile at its first use.  Texts are the same up to the
-            model's own rounding; a model that can't be compiled runs as it is, with a warning.
+            prompts begin alike; 0 keeps none.  A change of the weights or adapters, or of which
+            hooks there are, empties it.
+        compile: run steps of decoding as compiled passes of fixed shapes, on a GPU as CUDA graphs, which pays
+            for many texts: each shape is compiled for seconds when it first comes up.  Texts are the same up
+            to the model's own rounding; a model that can't be compiled runs as it is, with a warning.
         format_prompt: for models with a prompt format of their own: (prompt, grammar) -> text.
         chat_options: arguments of the tokenizer's chat template, as `{"enable_thinking": False}`.
-        raw, system, show_schema: how prompts are shown, see `PromptOptions`; a call may override them.
+        raw, system, show_schema: how prompts are shown, see `PromptOptions`; each call may say otherwise.
     Raises:
         ModelError, VocabularyError: the model or its tokenizer can't be used.
 

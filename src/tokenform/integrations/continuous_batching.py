@@ -36,7 +36,7 @@ with extras():
     )
 
     from tokenform.decoding.configuration import read_vocabulary
-    from tokenform.masking import MaskTable, Wanted
+    from tokenform.masking import MaskRequest, MaskTable
 
 
 class BatchedConstraint:
@@ -50,7 +50,7 @@ class BatchedConstraint:
     def __deepcopy__(self, memo: Any) -> BatchedConstraint:
         return self  # requests are copied with what they carry; texts are told apart by their names
 
-    def wanted(self, name: str, tokens: list[int], only_end: np.ndarray) -> Wanted:
+    def mask_request(self, name: str, tokens: list[int], only_end: np.ndarray) -> MaskRequest:
         """The mask after the tokens."""
         seen, matcher = self._matchers.get(name, (0, None))
         if matcher is None or seen > len(tokens):
@@ -91,18 +91,18 @@ class BatchProcessor(ContinuousBatchingLogitsProcessor):  # type: ignore[misc,un
 
     def prepare_tensor_args(self, requests_with_new_token: list[Any]) -> torch.Tensor:
         """The row of each request's mask, int32 [requests]."""
-        return self._table.rows([self._wanted(request.state) for request in requests_with_new_token])
+        return self._table.rows([self._mask_request(request.state) for request in requests_with_new_token])
 
-    def _wanted(self, state: Any) -> Wanted:
+    def _mask_request(self, state: Any) -> MaskRequest:
         constraint = state.logit_processor_kwargs.get("constraint")
         if constraint is None:
             return None
         # a request that lost its place in the cache has its first tokens among the initial ones
         before = state.initial_tokens[state._true_initial_tokens :] if state._true_initial_tokens else []
-        wanted: Wanted = constraint.wanted(
+        request: MaskRequest = constraint.mask_request(
             state.request_id, [*before, *state.generated_tokens], self._only_end
         )
-        return wanted
+        return request
 
     def __call__(self, scores: torch.Tensor, tensor_arg: torch.Tensor) -> torch.Tensor:
         """Scores [N, V] with -inf where a request's constraint forbids."""

@@ -36,7 +36,7 @@ with extras():
 
     from tokenform.decoding.configuration import read_vocabulary
     from tokenform.decoding.row import check_budget
-    from tokenform.masking import CAPACITY, MaskTable, Wanted
+    from tokenform.masking import CAPACITY, MaskRequest, MaskTable
 
 
 def _generation_end(name: str) -> Any:
@@ -132,7 +132,9 @@ class GrammarLogitsProcessor(LogitsProcessor):  # type: ignore[misc,unused-ignor
             self._states = [[self._automata[place // share].start] for place in range(len(input_ids))]
         self._ids = input_ids.clone()
         written = input_ids.shape[1] - self._prompt
-        wanted = [self._wanted(place // share, row[-1], written) for place, row in enumerate(self._states)]
+        wanted = [
+            self._mask_request(place // share, row[-1], written) for place, row in enumerate(self._states)
+        ]
         table = self._table_on(scores.device, len(wanted))
         kept = table.apply(scores, table.rows(wanted), out=torch.empty_like(scores))
         dead = torch.isneginf(kept.amax(1)).tolist()
@@ -206,7 +208,7 @@ class GrammarLogitsProcessor(LogitsProcessor):  # type: ignore[misc,unused-ignor
             found.append(torch.where(equal.any(), equal.long().argmax(), -1))
         return [int(one) for one in torch.stack(found).tolist()]
 
-    def _wanted(self, which: int, state: State | None, written: int) -> Wanted:
+    def _mask_request(self, which: int, state: State | None, written: int) -> MaskRequest:
         """The mask after so many tokens of a text of grammar `which`."""
         automaton = self._automata[which]
         if state is None or automaton.is_finished(state):

@@ -7,6 +7,6 @@ from tokenform.errors import extras
 with extras():
     from tokenform.masking.apply import apply_mask_, apply_rows
     from tokenform.masking.reference import unpack_mask
-    from tokenform.masking.table import CAPACITY, MaskTable, Wanted
+    from tokenform.masking.table import CAPACITY, MaskRequest, MaskTable
 
-__all__ = ["CAPACITY", "MaskTable", "Wanted", "apply_mask_", "apply_rows", "unpack_mask"]
+__all__ = ["CAPACITY", "MaskRequest", "MaskTable", "apply_mask_", "apply_rows", "unpack_mask"]

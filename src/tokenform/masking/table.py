@@ -35,7 +35,7 @@ from tokenform.masking.apply import apply_rows
 CAPACITY = 4096
 """Rows of a table."""
 
-Wanted = tuple[TokenAutomaton, State] | tuple[TokenAutomaton, State, int] | np.ndarray | None
+MaskRequest = tuple[TokenAutomaton, State] | tuple[TokenAutomaton, State, int] | np.ndarray | None
 """A state of an automaton; a state and the tokens that may still be written, for the budget's mask; a mask
 that belongs to no automaton, uint32 [W]; None for no mask."""
 
@@ -75,7 +75,7 @@ class MaskTable:
         """Rows in use."""
         return len(self._places)
 
-    def rows(self, wanted: Sequence[Wanted]) -> torch.Tensor:
+    def rows(self, wanted: Sequence[MaskRequest]) -> torch.Tensor:
         """The row of each wanted mask, writing those that are missing.
 
         Args:
@@ -87,7 +87,7 @@ class MaskTable:
             LimitExceeded: a mask is beyond the engine's limits.
         """
         keys = [self._key(one) for one in wanted]
-        missing: dict[Hashable, Wanted] = {}
+        missing: dict[Hashable, MaskRequest] = {}
         for key, one in zip(keys, wanted, strict=True):
             if key in self._places:
                 self._places.move_to_end(key)
@@ -130,7 +130,7 @@ class MaskTable:
             self._side.used()
         return found
 
-    def _key(self, one: Wanted) -> Hashable:
+    def _key(self, one: MaskRequest) -> Hashable:
         if one is None:
             return None
         if isinstance(one, np.ndarray):
@@ -141,7 +141,7 @@ class MaskTable:
             serial = self._serials[automaton] = next(self._fresh)
         return serial, *state
 
-    def _fill(self, missing: dict[Hashable, Wanted]) -> torch.Tensor:
+    def _fill(self, missing: dict[Hashable, MaskRequest]) -> torch.Tensor:
         """The missing masks, int32 [n, W] in memory that the device can read by itself."""
         staging = torch.empty(len(missing), self.words, dtype=torch.int32, pin_memory=self._side is not None)
         target = staging.numpy()

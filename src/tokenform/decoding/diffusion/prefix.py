@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from tokenform.decoding.diffusion.denoisers import Known
 from tokenform.decoding.results import Stats
-from tokenform.decoding.samplers.local import hopeless
+from tokenform.decoding.samplers.local import no_token_error
 from tokenform.engine import TokenAutomaton
 from tokenform.engine.packed import mask_bits
 
@@ -71,7 +71,7 @@ class PrefixText:
         ids = np.flatnonzero(mask_bits(self.automaton.mask_within(self._state, left), size))
         kept = row[ids]
         if not (kept < np.inf).all() or kept.max() == -np.inf:  # NaN is not below
-            raise hopeless()
+            raise no_token_error()
         shares = np.exp(kept - kept.max())
         place = int(kept.argmax())
         if temperature > 0:

@@ -33,7 +33,7 @@ from tokenform.decoding.diffusion.denoisers import Denoiser, Known
 from tokenform.decoding.diffusion.policies import FillPolicy, FillStep
 from tokenform.decoding.diffusion.prefix import PrefixText
 from tokenform.decoding.results import Estimates, Stats
-from tokenform.decoding.samplers.local import hopeless
+from tokenform.decoding.samplers.local import no_token_error
 from tokenform.engine import Canvas, Filling, TokenAutomaton
 from tokenform.engine.packed import mask_bits
 
@@ -129,7 +129,7 @@ class _Move:
     ) -> None:
         open_ = canvas.open
         if not (logits[open_] < np.inf).all():  # NaN is not below
-            raise hopeless()
+            raise no_token_error()
         self._logits = logits
         self._filling = canvas.sample(logits, temperature=temperature, seed=random)
         step, chances = _seen(canvas, logits, self._filling, open_, prompt)

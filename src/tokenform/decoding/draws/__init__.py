@@ -1,11 +1,11 @@
-"""Draws of the next token at many nodes at once: what turns logits into tokens.
+"""Draws of the next token at many nodes at once, from their logits.
 
 Purpose: a drawer masks, truncates and draws for every node of every sequence of a step.
-Invariant: a node's draw depends on its logits, its constraint and its key alone.  `dense.py` and `lazy.py`
-draw the same tokens; which of them runs is a matter of where the logits are.
+Invariant: a node's draw depends only on its logits, its constraint and its key.  `dense.py` and `lazy.py`
+draw the same tokens; the logits' device decides which of them runs.
 
-    dense.py   on the device: every row is masked and raced as a whole; one transfer brings all results home
-    lazy.py    on the host: only the tokens that can still win are looked at
+    dense.py   on the device: every row is masked and raced as a whole; one transfer brings all results
+    lazy.py    on the host: only the tokens that can still win are read
 """
 
 from __future__ import annotations

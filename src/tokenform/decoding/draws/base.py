@@ -1,13 +1,13 @@
-"""From a node's logits to its distribution and its draw: the settings, and what a drawer answers.
+"""From a node's logits to its distribution and its draw: the settings, and the result of a draw.
 
-Purpose: `MaskedSampler` holds how tokens are drawn: mixture, penalties, transforms, the mask, `Local`.
-Distribution: the model's logits are mixed, penalised and transformed, masked, and drawn from by `Local`, so
-truncation knows the mask.  Where no accepted end is left within the budget after the drawn token, the
-distribution is the same given that one is left; where truncation has kept no such token, it is `Local`'s
-distribution over those that leave one.
+Purpose: `MaskedSampler` has all settings of a draw: mixture, penalties, transforms, the mask, `Local`.
+Distribution: the model's logits are mixed, penalised, transformed and masked, then `Local` draws, so that
+truncation knows the mask.  A token fits if the text can still end within the budget after it.  If the drawn
+token does not fit, the distribution is the same given that the token fits; if truncation leaves no token that
+fits, it is `Local`'s distribution over those that do.
 Invariant: the race of a node has one set of numbers, so the conditional distribution is drawn by the next
-best token that fits, and tokens that fit are drawn as if there were no budget.  Where one does not fit, the
-draw says so (`Drawn.refused`): that is what it means that a budget cut in.
+best token that fits, and tokens that fit are drawn as if there were no budget.  `Drawn.refused` is the token
+that did not fit: there the budget has cut in.
 Complexity: O(V) a node; one mask, one `distance`, and a second mask where the draw does not fit.
 Rejected: the budget's mask at every node (as many states as the mask has bits).
 """
@@ -34,7 +34,7 @@ mask.
 """
 
 Rows = Sequence[torch.Tensor | Listed] | torch.Tensor
-"""[V'] of each node, or [N, V'].  Listed tokens' alone are for who has listed them, `LazyDrawer`."""
+"""[V'] of each node, or [N, V'].  `Listed` rows are for `LazyDrawer` alone."""
 
 
 class Drawn(NamedTuple):
@@ -43,11 +43,11 @@ class Drawn(NamedTuple):
     Attributes:
         token: its id.
         logprob: natural logarithm of its probability under the model's own distribution; NaN on the host if
-            it was not asked for.
+            not requested.
         error: why there is none.
-        best: the model's likeliest tokens, best first, as many as were asked for.
-        chances: their probabilities under the model's own distribution, if these were asked for.
-        refused: what would have been drawn here without the budget; None: the same.
+        best: the model's likeliest tokens, best first, as many as requested.
+        chances: their probabilities under the model's own distribution, if requested.
+        refused: the draw without the budget, where it is another; else None.
     """
 
     token: int
@@ -59,7 +59,7 @@ class Drawn(NamedTuple):
 
 
 class Wish(NamedTuple):
-    """What is to be told of a node beside its draw: the attributes of `Drawn`.
+    """The requested outputs beside a node's draw: the attributes of `Drawn`.
 
     Attributes:
         best: how many of the likeliest tokens.
@@ -76,7 +76,7 @@ NO_WISH = Wish()
 
 
 class MaskedSampler:
-    """How tokens are drawn; equal where all of it is, so that texts drawn in one way are drawn together.
+    """The settings of a draw; texts with equal settings are drawn together.
 
     Args:
         local: draws from a masked row.
@@ -84,9 +84,9 @@ class MaskedSampler:
         eos: ids that end a text.
         transforms: applied to the logits before the mask, in order.
         mixture: of the model's logits and a companion's.
-        penalties: on tokens that the text has already.
+        penalties: on tokens that the text already has.
     Attributes:
-        untouched: whether the model's own logits are what the mask is applied to.
+        untouched: whether nothing changes the model's logits before the mask.
     """
 
     def __init__(
@@ -132,7 +132,7 @@ class MaskedSampler:
         return scores
 
     def fits(self, node: Node, token: int) -> bool:
-        """Whether an accepted end is left within the budget after the token."""
+        """Whether the text can still end within the budget after the token."""
         if token in self.eos or node.automaton is None:
             return True
         after = node.automaton.advance(node.state, token)
@@ -141,8 +141,8 @@ class MaskedSampler:
 
     @torch.inference_mode()
     def distribution(self, rows: Sequence[torch.Tensor], node: Node) -> tuple[torch.Tensor, float]:
-        """What is drawn from at a node (were nothing forced there, and nothing left out), and the mass that
-        the budget refuses: the definition of what drawers draw.
+        """The distribution at a node without forced or excluded tokens, and the mass that the budget refuses:
+        the definition of what drawers draw.
 
         Args:
             rows: logits [V'] of the model, then of each companion.

@@ -1,8 +1,8 @@
-"""Draws on the device: all rows are masked, truncated and raced as one tensor, and one transfer brings them
-home.
+"""Draws on the device: all rows are masked, truncated and raced as one tensor; one transfer brings the
+results to the host.
 
-Purpose: what stays on the device stays there.  Up go row numbers of masks and keys of races, some bytes a
-node; down comes one table float64 of token, log-probability and largest score, with what was wished for.
+Purpose: logits stay on the device.  The host sends row numbers of masks and keys of races, some bytes a node,
+and gets one float64 table of token, log-probability, largest score and the requested outputs.
 Invariant: one transfer a call, and one more where a draw would leave the budget (see `base.py`).
 Complexity: a copy of the rows, one pass of the mask, and a race over them; a sort where top-p is on.
 """
@@ -17,10 +17,10 @@ import torch
 
 from tokenform.decoding.draws.base import FAILED, NO_WISH, Drawn, MaskedSampler, Rows, Wish
 from tokenform.decoding.keyed_random import BLOCK, Key, block_numbers, race_key, token_numbers
-from tokenform.decoding.samplers.local import Local, hopeless
+from tokenform.decoding.samplers.local import Local, no_token_error
 from tokenform.decoding.speculative.node import Node
 from tokenform.errors import TokenformError, own_error
-from tokenform.masking import MaskTable, Wanted
+from tokenform.masking import MaskRequest, MaskTable
 
 _NEVER = float("-inf")
 _PAIR = 1 << 26  # two token ids fit one float64
@@ -58,7 +58,7 @@ class DenseDrawer:
         own = logits[0]
         if not isinstance(own, torch.Tensor):
             own = torch.stack(cast("list[torch.Tensor]", own))
-        return _Draws(self._table, sampler, own, nodes, wish).made([own, *logits[1:]])
+        return _Draws(self._table, sampler, own, nodes, wish).draw_all([own, *logits[1:]])
 
 
 class _Draws:
@@ -74,30 +74,28 @@ class _Draws:
         self._table, self._sampler, self._own, self._nodes, self._wish = table, sampler, own, nodes, wish
         self._found: list[Drawn] = [Drawn(-1, 0.0)] * len(nodes)
 
-    def made(self, logits: Sequence[Rows]) -> list[Drawn]:
-        """The draws; what fails at a node is its error."""
+    def draw_all(self, logits: Sequence[Rows]) -> list[Drawn]:
+        """The draws; a node that fails has its error."""
         free, places = self._free(logits)
         if not places:
             return self._found
-        self._settle(free, places, edge=False)
+        self._draw_rows(free, places, within_budget=False)
         found, nodes, fits = self._found, self._nodes, self._sampler.fits
-        late = [
+        over_budget = [
             (at, i)
             for at, i in enumerate(places)
             if found[i].error is None and not fits(nodes[i], found[i].token)
         ]
-        if late:
-            refused = [found[i].token for _, i in late]
-            rows = torch.tensor([at for at, _ in late], device=free.device)
-            self._settle(free[rows], [i for _, i in late], edge=True)
-            for (_, i), token in zip(late, refused, strict=True):
+        if over_budget:
+            refused = [found[i].token for _, i in over_budget]
+            rows = torch.tensor([at for at, _ in over_budget], device=free.device)
+            self._draw_rows(free[rows], [i for _, i in over_budget], within_budget=True)
+            for (_, i), token in zip(over_budget, refused, strict=True):
                 found[i] = found[i]._replace(refused=token)
         return found
 
     def _free(self, logits: Sequence[Rows]) -> tuple[torch.Tensor, list[int]]:
-        """Scores before the mask of the nodes that have any, and which these are; the others' errors are
-        kept.
-        """
+        """Scores before the mask, and the nodes that they are of; the others have errors."""
         sampler, nodes = self._sampler, self._nodes
         if sampler.untouched:
             return self._own[:, : sampler.size], list(range(len(nodes)))
@@ -110,17 +108,17 @@ class _Draws:
                 self._found[i] = Drawn(-1, 0.0, own_error(error, FAILED))
         return (torch.stack(rows) if rows else torch.empty(0, sampler.size)), places
 
-    def _settle(self, free: torch.Tensor, places: Sequence[int], *, edge: bool) -> None:
-        """Draws at the nodes of these places; `edge`: under the budget's mask."""
+    def _draw_rows(self, free: torch.Tensor, places: Sequence[int], *, within_budget: bool) -> None:
+        """Draws at the nodes of these places; `within_budget`: under the budget's mask."""
         local, own, wish = self._sampler.local, self._own, self._wish
         try:
-            masked, least = self._masked(free, places, edge)
+            masked, least = self._masked(free, places, within_budget)
         except TokenformError as error:
             if len(places) == 1:
                 self._found[places[0]] = Drawn(-1, 0.0, error)
                 return
-            for at, i in enumerate(places):  # which of the masks can't be had: one by one
-                self._settle(free[at : at + 1], [i], edge=edge)
+            for at, i in enumerate(places):  # one by one, to find the masks that can't be had
+                self._draw_rows(free[at : at + 1], [i], within_budget=within_budget)
             return
         top, best = masked.max(-1)
         if local.temperature > 0:
@@ -134,41 +132,46 @@ class _Draws:
         columns += _wished(wide, total, wish)
         table = torch.cat(columns, 1).tolist()  # the transfer
         for i, (token, chance, largest, *more) in zip(places, table, strict=True):
-            failure = None if math.isfinite(largest) else hopeless()
-            self._found[i] = _told(int(token), chance, failure, wish, more)
+            failure = None if math.isfinite(largest) else no_token_error()
+            self._found[i] = _drawn_of(int(token), chance, failure, wish, more)
 
     def _masked(
-        self, free: torch.Tensor, places: Sequence[int], edge: bool
+        self, free: torch.Tensor, places: Sequence[int], within_budget: bool
     ) -> tuple[torch.Tensor, torch.Tensor | None]:
         """Scores under the masks [n, V], and the least score that truncation leaves in each row [n, 1]."""
         local, here = self._sampler.local, [self._nodes[i] for i in places]
-        ample: list[Wanted | None] = [
+        masks: list[MaskRequest | None] = [
             None if n.automaton is None or n.state is None else (n.automaton, n.state) for n in here
         ]
-        if not edge:
-            masked = self._applied(free, ample)
+        if not within_budget:
+            masked = self._applied(free, masks)
             _keep_forced(masked, here)
             _leave_out(masked, here)
             return masked, _least(masked, local)
-        tight: list[Wanted | None] = [
+        budget_masks: list[MaskRequest | None] = [
             one if n.state is None else (n.automaton, n.state, n.remaining)
-            for n, one in zip(here, ample, strict=True)
+            for n, one in zip(here, masks, strict=True)
         ]
-        masked, truncated = self._applied(free, tight), local.temperature > 0 and not local.truncation.off
+        masked, truncated = (
+            self._applied(free, budget_masks),
+            local.temperature > 0 and not local.truncation.off,
+        )
         if truncated and self._sampler.mixture is not None:  # which leaves nothing that fits: the model's own
             own = self._own[torch.tensor(places), : self._sampler.size].to(free.dtype)
-            masked = torch.where(masked.amax(-1, keepdim=True) > _NEVER, masked, self._applied(own, tight))
+            masked = torch.where(
+                masked.amax(-1, keepdim=True) > _NEVER, masked, self._applied(own, budget_masks)
+            )
         _leave_out(masked, here)
         least = _least(masked, local)
-        wide = _least(self._applied(free, ample), local) if truncated else None
+        wide = _least(self._applied(free, masks), local) if truncated else None
         if wide is None or least is None:
             return masked, None
         over = masked.amax(-1, keepdim=True).double() / local.temperature >= wide
         return masked, torch.where(over, wide, least)
 
-    def _applied(self, free: torch.Tensor, wanted: Sequence[Wanted | None]) -> torch.Tensor:
+    def _applied(self, free: torch.Tensor, masks: Sequence[MaskRequest | None]) -> torch.Tensor:
         """A copy of the scores under the masks; None is no mask."""
-        rows = self._table.rows(wanted)
+        rows = self._table.rows(masks)
         return self._table.apply(free, rows, out=torch.empty_like(free))
 
 
@@ -184,7 +187,7 @@ def _keep_forced(masked: torch.Tensor, nodes: Sequence[Node]) -> None:
 
 
 def _leave_out(masked: torch.Tensor, nodes: Sequence[Node]) -> None:
-    """Takes from each row [V] the tokens that are not drawn at its node."""
+    """Masks the tokens that are excluded at each row's node."""
     for row, node in enumerate(nodes):
         if node.without:
             masked[row, list(node.without)] = _NEVER
@@ -197,7 +200,7 @@ def _least(masked: torch.Tensor, local: Local) -> torch.Tensor | None:
 
 
 def _wished(wide: torch.Tensor, total: torch.Tensor, wish: Wish) -> list[torch.Tensor]:
-    """Columns of what was wished for, float64 [n, .]: two token ids share a number."""
+    """Columns of the requested outputs, float64 [n, .]: two token ids share a number."""
     columns: list[torch.Tensor] = []
     if wish.best:
         scores, tokens = wide.topk(wish.best, -1)
@@ -208,7 +211,7 @@ def _wished(wide: torch.Tensor, total: torch.Tensor, wish: Wish) -> list[torch.T
     return columns
 
 
-def _told(
+def _drawn_of(
     token: int, logprob: float, error: TokenformError | None, wish: Wish, more: Sequence[float]
 ) -> Drawn:
     pairs = (wish.best + 1) // 2
@@ -228,10 +231,10 @@ def race(
     scores = masked.double() / temperature
     if least is not None:
         scores = scores.masked_fill_(scores < least, _NEVER)
-    return _finished(scores, keys).argmax(-1)
+    return _race_scores(scores, keys).argmax(-1)
 
 
-def _finished(scores: torch.Tensor, keys: Sequence[Key]) -> torch.Tensor:
+def _race_scores(scores: torch.Tensor, keys: Sequence[Key]) -> torch.Tensor:
     """log p - log E of each token; the scores float64 [n, V] are overwritten."""
     first, second = torch.tensor(keys, dtype=torch.int32, device=scores.device)[:, :, None].unbind(1)
     size = scores.shape[-1]

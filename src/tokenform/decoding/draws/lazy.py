@@ -1,13 +1,11 @@
-"""Draws on the host, where only the tokens that can still win are looked at.
+"""Draws on the host, which read only the tokens that can still win.
 
 Purpose: on a CPU, masking and racing whole rows costs as much as a small model's pass.  A mask of few tokens
-is a
-list: nothing else is read.  Under any other mask, greedy decoding takes the best of the whole row if it is
-allowed; a race asks the blocks of tokens in the order of what they can reach, and stops when no other can.
+is a list, and only these are read.  Under any other mask, greedy decoding takes the best of the whole row if
+it is allowed; a race reads blocks of tokens, the most promising first, and stops when no other can win.
 Invariant: the draws are those of `dense.py`.
-Complexity: one pass over the row for its largest values and one for its normaliser; truncation some passes
-more. A race looks at `_BLOCKS` blocks of `BLOCK` tokens at first, then at all that can still win (seldom
-any).
+Complexity: one pass over the row for its largest values and one for its normaliser; a few more with
+truncation.  A race reads `_BLOCKS` blocks of `BLOCK` tokens, then all that can still win (seldom any).
 """
 
 from __future__ import annotations
@@ -22,15 +20,15 @@ import torch
 
 from tokenform.decoding.draws.base import FAILED, NO_WISH, Drawn, MaskedSampler, Rows, Wish
 from tokenform.decoding.keyed_random import BLOCK, Key, block_numbers, race_key, token_numbers
-from tokenform.decoding.samplers.local import Local, hopeless
+from tokenform.decoding.samplers.local import Local, no_token_error
 from tokenform.decoding.speculative.node import Node
 from tokenform.decoding.speculative.scores import Listed
 from tokenform.engine import State
 from tokenform.engine.packed import mask_bits
 from tokenform.errors import TokenformError, own_error
 
-_FEW = 4096  # allowed tokens up to which a mask is a list
-_KEPT = 4096  # lists that are kept
+_LISTED = 4096  # allowed tokens up to which a mask is a list
+_CACHED_LISTS = 4096  # lists that are kept
 _BLOCKS = 32
 NUMPY_FLOATS = (torch.float32, torch.float64)
 """Floats that numpy knows."""
@@ -63,7 +61,7 @@ class LazyDrawer:
         ]
 
     def one(self, sampler: MaskedSampler, rows: Sequence[Any], node: Node, wish: Wish = NO_WISH) -> Drawn:
-        """The draw at one node; what fails is its error.
+        """The draw at one node, or its error.
 
         Args:
             rows: [V'] of the model, then of each companion: tensors, listed tokens, or (where the sampler
@@ -84,11 +82,11 @@ class LazyDrawer:
             else:
                 allowed = self._allowed(auto, node.state, sampler.size)
             if node.without and allowed is not None:
-                allowed = _less(allowed, node.without)
+                allowed = _without(allowed, node.without)
             token = draw_row(free, allowed, local, key)
             if auto is not None and not sampler.fits(node, token):
                 refused, token = token, self._within(sampler, own, free, allowed, node, key)
-            if isinstance(row, Listed):  # of nodes where nothing more was wished for
+            if isinstance(row, Listed):  # of nodes without further requested outputs
                 return Drawn(token, math.nan, refused=refused)
             total = _normaliser(row) if wish.logprob or wish.chances else math.nan
             best = _best_of(row, wish.best) if wish.best else ()
@@ -100,37 +98,37 @@ class LazyDrawer:
     def _within(
         self, sampler: MaskedSampler, own: Row, free: Row, allowed: Allowed, node: Node, key: Key
     ) -> int:
-        """The draw among the tokens after which an accepted end is left within the budget."""
+        """The draw among the tokens after which the text can still end within the budget."""
         within = _listed(np.asarray(node.automaton.mask_within(node.state, node.remaining)), sampler.size)
         if node.without:
-            within = _less(within, node.without)
-        if sampler.mixture is not None and not np.isfinite(_some(free, within)).any():
+            within = _without(within, node.without)
+        if sampler.mixture is not None and not np.isfinite(_scores_of(free, within)).any():
             return draw_row(own, within, sampler.local, key)
         return draw_row(free, within, sampler.local, key, _threshold(free, allowed, sampler.local))
 
     def listed(self, sampler: MaskedSampler, node: Node) -> np.ndarray | None:
-        """The ids at whose logits alone a draw looks; None for all, or where that is not known."""
+        """The only ids whose logits a draw reads; None for all, or where that is not known."""
         if not sampler.untouched or node.automaton is None:
             return None
         if node.forced is not None:
             return np.array([node.forced])
         try:
             allowed = self._allowed(node.automaton, node.state, sampler.size)
-        except TokenformError:  # the draw tells
+        except TokenformError:  # the draw raises it again
             return None
         return None if allowed.dtype == np.bool_ else allowed
 
     def _allowed(self, automaton: Any, state: Any, size: int) -> np.ndarray:
-        key = state if isinstance(state, State) else (automaton, state)  # the engine's are of one automaton
+        key = state if isinstance(state, State) else (automaton, state)  # the engine's states are unique
         known = self._lists.get(key)
         if known is not None:
             self._lists.move_to_end(key)
             return known
         bits = mask_bits(automaton.mask(state), size)
-        if np.count_nonzero(bits) > _FEW:  # which is cheaper to unpack than to keep
+        if np.count_nonzero(bits) > _LISTED:  # cheaper to unpack than to cache
             return bits
         allowed = self._lists[key] = np.flatnonzero(bits)
-        if len(self._lists) > _KEPT:
+        if len(self._lists) > _CACHED_LISTS:
             self._lists.popitem(last=False)
         return allowed
 
@@ -139,9 +137,8 @@ def draw_row(row: Row, allowed: Allowed, local: Local, key: Key, least: float | 
     """The draw from one row of scores [V], floating point.
 
     Args:
-        allowed: what the mask allows.
-        least: threshold of a wider mask's distribution: tokens below it are not drawn if any other is
-            allowed.
+        allowed: of the mask.
+        least: threshold of a wider mask's distribution; tokens below it are drawn only if there is no other.
     Raises:
         SamplingError: no allowed token has a finite score.
     """
@@ -157,16 +154,16 @@ def draw_row(row: Row, allowed: Allowed, local: Local, key: Key, least: float | 
                 token = int(np.where(allowed, row, -np.inf).argmax())
                 token = token if allowed[token] else -1
         if token < 0 or not math.isfinite(row[token]):
-            raise hopeless()
+            raise no_token_error()
         return token
     if few or not local.truncation.off:
-        scores = _some(row, allowed).astype(np.float64) / local.temperature
+        scores = _scores_of(row, allowed).astype(np.float64) / local.temperature
         if not len(scores) or not math.isfinite(top := scores.max()):
-            raise hopeless()
+            raise no_token_error()
         if least is None or top < least:
             least = local.truncation.row_threshold(scores) if not local.truncation.off else -math.inf
         kept = np.flatnonzero(scores >= least)
-        if few or len(kept) <= _FEW:
+        if few or len(kept) <= _LISTED:
             tokens = kept if allowed is None or not few else allowed[kept]
             return int(tokens[np.argmax(_keys(scores[kept], tokens, key))])
     assert isinstance(row, np.ndarray)
@@ -187,32 +184,32 @@ def _race(row: np.ndarray, allowed: Allowed, temperature: float, key: Key, least
     if np.isnan(reach).any():
         reach = np.where(np.isnan(tops), np.inf, reach)  # may stand at a token that is not allowed
     winner, best = -1, -math.inf
-    asked = np.argpartition(-reach, _BLOCKS)[:_BLOCKS] if len(reach) > _BLOCKS else blocks
-    while len(asked):
-        tokens = ((asked[:, None] * BLOCK).astype(np.int32) + np.arange(BLOCK, dtype=np.int32)).ravel()
-        inside = np.repeat(numbers[asked], BLOCK), np.repeat(leaders[asked], BLOCK)
+    candidates = np.argpartition(-reach, _BLOCKS)[:_BLOCKS] if len(reach) > _BLOCKS else blocks
+    while len(candidates):
+        tokens = ((candidates[:, None] * BLOCK).astype(np.int32) + np.arange(BLOCK, dtype=np.int32)).ravel()
+        inside = np.repeat(numbers[candidates], BLOCK), np.repeat(leaders[candidates], BLOCK)
         if tokens[-1] >= len(row) or (tokens >= len(row)).any():
-            known = tokens < len(row)
-            tokens, inside = tokens[known], (inside[0][known], inside[1][known])
+            in_row = tokens < len(row)
+            tokens, inside = tokens[in_row], (inside[0][in_row], inside[1][in_row])
         scores = row[tokens].astype(np.float64) / temperature
         if allowed is not None:
             scores[~allowed[tokens]] = -np.inf
         if np.isnan(scores).any() or (scores == np.inf).any():
-            raise hopeless()
+            raise no_token_error()
         scores[scores < least] = -np.inf
         scores -= np.log(token_numbers(*key, tokens, *inside))
         place = int(scores.argmax())
         if scores[place] > best:
             winner, best = int(tokens[place]), float(scores[place])
-        reach[asked] = -np.inf
-        asked = np.flatnonzero(reach > best)
+        reach[candidates] = -np.inf
+        candidates = np.flatnonzero(reach > best)
     if winner < 0:
-        raise hopeless()
+        raise no_token_error()
     return winner
 
 
 def _keys(scores: np.ndarray, tokens: np.ndarray, key: Key) -> np.ndarray:
-    """What a race compares, for listed tokens."""
+    """The scores of a race, for listed tokens."""
     ids = tokens.astype(np.int32)
     keys: np.ndarray = scores - np.log(token_numbers(*key, ids, *block_numbers(*key, ids // BLOCK)))
     return keys
@@ -221,11 +218,11 @@ def _keys(scores: np.ndarray, tokens: np.ndarray, key: Key) -> np.ndarray:
 def _threshold(row: Row, allowed: Allowed, local: Local) -> float | None:
     if local.temperature == 0 or local.truncation.off:
         return None
-    scores = _some(row, allowed).astype(np.float64) / local.temperature
+    scores = _scores_of(row, allowed).astype(np.float64) / local.temperature
     return local.truncation.row_threshold(scores)
 
 
-def _some(row: Row, allowed: Allowed) -> np.ndarray:
+def _scores_of(row: Row, allowed: Allowed) -> np.ndarray:
     """The scores of listed tokens; of all others [V], -inf where nothing is allowed."""
     if allowed is not None and allowed.dtype != np.bool_:
         listed: np.ndarray = row[allowed]
@@ -240,11 +237,11 @@ def _some(row: Row, allowed: Allowed) -> np.ndarray:
 def _listed(words: np.ndarray, size: int) -> np.ndarray:
     """A mask of few tokens as their ids, any other as bool [V]."""
     bits = mask_bits(words, size)
-    return np.flatnonzero(bits) if int(np.count_nonzero(bits)) <= _FEW else bits
+    return np.flatnonzero(bits) if int(np.count_nonzero(bits)) <= _LISTED else bits
 
 
-def _less(allowed: np.ndarray, without: Sequence[int]) -> np.ndarray:
-    """What is allowed but some tokens."""
+def _without(allowed: np.ndarray, without: Sequence[int]) -> np.ndarray:
+    """The allowed tokens without some."""
     if allowed.dtype != np.bool_:
         kept: np.ndarray = allowed[~np.isin(allowed, without)]
     else:

@@ -84,7 +84,7 @@ class Local:
         wide = logits.double()
         top, best = wide.max(-1, keepdim=True)
         if not bool(top.isfinite().all()):
-            raise hopeless()
+            raise no_token_error()
         if self.temperature == 0:
             return torch.full_like(wide, _NEVER).scatter_(-1, best, 0.0)
         scores = wide / self.temperature
@@ -114,7 +114,7 @@ def _normalised(rows: np.ndarray) -> np.ndarray:
     return rows
 
 
-def hopeless() -> SamplingError:
+def no_token_error() -> SamplingError:
     """The error of a row from which nothing can be drawn."""
     return SamplingError(
         "the model gives no allowed token a probability (its logits are -inf or not numbers); "

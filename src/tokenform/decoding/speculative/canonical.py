@@ -1,18 +1,16 @@
-"""Text that the constraint forces is cut into tokens as the model's tokenizer would cut it.
+"""Forced text is cut into tokens as the model's tokenizer would cut it.
 
-Purpose: where the constraint leaves one way to go on for several bytes, any cut of them into tokens spells
-the same text.  A model that is asked token by token may take one that it was never trained on (`s`, `enti`,
-`ment` for `sentiment`), and what it writes next is the worse for it.  So the tokens of such a text are the
-tokenizer's own.
-Distribution: the tokens of a forced text are those that the tokenizer writes, up to the first place where
-some allowed token holds all that is left of it and more (`", "` where `",` is left).  The token there is
-drawn: the tokenizer would write the longer one if such a text followed.  A token of whitespace is not drawn
-where the tokenizer joins that whitespace with whatever may follow (a space before a string: ` "` is one
-token).  No text becomes unreachable.
-Invariant: what is forced at a place is a function of the tokens before it, so drafts and batches change
+Purpose: where the constraint forces several bytes, any cut of them into tokens spells the same text.  Token
+by token a model may take a cut that it was never trained on (`s`, `enti`, `ment` for `sentiment`), and writes
+worse after it.  So forced text gets the tokenizer's own tokens.
+Distribution: the tokens of a forced text are the tokenizer's, up to the first place where an allowed token
+has all of the rest and more (`", "` where `",` is left).  The token there is drawn: the tokenizer would write
+the longer one if such a text followed.  A whitespace token is excluded where the tokenizer joins it with
+whatever may follow (a space before a string: ` "` is one token).  No text becomes unreachable.
+Invariant: the forced token at a place is a function of the tokens before it, so drafts and batches change
 nothing.
-Complexity: a forced text is spelled once; what is left of it is carried along.  The masks of its last places
-are looked at, `REACH` bytes at most.
+Complexity: a forced text is spelled once, and its rest is carried along.  Masks are read in its last `REACH`
+bytes only.
 Source: fast-forward tokens of llguidance.  What it is worth with a real model: `docs/decisions.md`.
 Rejected: spelling what is left anew after each token (the rest of a word is cut in another way than the
 word).
@@ -31,14 +29,14 @@ from .drafters.spelling import Spelling
 from .tree import ROOT, DraftTree
 
 FEW = 4096
-"""Allowed tokens up to which their beginnings are looked at."""
-_KEPT = 256
-"""Places of a text of which it is known whether whitespace is joined there."""
+"""Most allowed tokens whose beginnings are checked."""
+_CACHED_PLACES = 256
+"""Places whose answer on joined whitespace is cached."""
 
 REACH = 16
-"""Bytes of a forced text that a token which goes on beyond it is thought to hold at most."""
+"""Most bytes of forced text in a token that goes on beyond it."""
 Plan = tuple[int, ...]
-"""The tokens of a forced text that are left; where it is one or none, the next token is drawn."""
+"""The remaining tokens of a forced text; with one or none, the next token is drawn."""
 
 
 def forced_tokens(automaton: Any, state: Any, spelling: Spelling) -> Plan:
@@ -52,20 +50,20 @@ def forced_tokens(automaton: Any, state: Any, spelling: Spelling) -> Plan:
         if len(tokens) < 2 or b"".join(pieces) != text:
             return ()
         if not all(map(spelling.ids.__contains__, pieces)):
-            return ()  # text that names a special token is spelled, never taken for it
+            return ()  # text that looks like a special token is spelled, never that token
         return _before_longer(automaton, state, spelling, tokens, len(text))
-    except TokenformError:  # a limit: the draw at this place says so
+    except TokenformError:  # a limit: the draw at this place raises it
         return ()
 
 
 def _before_longer(automaton: Any, state: Any, spelling: Spelling, tokens: Plan, left: int) -> Plan:
-    """The tokens up to the place where one that holds all that is left, and more, may come instead."""
+    """The tokens up to the place where one token may have all of the rest and more."""
     for place, token in enumerate(tokens[:-1]):
-        drawn = not automaton.allows(state, token)
-        if left <= REACH and not drawn:
+        is_drawn = not automaton.allows(state, token)
+        if left <= REACH and not is_drawn:
             allowed = map(spelling.tokens.__getitem__, automaton.allowed_tokens(state).tolist())
-            drawn = max(map(len, allowed), default=0) > left
-        if drawn:
+            is_drawn = max(map(len, allowed), default=0) > left
+        if is_drawn:
             return tokens[: place + 1]
         state = automaton.advance(state, token)
         left -= len(spelling.tokens[token])
@@ -73,9 +71,9 @@ def _before_longer(automaton: Any, state: Any, spelling: Spelling, tokens: Plan,
 
 
 def is_joined(automaton: Any, state: Any, token: int, spelling: Spelling) -> bool:
-    """Whether the tokenizer would not write this token of whitespace at a state, whatever follows: it joins
-    the whitespace with what does, and writes a token that is allowed, too."""
-    begun = set[bytes]()
+    """Whether the tokenizer would never write this whitespace token at a state: it joins the whitespace with
+    whatever follows, and writes another allowed token."""
+    checked = set[bytes]()
     try:
         allowed = automaton.allowed_tokens(automaton.advance(state, token))
         if len(allowed) > FEW:
@@ -84,32 +82,32 @@ def is_joined(automaton: Any, state: Any, token: int, spelling: Spelling) -> boo
             after = first_of(text)
             if not after or not after.isascii():
                 return False
-            if after not in begun:
+            if after not in checked:
                 if not is_cut_off(automaton, state, token, after, spelling):
                     return False
-                begun.add(after)
-    except TokenformError:  # a limit: the draw behind the token says so
+                checked.add(after)
+    except TokenformError:  # a limit: the draw after the token raises it
         return False
-    return bool(begun)
+    return bool(checked)
 
 
 def is_cut_off(automaton: Any, state: State, token: int, after: bytes, spelling: Spelling) -> bool:
-    """Whether the tokenizer writes another token, which is allowed, too, where a text follows this one."""
+    """Whether the tokenizer writes another allowed token where `after` follows this one."""
     first = spelling.encode(spelling.tokens[token] + after)[0]
     return bool(first != token and automaton.allows(state, first))
 
 
 def first_of(text: bytes) -> bytes:
-    """What of a text decides whether it is joined with the token before it."""
+    """The part of a text that decides whether it is joined with the token before it."""
     return text if text[:1].isspace() else text[:1]
 
 
 class ForcedText:
-    """What is forced where a text stands, and in its draft.
+    """The forced tokens at the end of a text, and in its draft.
 
     Args:
         automaton: the constraint.
-        spelling: how the tokenizer writes text.
+        spelling: of the tokenizer.
     """
 
     def __init__(self, automaton: Any, spelling: Spelling) -> None:
@@ -117,20 +115,20 @@ class ForcedText:
         self._plan = forced_tokens(automaton, automaton.start, spelling)
         self._tree: DraftTree | None = None
         self._nodes: dict[int, Plan] = {}  # of that tree
-        self._joined: Recent[tuple[Any, int], bool] = Recent(_KEPT)
+        self._joined: Recent[tuple[Any, int], bool] = Recent(_CACHED_PLACES)
 
     def take(
         self, tokens: Sequence[int], states: Sequence[Any], tree: DraftTree, nodes: Sequence[int]
     ) -> None:
-        """Tokens of the text were committed.
+        """Takes committed tokens.
 
         Args:
             states: after each.
-            nodes: of the draft, which the first of them are.
+            nodes: of the draft, for the first of them.
         """
-        known = self._nodes if tree is self._tree else {}
+        plans = self._nodes if tree is self._tree else {}
         for place, (token, state) in enumerate(zip(tokens, states, strict=True)):
-            plan = known.get(nodes[place]) if place < len(nodes) else None
+            plan = plans.get(nodes[place]) if place < len(nodes) else None
             if plan is None:
                 plan = (self._plan[1:] if self._plan[:1] == (token,) else ()) or forced_tokens(
                     self._automaton, state, self._spelling
@@ -139,7 +137,7 @@ class ForcedText:
         self._tree, self._nodes = None, {}
 
     def joined(self, state: Any, *tokens: int | None) -> int | None:
-        """The first of some tokens that is whitespace which the tokenizer joins with what may follow."""
+        """The first of some tokens that is whitespace joined by the tokenizer with whatever may follow."""
         for token in tokens:
             if token is None or token < 0 or not self._spelling.tokens[token].isspace():
                 continue
@@ -151,7 +149,8 @@ class ForcedText:
         return None
 
     def token(self, tree: DraftTree, states: Mapping[int, Any], node: int) -> int | None:
-        """The one token that may come at a node of the draft; None where it is drawn."""
+        """The forced token at a node of the draft; None where it is drawn."""
+
         plan = self._plan
         if node != ROOT:
             if tree is not self._tree:

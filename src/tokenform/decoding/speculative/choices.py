@@ -1,10 +1,9 @@
-"""The few ways to go on at a place of a text, as one tree of tokens: paths that begin alike are shared.
+"""The few options at a place of a text, as one tree of tokens with shared prefixes.
 
-Distribution: what is decided (`choosing.py`) is an option; it is written in the tokens that the model's own
-tokenizer writes its texts in, other ways to cut these count nothing, and are not written.  What comes behind
-an option counts: the tokens that complete it.
-Invariant: a path is one that the automaton allows; an option that it allows is never left out.
-Complexity: one spelling a text, once a state; states and ends where they are asked for.
+Distribution: `choosing.py` decides an option.  It is written in the tokens of the model's own tokenizer;
+other ways to cut it count nothing, and are not written.  The tokens that complete it after its path count.
+Invariant: the automaton allows every path; an option that it allows is never left out.
+Complexity: one spelling a text, once a state; states and ends on demand.
 """
 
 from __future__ import annotations
@@ -37,12 +36,12 @@ class Ends(NamedTuple):
 
 
 class Choices(ABC):
-    """What is decided is said by a subclass.
+    """The base class; a subclass has the options.
 
     Args:
         automaton, state: the constraint, and the place.
-        options: what there is to choose, as bytes.
-        spelling: how the model's tokenizer writes.
+        options: the choices, as bytes.
+        spelling: of the model's tokenizer.
         eos: tokens that end the text.
 
     Attributes:
@@ -64,7 +63,7 @@ class Choices(ABC):
 
     @abstractmethod
     def begins(self, token: int) -> bool:
-        """Whether a token at the root begins an option; else it is something else that may stand there."""
+        """Whether a token at the root begins an option; other tokens may be allowed there, too."""
 
     @abstractmethod
     def _completing(self, option: int, node: int, allowed: Sequence[int]) -> Sequence[int]:
@@ -79,11 +78,11 @@ class Choices(ABC):
         return self._states[node]
 
     def fits(self, option: int, node: int, budget: int) -> bool:
-        """Whether some text with an option is known to end within so many tokens after its leaf."""
+        """Whether a text with an option can end within `budget` tokens after its leaf."""
         return budget > 0 and bool(self._automaton.fits(self.state(node), budget))
 
     def ends(self, node: int) -> list[Ends]:
-        """What completes options at a node, for those whose leaf it is."""
+        """The tokens that complete options at a node, for those whose leaf it is."""
         if node not in self._ends:
             state = self.state(node)
             assert state is not None
@@ -94,8 +93,8 @@ class Choices(ABC):
             ]
         return self._ends[node]
 
-    def _written(self, option: int, nodes: Sequence[int | None]) -> None:
-        """Says where the paths of the next option end."""
+    def _add_option(self, option: int, nodes: Sequence[int | None]) -> None:
+        """Adds the next option, with the nodes at which its paths end."""
         self.leaves.append(list(dict.fromkeys(node for node in nodes if node is not None)))
         for node in self.leaves[-1]:
             self._at.setdefault(node, []).append(option)
@@ -115,7 +114,7 @@ class Choices(ABC):
         """Adds a path of an option; its leaf, or None where the automaton refuses it.
 
         Args:
-            shared: whether the last token may hold more than what is left of the option.
+            shared: whether the last token may go on after the option's rest.
         """
         rest = b""
         if shared:

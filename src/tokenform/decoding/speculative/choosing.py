@@ -1,15 +1,15 @@
-"""One value being decided: which of all that may stand here, by their probabilities as wholes.
+"""Decides one value of a list, by the probabilities of whole values.
 
 Purpose: a value of a choice, an enum or a boolean is drawn as if it were one token.
 Distribution: a value's probability is the model's own (after mixture, penalties and transforms), the sum
 over its paths (`choices.py`), its end included, given that one of the values follows.  Temperature, top-k,
 top-p and min-p apply to these probabilities as they do to those of tokens; a temperature of 0 takes the
 likeliest value.
-Then its path is drawn by the same rule, and the token that completes it among those that do.
-Invariant: what is decided is what all paths scored at once would decide.
-Complexity: one pass scores `WIDTH` nodes.  Beyond, best first: a value has at most the probability of what is
-known of its path, so most are never scored.  A draw with a temperature adds each value's own number of a
-race, which is known beforehand.  Truncation needs all values' probabilities.
+Then its path is drawn by the same rule, and then the token that completes it.
+Invariant: the decision is the one after scoring all paths at once.
+Complexity: one pass scores `WIDTH` nodes.  Beyond, best first: the scored part of a path bounds its value's
+probability, so most are never scored.  A draw with a temperature adds each value's own number of a race,
+which is known beforehand.  Truncation needs all values' probabilities.
 Source: A* sampling over a prefix tree with fixed perturbations (Maddison, Tarlow, Minka 2014; Kool et al.
 2019).
 Rejected: the probability of the tempered tokens (in the limit of temperature 0 that is not the likeliest
@@ -39,7 +39,7 @@ _VALUE, _PATH = 1 << 40, 1 << 41  # streams of numbers apart from tokens'
 
 
 class Learnt(NamedTuple):
-    """What is known at a scored node.
+    """The log-probabilities at a scored node.
 
     Attributes:
         children: log-probability of each child's token.
@@ -54,13 +54,13 @@ class Learnt(NamedTuple):
 
 
 class Chosen(NamedTuple):
-    """What is to be written.
+    """The chosen value.
 
     Attributes:
         option: the value, a place in `Choices.options`.
         leaf: where its path ends.
         ends, scores: the tokens that may complete it, and their log-probabilities.
-        refused: whether a value that the budget has no room for might have been chosen.
+        refused: whether a value that does not fit the budget might have been chosen.
     """
 
     option: int
@@ -73,7 +73,7 @@ class Chosen(NamedTuple):
 class Choosing:
     """Args:
     choices: the values.
-    local: how they are drawn.
+    local: draws them.
     seed, number, position: key of the draw.
     remaining: tokens that may still be written.
     deepest: most tokens of a path.
@@ -91,26 +91,26 @@ class Choosing:
         self.tree, self.begins, self.state = choices.tree, choices.begins, choices.state
         self.position, self._local, self._key = key[2], local, key
         self.learnt: dict[int, Learnt] = {}
-        self.settled = False
-        """Whether a value begins here, and nothing else that may stand here."""
+        self.value_begins = False
+        """Whether a value certainly begins here."""
         self._reach: dict[int, float] = {ROOT: 0.0}
         self._paths: dict[int, list[int]] = {}
         self._refused: dict[int, list[int]] = {}
         fits, tree = choices.fits, choices.tree
         for option, leaves in enumerate(choices.leaves):
-            kept = list[int]()
+            fitting = list[int]()
             for n in leaves:
                 depth = 0 if n == ROOT else tree.depths[n]
                 if (n == ROOT or depth <= deepest) and fits(option, n, remaining - depth):
-                    kept.append(n)
-            if kept:
-                self._paths[option] = kept
-            if len(kept) < len(leaves):  # also where another way to begin it fits: it counts for less then
-                self._refused[option] = [n for n in leaves if n not in kept]
+                    fitting.append(n)
+            if fitting:
+                self._paths[option] = fitting
+            if len(fitting) < len(leaves):  # also where another path of it fits: it counts for less then
+                self._refused[option] = [n for n in leaves if n not in fitting]
         self._races = {option: self._race(option) for option in {*self._paths, *self._refused}}
 
     def child(self, node: int, token: int) -> int | None:
-        """The node after a token; None where no value goes on so."""
+        """The node after a token; None where no value has it."""
         kids = self.tree.kids.get(node)
         return None if kids is None else kids.get(token)
 
@@ -126,16 +126,16 @@ class Choosing:
         for option, paths in self._paths.items():
             if not all(map(self.learnt.__contains__, paths)):
                 return None
-            found[self.choices.options[option]] = self._known(option)[0]
+            found[self.choices.options[option]] = self._score(option)[0]
         return found
 
-    def asked(self, node: int) -> list[np.ndarray]:
-        """The tokens whose log-probabilities at a node are wanted: its children's; those that end options."""
+    def tokens_to_score(self, node: int) -> list[np.ndarray]:
+        """The tokens to score at a node: its children's, and those that end options."""
         kids = np.array(list(self.tree.kids.get(node, ())), np.int64)
         return [kids, *(end.tokens for end in self.choices.ends(node))]
 
     def learn(self, node: int, scores: Sequence[np.ndarray], own: Sequence[np.ndarray]) -> None:
-        """Takes what a pass said at a node: log-probabilities of `asked`, and the model's own."""
+        """Takes a pass's log-probabilities of `tokens_to_score(node)`, and the model's own."""
         if node in self.learnt:
             return
         learnt = self.learnt[node] = Learnt(scores[0].tolist(), scores[1:], own[0].tolist(), own[1:])
@@ -151,26 +151,28 @@ class Choosing:
         return self.learnt[above].own_children[self.tree.children(above).index(node)]
 
     def own_end(self, chosen: Chosen, end: int) -> float:
-        """The same of the token that completes what was chosen."""
+        """The same of the token that completes the chosen value."""
         ends = zip(self.choices.ends(chosen.leaf), self.learnt[chosen.leaf].own_ends, strict=True)
         (found,) = (own[one.tokens == end] for one, own in ends if one.option == chosen.option)
         return float(found[0])
 
-    def settle(self) -> Chosen | None:
+    def decide(self) -> Chosen | None:
         """The decision; None while too little is known."""
-        known = {option: self._known(option) for option in self._paths}
-        truncation, hot = self._local.truncation, self._local.temperature
+        scores_of = {option: self._score(option) for option in self._paths}
+        truncation, temperature = self._local.truncation, self._local.temperature
         greedy = self._local.greedy
         if not greedy and not truncation.off:
-            if not all(exact for _, exact in known.values()):
+            if not all(exact for _, exact in scores_of.values()):
                 return None
-            scores = np.array([score for score, _ in known.values()]) / hot
+            scores = np.array([score for score, _ in scores_of.values()]) / temperature
             least = truncation.row_threshold(scores)
-            known = {o: one for (o, one), score in zip(known.items(), scores, strict=True) if score >= least}
+            scores_of = {
+                o: one for (o, one), score in zip(scores_of.items(), scores, strict=True) if score >= least
+            }
         best, bound = -1, _NEVER
         top = _NEVER
-        for option, (score, exact) in known.items():
-            key = score if greedy else score / hot + self._races[option]
+        for option, (score, exact) in scores_of.items():
+            key = score if greedy else score / temperature + self._races[option]
             if not exact:
                 bound = max(bound, key)
             elif key > top:
@@ -179,82 +181,83 @@ class Choosing:
             return None
         chosen = self._chosen(best, greedy)
         return chosen._replace(
-            refused=self._outdone(best, chosen.leaf, top, greedy) or self._truncated(best, greedy)
+            refused=self._budget_decides(best, chosen.leaf, top, greedy)
+            or self._budget_truncates(best, greedy)
         )
 
-    def _outdone(self, best: int, leaf: int, top: float, greedy: bool) -> bool:
-        """Whether what the budget has no room for may have more than what was chosen: another value with all
-        its ways to be written, or another way to write this one."""
+    def _budget_decides(self, best: int, leaf: int, top: float, greedy: bool) -> bool:
+        """Whether a value or a path that does not fit the budget may be likelier than the chosen one."""
         for option, leaves in self._refused.items():
-            parts = [self._most(option, one) for one in leaves]
+            parts = [self._path_bound(option, one) for one in leaves]
             if option == best:
-                if max(parts) >= self._most(option, leaf):
+                if max(parts) >= self._path_bound(option, leaf):
                     return True
                 continue
-            parts += [self._most(option, one) for one in self._paths.get(option, ())]
+            parts += [self._path_bound(option, one) for one in self._paths.get(option, ())]
             bound = _logsum(np.array(parts))
             if (bound if greedy else bound / self._local.temperature + self._races[option]) >= top:
                 return True
         return False
 
-    def _truncated(self, best: int, greedy: bool) -> bool:
-        """Whether truncation may leave out what was chosen, where values that the budget has no room for
-        count."""
+    def _budget_truncates(self, best: int, greedy: bool) -> bool:
+        """Whether truncation would drop the chosen value if those that don't fit the budget counted."""
         truncation = self._local.truncation
         if greedy or truncation.off or not self._refused:
             return False
         most = []
         for option in self._races:
             ways = [*self._paths.get(option, ()), *self._refused.get(option, ())]
-            most.append(_logsum(np.array([self._most(option, one) for one in ways])))
-        hot = self._local.temperature
-        return bool(self._known(best)[0] / hot < truncation.row_threshold(np.array(most) / hot))
+            most.append(_logsum(np.array([self._path_bound(option, one) for one in ways])))
+        temperature = self._local.temperature
+        return bool(
+            self._score(best)[0] / temperature < truncation.row_threshold(np.array(most) / temperature)
+        )
 
-    def _most(self, option: int, leaf: int) -> float:
-        """The log-probability of a value written so, or what it cannot exceed."""
+    def _path_bound(self, option: int, leaf: int) -> float:
+        """The log-probability of a value's path, or an upper bound of it."""
         if leaf not in self.learnt:
             return self._bound(leaf)
         return self._reach[leaf] + _logsum(self._ends(option, leaf)[1])
 
-    def wanted(self, most: int, chain: bool) -> list[int]:
-        """Nodes to be scored in the next pass, each after the one that it stands below.
+    def nodes_to_score(self, most: int, chain: bool) -> list[int]:
+        """Nodes for the next pass, each after its parent.
 
         Args:
             chain: one path alone.
         """
         tree = self.tree
-        hot = 1.0 if self._local.temperature == 0 else self._local.temperature
+        temperature = 1.0 if self._local.temperature == 0 else self._local.temperature
         race = self._local.temperature != 0
         order: list[tuple[int, float, int, int, int]] = []
-        for refused, listed in enumerate((self._paths, self._refused)):  # the latter tell what a budget cut
+        for refused, listed in enumerate((self._paths, self._refused)):  # the latter: what the budget cut
             for option, paths in listed.items():
                 for leaf in paths:
                     if leaf in self.learnt:
                         continue
-                    bound = self._bound(leaf) / hot + (self._races[option] if race else 0.0)
+                    bound = self._bound(leaf) / temperature + (self._races[option] if race else 0.0)
                     order.append((refused, -bound, 0 if leaf == ROOT else tree.depths[leaf], option, leaf))
         order.sort()
-        taken: dict[int, None] = {}
+        nodes: dict[int, None] = {}
         for *_, leaf in order:
-            path = self._way(leaf)
-            new = [node for node in path if node not in taken]
-            room = most - len(taken)
-            taken.update(dict.fromkeys(new[:room]))
-            if chain or len(taken) >= most:
+            path = self._path(leaf)
+            new = [node for node in path if node not in nodes]
+            remaining = most - len(nodes)
+            nodes.update(dict.fromkeys(new[:remaining]))
+            if chain or len(nodes) >= most:
                 break
-        return list(taken)
+        return list(nodes)
 
-    def _way(self, leaf: int) -> list[int]:
+    def _path(self, leaf: int) -> list[int]:
         path = []
         while leaf != ROOT:
             path.append(leaf)
             leaf = self.tree.parents[leaf]
         return path[::-1]
 
-    def _known(self, option: int) -> tuple[float, bool]:
-        """What a value's log-probability is, or cannot exceed; and whether it is that."""
+    def _score(self, option: int) -> tuple[float, bool]:
+        """A value's log-probability or an upper bound of it, and whether it is exact."""
         paths = self._paths[option]
-        parts = [self._most(option, leaf) for leaf in paths]
+        parts = [self._path_bound(option, leaf) for leaf in paths]
         return _logsum(np.array(parts)), all(map(self.learnt.__contains__, paths))
 
     def _bound(self, node: int) -> float:
@@ -273,10 +276,13 @@ class Choosing:
         totals = [self._reach[leaf] + _logsum(self._ends(option, leaf)[1]) for leaf in paths]
         keys = list(totals)
         if not greedy and len(paths) > 1:
-            hot = self._local.temperature
-            least = self._local.truncation.row_threshold(np.array(totals) / hot)
+            temperature = self._local.temperature
+            least = self._local.truncation.row_threshold(np.array(totals) / temperature)
             numbers = [_gumbel(uniform(*self._key, stream=_PATH + place)) for place in range(len(paths))]
-            keys = [t / hot + g if t / hot >= least else _NEVER for t, g in zip(totals, numbers, strict=True)]
+            keys = [
+                t / temperature + g if t / temperature >= least else _NEVER
+                for t, g in zip(totals, numbers, strict=True)
+            ]
         leaf = paths[max(range(len(paths)), key=keys.__getitem__)]
         return Chosen(option, leaf, *self._ends(option, leaf), refused=False)
 

@@ -1,12 +1,11 @@
 """Values that are decided as wholes, and words that end, within the driver's steps.
 
-Purpose: before a pass, the paths of values that may begin where its tree stands are added to the tree; after
-it, the draw at such a place is replaced by the decision: the tokens of one whole value (`choosing.py`).
-Where a word may end, one look at the row decides; the draw is replaced where it says otherwise
-(`word_end.py`).
-Invariant: where something else may stand at the place too (a space, the end of an array), the draw of a token
-says whether a value begins, and the decision which.  A text stops before a value that is not decided yet; the
-next pass scores more of it.  So drafts and batches change no value.
+Purpose: before a pass, the paths of values that may begin at its nodes are added to the tree; after it, the
+draw at such a place is replaced by the tokens of one whole value (`choosing.py`).  Where a word may end, one
+row decides; the draw is replaced where it disagrees (`word_end.py`).
+Invariant: where something else is allowed at the place too (a space, the end of an array), the draw of a
+token decides whether a value begins, and `choosing.py` which.  A text stops before a value that is not
+decided yet; the next pass scores more of it.  So drafts and batches change no value.
 Complexity: values behind a draft are scored with it where that is likely to save more than it costs.
 """
 
@@ -40,7 +39,7 @@ if TYPE_CHECKING:
     from .live import Live
     from .matching import Logits
 
-Whole = Choosing | Search
+Decider = Choosing | Search
 """A value being decided: of a list, or of a language."""
 
 _NONE = np.empty(0, np.int64)
@@ -53,8 +52,8 @@ class Decision:
 
     Attributes:
         place: tokens of the text before it.
-        value: what was left of the value there, as bytes.
-        logprobs: of each value that was possible, as `value` is; None where not all are known.
+        value: the rest of the value there, as bytes.
+        logprobs: of each possible value, as `value` is; None where not all are known.
     """
 
     place: int
@@ -62,14 +61,14 @@ class Decision:
     logprobs: dict[bytes, float] | None
 
 
-class Told(NamedTuple):
+class SpelledValue(NamedTuple):
     """A value in tokens.
 
     Attributes:
         tokens: with the one that completes it.
         logprobs: of each, under the model alone.
-        refused: for each, what the budget refused in its place (`Drawn.refused`).
-        nodes: of the draft's tree before each; None where a pass before this one has scored some of them.
+        refused: for each, the token that the budget refused in its place (`Drawn.refused`).
+        nodes: of the draft's tree before each; None where an earlier pass has scored some of them.
     """
 
     tokens: list[int]
@@ -82,18 +81,18 @@ class Deciding:
     """For one thread at a time.
 
     Args:
-        places: what is known of states.
+        places: cache of what is decided at states.
     """
 
     def __init__(self, places: Places | None = None) -> None:
         self._places = places or Places()
-        self.known = self._places.known  # where no value begins, it says None
-        # of the last word alone: one place may have half of the vocabulary, and be one of thousands
+        self.known = self._places.known  # None where no value begins
+        # of the last word only: there may be thousands of places with half of the vocabulary each
         self._word: tuple[WordEnd | None, tuple[np.ndarray, np.ndarray]] = None, (_NONE, _NONE)
 
     def prepare(self, live: Live) -> None:
-        """Adds to the tree of a sequence what decides values."""
-        live.weighs = False
+        """Adds the paths of values to the tree of a sequence."""
+        live.decides_values = False
         if not live.wholes:
             return
         tree, state = live.tree, live.output.state
@@ -104,80 +103,80 @@ class Deciding:
         if place is live:  # not known yet
             place = self.place(live, state)
         if isinstance(place, WordEnd):
-            live.weighs = behind(live, ROOT, place)
+            live.decides_values = follows_word(live, ROOT, place)
         elif place is not None and (choosing := self._choosing(live, ROOT, place)) is not None:
-            live.weighs = True
+            live.decides_values = True
             if live.chains:
                 live.draft_nothing()
-            self._add(live, ROOT, choosing, choosing.wanted(WIDTH, live.chains))
+            self._add(live, ROOT, choosing, choosing.nodes_to_score(WIDTH, live.chains))
         if not live.chains:
-            self._add_behind(live, WIDTH)
+            self._add_after_draft(live, WIDTH)
 
     def place(self, live: Live, state: State | None) -> Place:
         """What is decided at a state."""
         assert live.spelling is not None
         return self._places.at(live.request.automaton, state, live.spelling, live.request.eos)
 
-    def tell(
+    def decide_value(
         self, live: Live, logits: Logits, node: int, drawn: Drawn, place: Choices | Short
-    ) -> Told | None:
-        """The tokens of a whole value at a node: none where it is not decided yet, None where no value
+    ) -> SpelledValue | None:
+        """The tokens of a whole value at a node; empty where it is not decided yet, None where no value
         begins.
 
         Args:
             drawn: the draw of a token there.
         """
         choosing = self._choosing(live, node, place)
-        if choosing is None or not (choosing.settled or choosing.begins(drawn.token)):
+        if choosing is None or not (choosing.value_begins or choosing.begins(drawn.token)):
             return None
-        mapped = self._mapped(live, node, choosing)
+        mapped = self._draft_nodes(live, node, choosing)
         fresh = self._learn(live, logits, mapped, choosing)
-        chosen = choosing.settle()
+        chosen = choosing.decide()
         if chosen is None:
-            if node == ROOT and (not fresh or not choosing.wanted(1, True)):
+            if node == ROOT and (not fresh or not choosing.nodes_to_score(1, True)):
                 return None  # no memory for a path, or no probability: token by token
-            choosing.settled, live.choosing = True, choosing
-            return Told([], [], [], [])
-        told = self._told(live, node, choosing, chosen, mapped)
-        if told is not None:
-            if told.refused[0] is None and _elsewhere(drawn.refused, choosing):
-                told.refused[0] = drawn.refused
+            choosing.value_begins, live.choosing = True, choosing
+            return SpelledValue([], [], [], [])
+        spelled = self._spelled(live, node, choosing, chosen, mapped)
+        if spelled is not None:
+            if spelled.refused[0] is None and _begins_no_value(drawn.refused, choosing):
+                spelled.refused[0] = drawn.refused
             if isinstance(choosing.place, ValueChoices | Short):
-                begun = choosing.position - len(live.request.prompt)
-                live.output.decided.append(Decision(begun, choosing.value(chosen), choosing.logprobs))
-        return told
+                place_in_text = choosing.position - len(live.request.prompt)
+                live.output.decided.append(Decision(place_in_text, choosing.value(chosen), choosing.logprobs))
+        return spelled
 
-    def _choosing(self, live: Live, node: int, place: Choices | Short) -> Whole | None:
-        """What decides at a node of the tree; None where no value may begin there."""
+    def _choosing(self, live: Live, node: int, place: Choices | Short) -> Decider | None:
+        """The decider at a node of the tree; None where no value may begin there."""
         request, local = live.request, live.request.sampler.local
         if isinstance(place, Short) and (not local.greedy or live.forced_token(node) is not None):
             return None
         depth = 0 if node == ROOT else live.tree.depths[node]
-        position, begun = len(live.text) + depth, live.choosing
-        if begun is None or begun.position != position or begun.place is not place:
-            room = live.remaining - depth, live.room - depth
+        position, current = len(live.text) + depth, live.choosing
+        if current is None or current.position != position or current.place is not place:
+            limits = live.remaining - depth, live.max_depth - depth
             if isinstance(place, Short):
-                begun = Search(place, position, *room)
+                current = Search(place, position, *limits)
             else:
-                begun = Choosing(place, local, (request.seed, request.number, position), *room)
+                current = Choosing(place, local, (request.seed, request.number, position), *limits)
         if depth == 0:
-            live.choosing = begun
-        return begun if begun.possible else None
+            live.choosing = current
+        return current if current.possible else None
 
-    def _add(self, live: Live, node: int, choosing: Whole, wanted: Sequence[int]) -> None:
+    def _add(self, live: Live, node: int, choosing: Decider, nodes: Sequence[int]) -> None:
         """Adds nodes of a value's tree below a node."""
         tree, new = choosing.tree, {ROOT: node}
-        for one in wanted:
+        for one in nodes:
             state, parent = choosing.state(one), new.get(tree.parents[one])
             if state is not None and parent is not None:
                 new[one] = live.session.add(live.tree, parent, tree.tokens[one], state)
 
-    def _add_behind(self, live: Live, room: int) -> None:
-        """The same for values behind a draft."""
+    def _add_after_draft(self, live: Live, remaining: int) -> None:
+        """Adds the paths of values after a draft."""
         tree, states, chances = live.tree, live.session.states, list[float]()
         assert live.spelling is not None
         encode, size = live.spelling.encode, len(tree.tokens)
-        room -= size
+        remaining -= size
         for node, (above, confidence) in enumerate(zip(tree.parents[:], tree.confidences[:], strict=True)):
             chances.append(confidence * (chances[above] if above >= 0 else 1.0))
             if chances[-1] < 0.5:
@@ -188,22 +187,24 @@ class Deciding:
             if place is None:
                 continue
             if isinstance(place, WordEnd):
-                live.weighs = live.weighs or behind(live, node, place)
+                live.decides_values = live.decides_values or follows_word(live, node, place)
                 continue
             choosing = self._choosing(live, node, place)
             if choosing is None:
                 continue
-            size = len(choosing.tree)  # 0: what is searched grows with what passes say
-            if size <= room and size * (1 - chances[-1]) <= _PASS * chances[-1]:
-                live.weighs = True
-                self._add(live, node, choosing, choosing.wanted(size, False))
-                room -= size
+            size = len(choosing.tree)  # 0: the tree of a search grows from pass to pass
+            if size <= remaining and size * (1 - chances[-1]) <= _PASS * chances[-1]:
+                live.decides_values = True
+                self._add(live, node, choosing, choosing.nodes_to_score(size, False))
+                remaining -= size
 
-    def end(self, live: Live, logits: Logits, node: int, drawn: Drawn, place: WordEnd) -> Told | None:
-        """The token behind a word, where it is not what was drawn; None: it is."""
+    def decide_word_end(
+        self, live: Live, logits: Logits, node: int, drawn: Drawn, place: WordEnd
+    ) -> SpelledValue | None:
+        """The token after a word, where it is not the drawn one; None: it is."""
         request, row = live.request, logits[0][node + 1]
-        if isinstance(row, Listed):  # too little is known: the next pass asks for all of it
-            return None if node == ROOT else Told([], [], [], [])
+        if isinstance(row, Listed):  # too few logits are known: the next pass computes all
+            return None if node == ROOT else SpelledValue([], [], [], [])
         sampler, depth = request.sampler, 0 if node == ROOT else live.tree.depths[node]
         wide = own = row[: sampler.size]
         if not sampler.untouched:
@@ -215,42 +216,42 @@ class Deciding:
         more = torch.softmax(wide if wide.dtype in (torch.float32, torch.float64) else wide.float(), -1)[
             torch.from_numpy(longer).to(wide.device)
         ]
-        every, most = torch.stack([more.sum(), more.max()]).tolist()
+        total, most = torch.stack([more.sum(), more.max()]).tolist()
         key = request.seed, request.number, len(live.text) + depth
-        ending = place.ends(every, most, sampler.local, key)
+        ending = place.ends(total, most, sampler.local, key)
         ids = ends if ending else longer
         if drawn.refused is None and (ids == drawn.token).any():
             return None
         scores = wide[torch.from_numpy(ids).to(wide.device)].double().cpu().numpy()
         if not np.isfinite(scores).any():
             return None
-        token = wished = draw_row(Listed(ids, scores, sampler.size), ids, sampler.local, race_key(*key))
+        token = unbudgeted = draw_row(Listed(ids, scores, sampler.size), ids, sampler.local, race_key(*key))
         here = live.node(node, () if node == ROOT else live.tree.path(node))
         if not sampler.fits(here, token):
-            # of what fits the draw is the first; where it is none of these, another end may fit
+            # `drawn` is the first token that fits; if it is none of these, another end may fit
             fits = [ending and sampler.fits(here, int(one)) for one in ids]
             token = drawn.token
             if not (ids == token).any() and np.isfinite(scores[fits]).any():
-                some = Listed(ids[fits], scores[fits], sampler.size)
-                token = draw_row(some, some.ids, sampler.local, race_key(*key))
+                fitting = Listed(ids[fits], scores[fits], sampler.size)
+                token = draw_row(fitting, fitting.ids, sampler.local, race_key(*key))
         own = own.double()
         logprob = float(own[token] - own.logsumexp(-1))
-        return Told([token], [logprob], [None if token == wished else wished], [node])
+        return SpelledValue([token], [logprob], [None if token == unbudgeted else unbudgeted], [node])
 
-    def _mapped(self, live: Live, node: int, choosing: Whole) -> dict[int, int]:
-        """Nodes of a value's tree, and those of the draft's tree that they are."""
-        found, todo = {ROOT: node}, [ROOT]
+    def _draft_nodes(self, live: Live, node: int, choosing: Decider) -> dict[int, int]:
+        """Nodes of a value's tree, and the same nodes in the draft's tree."""
+        nodes, todo = {ROOT: node}, [ROOT]
         while todo:
             one = todo.pop()
-            for token, there in live.tree.kids.get(found[one], {}).items():
+            for token, there in live.tree.kids.get(nodes[one], {}).items():
                 child = choosing.child(one, token)
                 if child is not None and there in live.session.states:
-                    found[child] = there
+                    nodes[child] = there
                     todo.append(child)
-        return found
+        return nodes
 
-    def _learn(self, live: Live, logits: Logits, mapped: dict[int, int], choosing: Whole) -> bool:
-        """Takes what the pass says at the nodes that are not known; False where that is nothing."""
+    def _learn(self, live: Live, logits: Logits, mapped: dict[int, int], choosing: Decider) -> bool:
+        """Takes the pass's log-probabilities at new nodes; False where there are none."""
         sampler, before = live.request.sampler, len(choosing.learnt)
         new, rows = list[int](), list[torch.Tensor]()
         for one in sorted(mapped):
@@ -264,11 +265,11 @@ class Deciding:
         if not rows:
             return False
         own = torch.stack(rows)
-        asked = [choosing.asked(one) for one in new]
-        tokens = [np.concatenate(parts) for parts in asked]
+        tokens_of_node = [choosing.tokens_to_score(one) for one in new]
+        tokens = [np.concatenate(parts) for parts in tokens_of_node]
         at = np.repeat(np.arange(len(new)), [len(part) for part in tokens])
-        alone = _picked(own, at, np.concatenate(tokens))
-        mixed = alone
+        model_logprobs = _picked(own, at, np.concatenate(tokens))
+        mixed = model_logprobs
         if not sampler.untouched:
             parts = [
                 sampler.free(
@@ -279,17 +280,17 @@ class Deciding:
             ]
             mixed = _picked(torch.stack(parts), at, np.concatenate(tokens))
         start = 0
-        for one, each in zip(new, asked, strict=True):
+        for one, each in zip(new, tokens_of_node, strict=True):
             *cuts, end = list(itertools.accumulate(map(len, each), initial=start))[1:]
             at = np.array(cuts, int) - start
-            choosing.learn(one, np.split(mixed[start:end], at), np.split(alone[start:end], at))
+            choosing.learn(one, np.split(mixed[start:end], at), np.split(model_logprobs[start:end], at))
             start = end
         return len(choosing.learnt) > before
 
-    def _told(
-        self, live: Live, node: int, choosing: Whole, chosen: Chosen, mapped: dict[int, int]
-    ) -> Told | None:
-        """The tokens that write what was chosen; None where its end does not fit the budget."""
+    def _spelled(
+        self, live: Live, node: int, choosing: Decider, chosen: Chosen, mapped: dict[int, int]
+    ) -> SpelledValue | None:
+        """The tokens of the chosen value; None where its end does not fit the budget."""
         sampler, request, tree = live.request.sampler, live.request, choosing.tree
         path, one = list[int](), chosen.leaf
         while one != ROOT:
@@ -305,7 +306,7 @@ class Deciding:
         ids, scores = chosen.ends, chosen.scores
         key = race_key(request.seed, request.number, leaf.position)
         end = draw_row(Listed(ids, scores, sampler.size), ids, sampler.local, key)
-        wished = end
+        unbudgeted = end
         if not sampler.fits(leaf, end):
             fits = np.array([sampler.fits(leaf, int(one)) for one in ids])
             if not np.isfinite(scores[fits]).any():
@@ -314,22 +315,22 @@ class Deciding:
             end = draw_row(Listed(ids, scores, sampler.size), ids, sampler.local, key)
         logprobs = [*map(choosing.own, path), choosing.own_end(chosen, end)]
         nodes = [mapped.get(one) for one in (ROOT, *path)]
-        known = None if None in nodes else cast("list[int]", nodes)
-        refused: list[int | None] = [*[None] * len(tokens), None if end == wished else wished]
+        draft_nodes = None if None in nodes else cast("list[int]", nodes)
+        refused: list[int | None] = [*[None] * len(tokens), None if end == unbudgeted else unbudgeted]
         if chosen.refused:
             refused[0] = UNKNOWN
-        return Told([*tokens, end], logprobs, refused, known)
+        return SpelledValue([*tokens, end], logprobs, refused, draft_nodes)
 
 
-def behind(live: Live, node: int, place: WordEnd) -> bool:
-    """Whether a node of the tree is behind such a token as a place asks for."""
+def follows_word(live: Live, node: int, place: WordEnd) -> bool:
+    """Whether the token at a node of the tree may come before the place (`WordEnd.after`)."""
     if node == ROOT and not live.output.tokens:
         return False
     return bool(place.after[live.text[-1] if node == ROOT else live.tree.tokens[node]])
 
 
-def _elsewhere(refused: int | None, choosing: Whole) -> bool:
-    """Whether the budget refused a token in whose place no value would begin: a space, say."""
+def _begins_no_value(refused: int | None, choosing: Decider) -> bool:
+    """Whether the budget refused a token that begins no value: a space, say."""
     return refused is not None and (refused == UNKNOWN or not choosing.begins(refused))
 
 

@@ -1,12 +1,12 @@
 """Drafts of a whole batch, made in lockstep.
 
 Purpose: a drafter that runs a model would run it once for every sequence and token.  Drafting is
-therefore a coroutine: it asks for a pass over its own sequence, and for draws at some of its rows.
-`together` collects what all drafts of a step ask for and makes one pass of each model of it.
-Invariant: a draft is what it would be alone, for a pass over several sequences gives each its own
-logits.  A pass that fails is raised in the drafts that asked for it, and in no other.  Logits stay where the
-model put them: what comes home are draws, in one transfer a pass.
-Complexity: as many passes of a model as the longest draft asks for, whatever the batch; a failing
+therefore a coroutine: it requests a pass over its own sequence, and draws at some of its rows.
+`together` collects the requests of all drafts of a step into one pass of each model.
+Invariant: a draft is the one it would be alone, because a pass over several sequences gives each its own
+logits.  A pass that fails is raised in the drafts that requested it, and in no other.  Logits stay where the
+model put them; draws come to the host, in one transfer a pass.
+Complexity: as many passes of a model as the longest draft requests, whatever the batch; a failing
 pass costs two more for each halving, until the sequence that fails is alone.
 Source: continuous batching, applied to the second model; design, "the shared speculative backbone".
 Rejected: drafters that take the whole batch (each would need its own bookkeeping of who has ended,
@@ -42,7 +42,7 @@ class Ask:
         sampler: draws there.
         copies: 1 + companions of the sampler; each gets the same logits.
         convert: logits [n, V'] of the model -> [n, V] of the target's ids; None leaves them.
-        wish: what is told beside each draw.
+        wish: the requested outputs beside each draw.
     """
 
     backbone: Backbone
@@ -60,7 +60,7 @@ class Scored:
 
     def __init__(self, ask: Ask, logits: torch.Tensor, draws: NodeDraws, span: Span, sharing: int) -> None:
         self.ask, self._span, self._sharing = ask, span, sharing
-        self._draws, self.told = draws, list[Drawn]()  # what was drawn at all nodes at once
+        self._draws, self.all_drawn = draws, list[Drawn]()  # what was drawn at all nodes at once
         rows = [row for row, _ in ask.nodes]
         self.rows = logits if rows == list(range(len(logits))) else logits[rows]
         if ask.convert is not None and rows:
@@ -68,7 +68,8 @@ class Scored:
 
     @property
     def took(self) -> Took | None:
-        """This sequence's share of the pass; None: not known yet, and its draws have not come home."""
+        """This sequence's share of the pass's time; None while its draws have not arrived."""
+
         took = self._span.took()
         return took and Took(took.work / self._sharing, took.wall / self._sharing)
 
@@ -79,8 +80,8 @@ class Scored:
 
     def drawn(self, place: int) -> Drawn:
         """The sampler's draw at the node with this number in `ask.nodes`; on the host it is made now."""
-        if self.told:
-            return self.told[place]
+        if self.all_drawn:
+            return self.all_drawn[place]
         rows = [part[place][None] for part in self.logits]
         node = self.ask.nodes[place][1]
         return self._draws.draw(self.ask.sampler, rows, [node], self.ask.wish)[0]
@@ -91,14 +92,14 @@ Drafting = Generator[Ask, Scored, _Result]
 
 
 class Draft(NamedTuple):
-    """A draft that is made; `seconds`: its own time and its shares of the passes."""
+    """A finished draft; `seconds`: its own time and its shares of the passes."""
 
     tree: DraftTree
     seconds: float
 
 
 def together(draftings: Iterable[Drafting[DraftTree]], draws: NodeDraws | None = None) -> list[Draft]:
-    """Runs all to their ends; what one of them raises goes to the caller, and the others are closed.
+    """Runs all to their ends; if one raises, the caller gets the error, and the others are closed.
 
     Args:
         draws: makes draws; None makes one on the host.
@@ -126,7 +127,7 @@ def alone(drafting: Drafting[DraftTree]) -> DraftTree:
 
 
 class _DraftRun:
-    """One drafting on its way."""
+    """One running drafting."""
 
     __slots__ = ("ask", "drafting", "seconds", "tree")
 
@@ -157,7 +158,7 @@ class _DraftRun:
 
 
 def _answers(asks: Sequence[Ask], draws: NodeDraws) -> list[Scored | Exception]:
-    """One pass for each model that is asked for; answers in order."""
+    """One pass for each requested model; answers in order."""
     groups: dict[int, list[int]] = {}
     for i, ask in enumerate(asks):
         groups.setdefault(id(ask.backbone), []).append(i)
@@ -174,7 +175,7 @@ def _pass(asks: Sequence[Ask], draws: NodeDraws) -> Sequence[Scored | Exception]
     try:
         logits = asks[0].backbone.score({ask.seq: ask.tree for ask in asks})
         scored = [Scored(ask, logits[ask.seq], draws, span, len(asks)) for ask in asks]
-        span.end()  # before its draws: when those are home, it has ended
+        span.end()  # before its draws: when those have arrived, it has ended
         if draws.whole:
             _draw([one for one in scored if one.ask.nodes], draws)
     except Exception as error:
@@ -182,7 +183,7 @@ def _pass(asks: Sequence[Ask], draws: NodeDraws) -> Sequence[Scored | Exception]
             return [error]
     else:
         return scored
-    half = len(asks) // 2  # out of the handler: the error holds what the failed pass has allocated
+    half = len(asks) // 2  # outside of the handler, whose error holds the failed pass's memory
     return [*_pass(asks[:half], draws), *_pass(asks[half:], draws)]
 
 
@@ -196,5 +197,5 @@ def _draw(scored: Sequence[Scored], draws: NodeDraws) -> None:
         nodes = [node for one in group for _, node in one.ask.nodes]
         drawn = draws.draw(sampler, rows, nodes, wish)
         for one in group:
-            one.told = drawn[: len(one.ask.nodes)]
+            one.all_drawn = drawn[: len(one.ask.nodes)]
             drawn = drawn[len(one.ask.nodes) :]

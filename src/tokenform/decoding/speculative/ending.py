@@ -46,17 +46,17 @@ class Ending(Choices):
     ) -> None:
         super().__init__(automaton, state, (b"end", b"more"), spelling, eos)
         heads = [self._path(END, self._tokens(head + gap), False) for gap in _GAPS]
-        self._written(
+        self._add_option(
             END, [one for one in heads if one is not None and automaton.is_accepting(self.state(one))]
         )
-        self._written(ON, [self._path(ON, self._tokens(head + gap + tail), bool(tail)) for gap in _GAPS])
+        self._add_option(ON, [self._path(ON, self._tokens(head + gap + tail), bool(tail)) for gap in _GAPS])
         self._first = {
             *self.tree.kids.get(ROOT, ()),
             *(t for end in self.ends(ROOT) for t in end.tokens.tolist()),
         }
 
     @property
-    def tells(self) -> bool:
+    def is_choice(self) -> bool:
         """Whether more than the next token is weighed."""
         return any(node != self.leaves[END][0] for node in self.leaves[ON])
 
@@ -88,7 +88,7 @@ def ending(automaton: Any, state: State, spelling: Spelling, eos: frozenset[int]
     if tail is None:
         return None
     found = Ending(automaton, state, head, tail, spelling, eos)
-    return found if found.tells else None
+    return found if found.is_choice else None
 
 
 def _tail(automaton: Any, end: State, spelling: Spelling, eos: frozenset[int]) -> bytes | None:

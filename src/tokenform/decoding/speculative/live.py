@@ -1,4 +1,4 @@
-"""One sequence at work: its request, its text so far, its places in the models' caches.
+"""One running sequence: its request, its text so far, its places in the models' caches.
 
 Invariant: a sequence that can't be started leaves nothing open.
 """
@@ -30,19 +30,19 @@ from .tree import DraftTree
 
 
 def fewest_tokens(automaton: Any, most: int) -> int:
-    """Tokens of the shortest text that is known, at most `most`; 0 without a constraint."""
+    """Tokens of the shortest known text, at most `most`; 0 without a constraint."""
     if automaton is None:
         return 0
     try:
         found = automaton.distance(automaton.start, most)
-    except TokenformError:  # a limit: the first draw says so
+    except TokenformError:  # a limit: the first draw raises it
         return 0
     return most if found is None else min(int(found), most)
 
 
 class Live:
     """Args:
-    number: what the speculator calls it.
+    number: its number in the speculator.
     """
 
     def __init__(self, number: int, request: Request, backbone: Backbone, drafter: Merge) -> None:
@@ -89,18 +89,18 @@ class Live:
         self.forced = self._forced_text()
         self.wholes = auto is not None and request.sampler.local.values == "whole"
         """Whether values are decided as wholes."""
-        self.weighs = False
-        """Whether the next pass is to tell the probabilities of whole values."""
+        self.decides_values = False
+        """Whether the next pass decides whole values."""
 
     def _forced_text(self) -> ForcedText | None:
-        """What the constraint forces, where it is to be written in the tokenizer's own tokens."""
+        """The forced text, where it is written in the tokenizer's own tokens."""
         request, spelling = self.request, self.spelling
         if spelling is None or request.encode is None or request.sampler.local.forced != "canonical":
             return None
         return ForcedText(request.automaton, spelling)
 
     def forced_token(self, node: int) -> int | None:
-        """The one token that is to come at a node of the tree; None where it is drawn."""
+        """The forced token at a node of the tree; None where it is drawn."""
         return None if self.forced is None else self.forced.token(self.tree, self.session.states, node)
 
     def goes_on(self, node: int) -> bool:
@@ -131,17 +131,17 @@ class Live:
         return self.request.max_tokens - len(self.output.tokens)
 
     @property
-    def room(self) -> int:
-        """Levels that the text's and the model's limits leave a tree."""
-        room, limit = self.remaining - 1, self.seqs[0][0].max_length
-        return room if limit is None else min(room, limit - len(self.text) - 1)
+    def max_depth(self) -> int:
+        """Most levels of a tree within the text's and the model's limits."""
+        depth, limit = self.remaining - 1, self.seqs[0][0].max_length
+        return depth if limit is None else min(depth, limit - len(self.text) - 1)
 
     def ended(self) -> str:
         """Why nothing more can be written, or ""."""
         auto, state = self.request.automaton, self.output.state
         if (auto is None or not self.request.eos) and len(self.output.tokens) >= self.request.max_tokens:
             return "length"
-        if auto is not None:  # without a token left, the model is asked once more: for the end, or for more
+        if auto is not None:  # without a token left, one more pass decides: the end, or a cut
             if auto.is_finished(state):
                 return "end"
             if state is not None and auto.is_accepting(state) and not self._goes_on(state):
@@ -155,17 +155,17 @@ class Live:
         return bool((words & ~mask_of(self.request.eos, 32 * len(words))).any())
 
     def drafting(self, budget: Budget) -> Drafting[DraftTree]:
-        """A draft that fits the text's and the model's limits, in the making."""
-        room = 0 if self.seqs[0][0].mode == "plain" else self.room
-        budget.depth = min(budget.depth, room)
+        """A draft within the text's and the model's limits, as a coroutine."""
+        max_depth = 0 if self.seqs[0][0].mode == "plain" else self.max_depth
+        budget.depth = min(budget.depth, max_depth)
         self.context.state, self.context.remaining = self.output.state, self.remaining
         return self.session.drafting(self.context, budget)
 
     def take(self, draft: Draft, keep: Sequence[bool]) -> None:
-        """Keeps what is to be scored of a draft.
+        """Takes a draft for the next pass.
 
         Args:
-            keep: its nodes.
+            keep: which of its nodes are scored.
         """
         self.tree = draft.tree
         self.output.report.seconds_draft += draft.seconds
@@ -176,7 +176,7 @@ class Live:
         self.tree = self.session.shape(self.tree, keep)
 
     def draft_nothing(self) -> None:
-        """The next pass is one without a draft."""
+        """Makes the next pass one without a draft."""
         if self.tree.tokens:
             self.tree = DraftTree()
         self.session.reset(self.output.state)

@@ -1,11 +1,11 @@
 """From scored trees to committed tokens, for a whole batch.
 
-Purpose: the sampler draws at each node, and a sequence goes down its tree while what is drawn is drafted
-(sample-and-match).  That is exact for any sampler and any draft, for the draft decides nothing but which
+Purpose: the sampler draws at each node, and a sequence walks down its tree while the drawn token is in it
+(sample-and-match).  That is exact for any sampler and any draft, because the draft only decides which
 distributions are known already; with keyed numbers the text is that of plain decoding.
 Invariant: no distribution leaves the device.
-Complexity: on a device one draw call a step over all nodes of all trees, which brings some bytes a node
-home; on the host a call a level over the nodes that are reached.
+Complexity: on a device one draw call a step over all nodes of all trees, with a transfer of some bytes a
+node; on the host a call a level over the nodes that are reached.
 Source: the point-mass case of speculative sampling (Leviathan et al. 2023), on trees.
 """
 
@@ -41,13 +41,13 @@ _DRAW_ALONE = Wish(logprob=False)
 
 
 class Verdict(NamedTuple):
-    """What a step gives a sequence.
+    """The result of a step for a sequence.
 
     Attributes:
-        tokens: those that are committed, an end-of-text included, perhaps with some behind it.
+        tokens: those to commit, perhaps with an end-of-text and some after it.
         logprobs: of each, under the model's own distribution.
-        refused: for each, what the budget refused in its place (`Drawn.refused`).
-        drawn: at each row of the tree, where all were drawn at on a device; else None.
+        refused: for each, the token that the budget refused in its place (`Drawn.refused`).
+        drawn: at each row of the tree, where a device drew at all of them; else None.
     """
 
     tokens: list[int]
@@ -60,10 +60,10 @@ Verdicts = dict[int, "Verdict | TokenformError"]
 
 
 class DeviceDraws(NodeDraws):
-    """Draws of the model's own step, which decide what is committed.
+    """Draws of the model's own step, which decide the committed tokens.
 
     Args:
-        places: what is known of states at which values begin.
+        places: cache of the places at which values begin.
     """
 
     def __init__(
@@ -77,58 +77,59 @@ class DeviceDraws(NodeDraws):
         self.deciding = Deciding(places)
 
     def columns(self, live: Live) -> Columns | None:
-        """At each row of a sequence's tree the tokens at whose logits alone `match` looks; None for all.
+        """At each row of a sequence's tree the only tokens whose logits `match` reads; None for all.
 
-        Masks are asked for along the drafted paths as far as few tokens are allowed: below others as many
-        are, mostly, and a mask of a node that is never reached is work for nothing.
+        Masks are computed along the drafted paths while few tokens are allowed.  Below a node that allows
+        many, most nodes do, too, and the mask of a node that is never reached is wasted.
         """
         request = live.request
         if request.logprobs or request.alternatives or request.companions:
             return None
-        if live.session.wish != NO_WISH or request.automaton is None or live.weighs:
+        if live.session.wish != NO_WISH or request.automaton is None or live.decides_values:
             return None
-        found: list[np.ndarray | None] = [None] * (len(live.tree.tokens) + 1)
-        asked = [ROOT]
-        while asked:
-            node = asked.pop()
+        columns: list[np.ndarray | None] = [None] * (len(live.tree.tokens) + 1)
+        pending = [ROOT]
+        while pending:
+            node = pending.pop()
             if node != ROOT and not live.goes_on(node):
-                found[node + 1] = np.empty(0, np.int64)
+                columns[node + 1] = np.empty(0, np.int64)
             elif (ids := self.listed(request.sampler, live.node(node, live.tree.path(node)))) is not None:
-                found[node + 1] = ids
-                asked += live.tree.children(node)
-        return None if found[0] is None else found
+                columns[node + 1] = ids
+                pending += live.tree.children(node)
+        return None if columns[0] is None else columns
 
     def match(self, scored: Sequence[Scored]) -> Verdicts:
         """The committed tokens of each sequence, or why there are none."""
         drawn: dict[tuple[int, int], Drawn] = {}
         if self.whole:
             waiting = list[tuple[Live, Logits, int]]()
-            for live, logits in scored:  # nobody draws on the way through a value
+            for live, logits in scored:  # no draws on the path through a value
                 sources = live.tree.sources
                 nodes = [n for n, source in enumerate(sources) if source != VALUES and live.goes_on(n)]
                 waiting += [(live, logits, node) for node in (ROOT, *nodes)]
             self._draw(waiting, drawn)
-        found: Verdicts = {}
+        verdicts: Verdicts = {}
         for live, logits in scored:
             try:
-                found[live.number] = self._walk(live, logits, drawn)
+                verdicts[live.number] = self._walk(live, logits, drawn)
             except Exception as error:
-                found[live.number] = own_error(error, FAILED)
-        return found
+                verdicts[live.number] = own_error(error, FAILED)
+        return verdicts
 
     def _walk(
         self, live: Live, logits: Logits, drawn: dict[tuple[int, int], Drawn]
     ) -> Verdict | TokenformError:
-        """What is drawn from the root down, as long as it is drafted; values that begin there as wholes.
+        """Draws from the root down while the draws are in the tree; values that begin there are decided as
+        wholes.
 
         Args:
-            drawn: at each (sequence, node), where all was drawn at once.
+            drawn: at each (sequence, node), where all were drawn at once.
         """
         request, tree, whole, rows = live.request, live.tree, self.whole, list[Any](logits)
         sampler, automaton, states = request.sampler, request.automaton, live.session.states
         wish, known = NO_WISH if request.logprobs else _DRAW_ALONE, self.deciding.known
         last = live.text[-1] if live.output.tokens else None
-        forced, spelt = live.forced, () if live.spelling is None else live.spelling.tokens
+        forced, token_bytes = live.forced, () if live.spelling is None else live.spelling.tokens
         encode = live.spelling.encode if live.wholes and live.spelling is not None else None
         if (
             not whole
@@ -136,17 +137,17 @@ class DeviceDraws(NodeDraws):
             and isinstance(rows[0], torch.Tensor)
             and rows[0].dtype in NUMPY_FLOATS
         ):
-            rows = [on_host(part) for part in rows]  # once for all places, which costs nothing
+            rows = [on_host(part) for part in rows]  # once for all nodes, without a copy
         tokens, logprobs, refused = list[int](), list[float](), list[int | None]()
-        every: dict[int, Drawn | None] = {}
+        draws: dict[int, Drawn | None] = {}
         if whole:
-            every = {node: drawn.get((live.number, node)) for node in range(ROOT, len(tree))}
+            draws = {node: drawn.get((live.number, node)) for node in range(ROOT, len(tree))}
         node: int | None = ROOT
         while node is not None and node in states:
-            state, told = states[node], None
+            state, value = states[node], None
             if node != ROOT and automaton is not None and automaton.is_finished(state):
                 break
-            one = every.get(node)
+            one = draws.get(node)
             if not whole:
                 live.output.report.evaluations += 1
                 here = [part[node + 1] for part in rows] if len(rows) > 1 else [rows[0][node + 1]]
@@ -157,58 +158,59 @@ class DeviceDraws(NodeDraws):
                 return one.error
             if (
                 forced is not None
-                and (one.refused is not None or spelt[one.token].isspace())
+                and (one.refused is not None or token_bytes[one.token].isspace())
                 and forced.joined(state, one.token, one.refused) is not None
             ):
-                one = every[node] = self._unjoined(live, rows, node, tokens, one)
+                one = draws[node] = self._unjoined(live, rows, node, tokens, one)
             place: Any = None if encode is None else known.get((state, encode), live)
             if place is live:  # not known yet
                 place = self.deciding.place(live, state)
             if isinstance(place, WordEnd):
                 before = tokens[-1] if tokens else last
                 if before is not None and place.after[before]:
-                    told = self.deciding.end(live, logits, node, one, place)
+                    value = self.deciding.decide_word_end(live, logits, node, one, place)
             elif place is not None:
-                told = self.deciding.tell(live, logits, node, one, place)
-            if told is None:
+                value = self.deciding.decide_value(live, logits, node, one, place)
+            if value is None:
                 tokens.append(one.token)
                 logprobs.append(one.logprob)
                 refused.append(one.refused)
-            elif told.nodes is None or not told.tokens:  # not decided yet, or scored in part before
-                every[node] = None
+            elif value.nodes is None or not value.tokens:  # not decided yet, or scored in part before
+                draws[node] = None
                 if not tokens:
-                    return Verdict(told.tokens, told.logprobs, told.refused)
+                    return Verdict(value.tokens, value.logprobs, value.refused)
                 break
             else:
-                for at, token, logprob, cut in zip(told.nodes, *told[:3], strict=True):
-                    there = every.get(at) or one  # with what was wished for there
-                    every[at] = there._replace(token=token, logprob=logprob, refused=cut)
-                tokens += told.tokens
-                logprobs += told.logprobs
-                refused += told.refused
-                node = told.nodes[-1]
+                for draft_node, token, logprob, cut in zip(value.nodes, *value[:3], strict=True):
+                    draw = draws.get(draft_node) or one  # with the requested outputs
+                    draws[draft_node] = draw._replace(token=token, logprob=logprob, refused=cut)
+                tokens += value.tokens
+                logprobs += value.logprobs
+                refused += value.refused
+                node = value.nodes[-1]
             kids = tree.kids.get(node)
             node = None if kids is None else kids.get(tokens[-1])
-        return Verdict(tokens, logprobs, refused, list(every.values()) if whole else None)
+        return Verdict(tokens, logprobs, refused, list(draws.values()) if whole else None)
 
     def _unjoined(
         self, live: Live, rows: Sequence[Any], node: int, path: Sequence[int], drawn: Drawn
     ) -> Drawn:
-        """The draw at a node without tokens of whitespace that the tokenizer joins with what follows, whether
-        they were drawn or would have been without the budget."""
+        """The draw at a node without whitespace tokens that the tokenizer would join with the next text."""
         assert live.forced is not None
-        found, place, wish = drawn, live.node(node, path), Wish(logprob=live.request.logprobs)
-        while (token := live.forced.joined(place.state, found.token, found.refused)) is not None:
-            place.without += (token,)
-            again = self.draw(live.request.sampler, [[part[node + 1]] for part in rows], [place], wish)[0]
-            if again.error is not None:  # transforms leave nothing else
+        found, here, wish = drawn, live.node(node, path), Wish(logprob=live.request.logprobs)
+        while (token := live.forced.joined(here.state, found.token, found.refused)) is not None:
+            here.without += (token,)
+            again = self.draw(live.request.sampler, [[part[node + 1]] for part in rows], [here], wish)[0]
+            if again.error is not None:  # transforms leave no other token
                 return drawn
             found = drawn._replace(token=again.token, logprob=again.logprob, refused=again.refused)
         return found
 
-    def _draw(self, wanted: Sequence[tuple[Live, Logits, int]], drawn: dict[tuple[int, int], Drawn]) -> None:
+    def _draw(
+        self, requests: Sequence[tuple[Live, Logits, int]], drawn: dict[tuple[int, int], Drawn]
+    ) -> None:
         groups: dict[MaskedSampler, list[tuple[Live, Logits, int]]] = {}
-        for one in wanted:
+        for one in requests:
             groups.setdefault(one[0].request.sampler, []).append(one)
         for sampler, group in groups.items():
             rows: list[list[Any]] = [[] for _ in group[0][1]]
@@ -222,7 +224,7 @@ class DeviceDraws(NodeDraws):
             wish = Wish(best, logprob=logprob)
             try:
                 found = self.draw(sampler, rows, nodes, wish)
-            except Exception as error:  # nothing of one row: the shapes, or the device
+            except Exception as error:  # of no single row: the shapes, or the device
                 found = [Drawn(-1, 0.0, own_error(error, FAILED))] * len(group)
             for (live, _, node), answer in zip(group, found, strict=True):
                 live.output.report.evaluations += 1

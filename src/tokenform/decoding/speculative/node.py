@@ -1,7 +1,6 @@
 """A place in a text at which a token is drawn.
 
-Purpose: the seam between the backbone and what draws; whether a node was committed or drafted nobody there
-can tell.
+Purpose: the seam between the backbone and the drawers, which can't tell a committed node from a drafted one.
 Invariant: a node's distribution is a function of its logits, its text, its state and the tokens that remain.
 """
 
@@ -27,8 +26,9 @@ class Node:
         automaton, state: the constraint and where it stands, or None.
         remaining: tokens that may still be written, the next one included.
         seed, sequence: the key of the randomness, with `position`.
-        forced: the one token that is to come, of a text that the constraint forces; None where it is drawn.
-        without: tokens that are not drawn, although the constraint allows them.
+        forced: the next token of a text that the constraint forces; None where it is drawn.
+        without: tokens that are excluded although the constraint allows them.
+
     """
 
     base: Sequence[int]

@@ -1,8 +1,8 @@
-"""Draws at nodes, made where the logits are.
+"""Draws at nodes, on the logits' device.
 
 Purpose: the one place that turns logits of nodes into tokens, for the model's own step and for drafters'
-models.  On a device whole tables are drawn from, and one transfer brings the numbers home; on the host a
-node at a time, for nothing else is worth its time there.
+models.  A device draws at all nodes at once, with one transfer; the host draws node by node, which is faster
+there.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ class NodeDraws:
 
     Args:
         device: where logits are.
-        table: masks that are there already; None begins one.
-        whole: draw at all nodes in one call; None does so where the logits are not on the host.
+        table: masks on the device; None begins one.
+        whole: draw at all nodes in one call; None: where the logits are not on the host.
     """
 
     def __init__(
@@ -47,7 +47,7 @@ class NodeDraws:
     def draw(
         self, sampler: MaskedSampler, logits: Sequence[Rows], nodes: Sequence[Node], wish: Wish = NO_WISH
     ) -> list[Drawn]:
-        """The sampler's draw at each of N nodes; what fails at one of them is its answer's error.
+        """The sampler's draw at each of N nodes; one that fails has its error.
 
         Args:
             logits: N rows [V'] of the model, then of each companion.
@@ -56,9 +56,7 @@ class NodeDraws:
         return drawer.draw(sampler, logits, nodes, wish)
 
     def listed(self, sampler: MaskedSampler, node: Node) -> np.ndarray | None:
-        """The ids at whose logits alone the draw at a node looks; None for all, or where that is not
-        known.
-        """
+        """The only ids whose logits the draw at a node reads; None for all, or where that is not known."""
         return None if self.whole else self._lazy.listed(sampler, node)
 
     def _device_drawer(self, sampler: MaskedSampler) -> DenseDrawer:

@@ -52,19 +52,19 @@ class Opening(Choices):
     ) -> None:
         super().__init__(automaton, state, (b"joined", b"apart"), spelling, eos)
         self._head, self._cut = head, dict[tuple[int, bytes], bool]()
-        self._written(JOINED, [ROOT])
+        self._add_option(JOINED, [ROOT])
         alone = [self._path(APART, self._tokens(head), False)]
-        nodes = [*alone, *(self._behind(head + gap, one) for gap in _GAPS for one in follow)]
-        self._written(APART, [node for node in nodes if node is not None and self._goes_on(node)])
+        nodes = [*alone, *(self._leaf_after(head + gap, one) for gap in _GAPS for one in follow)]
+        self._add_option(APART, [node for node in nodes if node is not None and self._goes_on(node)])
         joined = self.ends(ROOT)[JOINED].tokens.tolist()
-        self.tells = bool(joined)
+        self.is_choice = bool(joined)
         """Whether there is a token for more than the bracket."""
         self._first = {*self._tokens(head), *joined}
 
     def begins(self, token: int) -> bool:
         return token in self._first
 
-    def _behind(self, text: bytes, after: bytes) -> int | None:
+    def _leaf_after(self, text: bytes, after: bytes) -> int | None:
         """The node at which a token with what follows a text may come; None: the tokenizer cuts it nowhere
         before that, or the automaton refuses it."""
         path, left = list[int](), len(text)
@@ -86,11 +86,11 @@ class Opening(Choices):
         return [
             token
             for token in allowed
-            if not (token in kids or (data[token].isspace() and self._is_white(node)))
+            if not (token in kids or (data[token].isspace() and self._is_whitespace(node)))
             and not self._is_cut_off(node, first_of(data[token]))
         ]
 
-    def _is_white(self, node: int) -> bool:
+    def _is_whitespace(self, node: int) -> bool:
         return self._spelling.tokens[self.tree.tokens[node]].isspace()
 
     def _is_cut_off(self, node: int, after: bytes) -> bool:
@@ -110,10 +110,10 @@ def opening(automaton: Any, state: State, spelling: Spelling, eos: frozenset[int
     head = automaton.forced_bytes(state)
     if not head.endswith(b"[") or len(spelling.encode(head)) != 1:
         return None
-    behind = automaton.allowed_tokens(automaton.step_bytes(state, head))
-    if len(automaton.allowed_tokens(state)) > FEW or len(behind) > FEW:
+    following = automaton.allowed_tokens(automaton.step_bytes(state, head))
+    if len(automaton.allowed_tokens(state)) > FEW or len(following) > FEW:
         return None
-    texts = (spelling.tokens[token].lstrip() for token in behind.tolist())
+    texts = (spelling.tokens[token].lstrip() for token in following.tolist())
     follow = sorted({text[:1] for text in texts if text and text.isascii()})
     found = Opening(automaton, state, head, follow, spelling, eos)
-    return found if found.tells else None
+    return found if found.is_choice else None

@@ -1,7 +1,7 @@
 """The forward passes of a step: one of each model for all sequences, or several where memory runs out.
 
-Invariant: a pass that fails costs the sequences that were in it, and leaves nothing in the cache.  Where
-memory runs out the pass is made again without drafts, then in halves, then once more for one sequence alone.
+Invariant: a pass that fails ends the sequences that were in it, and leaves nothing in the cache.  Where
+memory runs out the pass is run again without drafts, then in halves, then once more for one sequence alone.
 Rejected: dropping a batch that ran out of memory.
 """
 
@@ -28,10 +28,10 @@ from .tree import DraftTree
 
 
 class _Timed(NamedTuple):
-    """A pass that nobody has been told the time of.
+    """A pass whose time is not reported yet.
 
     Attributes:
-        tokens: what it ran; None where it tells nothing of what passes take.
+        tokens: how many it ran; None where its time says nothing about other passes.
         span, drafting: of the pass and of the step's drafts.
         reports: of the sequences that shared it.
     """
@@ -45,11 +45,11 @@ class _Timed(NamedTuple):
 class Passes:
     """Args:
         backbone: of the model.
-        draws: say which tokens' logits are looked at.
-        report: passes are counted there, and what was run again is noted.
+        draws: say which tokens' logits are needed.
+        report: counts passes, and has notes on repeated ones.
     Attributes:
-        padding: what padding costs beside a scored token, in the last pass.
-        timed: passes whose time nobody has been told.
+        padding: cost of a padded position relative to a scored token, in the last pass.
+        timed: passes whose time is not reported yet.
     """
 
     def __init__(self, backbone: Backbone, draws: DeviceDraws, report: Report) -> None:
@@ -58,14 +58,14 @@ class Passes:
         self._clock, self.timed = Clock(backbone.device), deque[_Timed]()
 
     def score(
-        self, batch: list[Live], drafting: Span | None, again: bool = False
+        self, batch: list[Live], drafting: Span | None, alone_again: bool = False
     ) -> list[tuple[Live, Logits | TokenformError]]:
         """Logits of the model and the companions for each sequence of a step, or why there are none.
 
         Args:
-            drafting: what the step's drafts took; None where nobody drafts: then the pass tells nothing of
-                what passes take.
-            again: memory has run out for one sequence alone.
+            drafting: time of the step's drafts; None where nobody drafts: then the time of the pass is not
+                reported.
+            alone_again: memory has run out for one sequence alone.
         """
         try:
             return self._pass(batch, drafting)
@@ -73,24 +73,24 @@ class Passes:
             if not out_of_memory(error):
                 failure = own_error(error, "the model's forward pass failed")
                 return [(live, failure) for live in batch]
-        # out of the handler: it holds what the failed pass has allocated
-        return self._smaller(batch, drafting, again)
+        # outside of the handler, which holds the failed pass's memory
+        return self._retry_smaller(batch, drafting, alone_again)
 
-    def known(self) -> Iterator[tuple[float, float, float]]:
+    def timings(self) -> Iterator[tuple[float, float, float]]:
         """(tokens, seconds, seconds of drafting) of the passes whose time is known now, each once, in order.
 
-        Where a device runs them that is as a rule the step's own, for its draws have been waited for.
+        On a device that is as a rule the step's own pass, because its draws have arrived.
         """
         while self.timed:
             tokens, span, drafting, reports = self.timed[0]
-            took, before = span.took(), None if drafting is None else drafting.took()
-            if took is None or (before is None and drafting is not None):
+            elapsed, drafting_elapsed = span.took(), None if drafting is None else drafting.took()
+            if elapsed is None or (drafting_elapsed is None and drafting is not None):
                 return
             self.timed.popleft()
             for report in reports:
-                report.seconds_model += took.wall / len(reports)
-            if tokens is not None and before is not None:
-                yield tokens, took.work, before.work
+                report.seconds_model += elapsed.wall / len(reports)
+            if tokens is not None and drafting_elapsed is not None:
+                yield tokens, elapsed.work, drafting_elapsed.work
 
     def _pass(self, batch: list[Live], drafting: Span | None) -> list[tuple[Live, Logits | TokenformError]]:
         columns = self._columns(batch) if self._backbone.sliced else {}
@@ -100,8 +100,8 @@ class Passes:
         run = counters.positions, counters.scored, counters.prepared
         scored = self._logits(batch, columns)
         self._report.forwards += 1
-        own = self._backbone.padding  # where few logits are wanted of a token, the head costs little
-        self.padding = own + (1 - own) * len(columns) / len(batch)
+        padding = self._backbone.padding  # where few logits are wanted of a token, the head costs little
+        self.padding = padding + (1 - padding) * len(columns) / len(batch)
         if span is None:
             seconds = (time.perf_counter() - began) / len(batch)
             for live in batch:
@@ -109,17 +109,17 @@ class Passes:
         else:
             span.end()
             positions, heads = counters.positions - run[0], counters.scored - run[1]
-            told = counters.prepared == run[2]  # compiling tells nothing of what passes take
-            tokens = self.padding * positions + (1 - self.padding) * heads if told else None
+            representative = counters.prepared == run[2]  # a pass that compiles takes longer
+            tokens = self.padding * positions + (1 - self.padding) * heads if representative else None
             self.timed.append(_Timed(tokens, span, drafting, [live.output.report for live in batch]))
-        found: list[tuple[Live, Logits | TokenformError]] = []
+        results: list[tuple[Live, Logits | TokenformError]] = []
         for live in batch:
             live.output.report.forwards += 1
-            found.append((live, scored[live.number]))
-        return found
+            results.append((live, scored[live.number]))
+        return results
 
-    def _smaller(
-        self, batch: list[Live], drafting: Span | None, again: bool
+    def _retry_smaller(
+        self, batch: list[Live], drafting: Span | None, alone_again: bool
     ) -> list[tuple[Live, Logits | TokenformError]]:
         """The same where memory has run out."""
         if any(len(live.tree) for live in batch):
@@ -131,17 +131,17 @@ class Passes:
             self._note("out of memory: a batch was run in halves")
             half = len(batch) // 2
             return [*self.score(batch[:half], drafting), *self.score(batch[half:], drafting)]
-        if not again:
-            gc.collect()  # the failed pass, held by its traceback, may be what there is no room beside
+        if not alone_again:
+            gc.collect()  # its traceback may still hold the failed pass's memory
             if torch.cuda.is_available():
                 torch.cuda.empty_cache()
-            return self.score(batch, drafting, again=True)
+            return self.score(batch, drafting, alone_again=True)
         failure = ModelError("out of memory for one sequence without drafts; shorten the prompt")
         failure.__cause__ = MemoryError()  # the pass's own error holds what the pass has allocated
         return [(batch[0], failure)]
 
     def _columns(self, batch: Sequence[Live]) -> dict[int, Columns]:
-        """The tokens whose logits are wanted of some sequences; of the others, all of them."""
+        """The tokens whose logits are needed, for the sequences that need only some."""
         found = {}
         for live in batch:
             columns = self._draws.columns(live)
@@ -150,22 +150,22 @@ class Passes:
         return found
 
     def _logits(self, batch: Sequence[Live], columns: Mapping[int, Columns]) -> dict[int, Logits]:
-        asked: dict[int, tuple[Backbone, dict[int, DraftTree]]] = {}
+        trees_of_model: dict[int, tuple[Backbone, dict[int, DraftTree]]] = {}
         for live in batch:
             for part, seq in live.seqs:
-                asked.setdefault(id(part), (part, {}))[1][seq] = live.tree
-        got: dict[int, Mapping[int, torch.Tensor | Scores]] = {}
-        for key, (part, trees) in asked.items():
+                trees_of_model.setdefault(id(part), (part, {}))[1][seq] = live.tree
+        scored: dict[int, Mapping[int, torch.Tensor | Scores]] = {}
+        for key, (part, trees) in trees_of_model.items():
             if columns and part is self._backbone:
-                got[key] = part.score_listed(trees, columns)
+                scored[key] = part.score_listed(trees, columns)
             else:
-                got[key] = part.score(trees)
-        found: dict[int, Logits] = {}
+                scored[key] = part.score(trees)
+        logits: dict[int, Logits] = {}
         for live in batch:
-            found[live.number] = own = []
+            logits[live.number] = rows = []
             for part, seq in live.seqs:
-                own.append(got[id(part)][seq])
-        return found
+                rows.append(scored[id(part)][seq])
+        return logits
 
     def _note(self, note: str) -> None:
         if note not in self._report.notes:

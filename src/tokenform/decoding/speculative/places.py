@@ -1,7 +1,7 @@
-"""What is decided as a whole at the places of a text: a value, a short string, whether the text ends or a
-word in it, whether a bracket stands alone.
+"""What is decided as a whole at a place of a text: a value, a short string, whether the text or a word ends,
+whether a bracket stands alone.
 
-Complexity: one look a state; what was found is kept for the states that were asked for last.
+Complexity: one look a state; the answers for the last states are cached.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ MOST = 4096
 LONGEST = 40
 """Code points of a string that is searched, at most."""
 
-_KEPT = 2048
+_CACHED_PLACES = 2048
 
 
 @dataclass(frozen=True)
 class Short:
-    """A place within a string of which little is left.
+    """A place in a string of which at most `LONGEST` characters are left.
 
     Attributes:
         automaton, state: the constraint, and the place.
@@ -45,8 +45,8 @@ class Short:
 
 
 def short_string(automaton: Any, state: State, tokens: Sequence[bytes]) -> Short | None:
-    """The place, where the rest of a string is to be searched; None where it is long, or no string, or one in
-    which anything may stand (an escape, say): such a string is text, and texts are written token by token."""
+    """The place, if the rest of a string is short enough to search.  None where it is long, no string, or
+    free text (escapes are allowed), which is written token by token."""
     longest = automaton.longest_left(state) if hasattr(automaton, "longest_left") else None
     if longest is None or not 1 < longest <= LONGEST:
         return None
@@ -61,18 +61,17 @@ Place = Choices | Short | WordEnd | None
 
 
 class Places:
-    """Where something is decided as a whole; for one thread at a time.
+    """What is decided as a whole, by state; for one thread at a time.
 
     Attributes:
-        known: what stands at the states that were asked for last.
+        known: the answers for the last states.
     """
 
     def __init__(self) -> None:
-        self.known: Recent[tuple[State | None, Encode], Place] = Recent(_KEPT)
+        self.known: Recent[tuple[State | None, Encode], Place] = Recent(_CACHED_PLACES)
 
     def at(self, automaton: Any, state: State | None, spelling: Spelling, eos: frozenset[int]) -> Place:
-        """What is decided at a state, or what is searched for the likeliest; None where there is nothing to
-        decide, or too much."""
+        """What is decided at a state; None where there is nothing to decide, or too much."""
         key = state, spelling.encode
         if key in self.known:
             return self.known[key]

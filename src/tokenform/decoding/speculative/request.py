@@ -1,4 +1,4 @@
-"""What is asked of the speculator, what it gives back, and what speculation did meanwhile.
+"""A request to the speculator, its output, and a report on speculation.
 
 Invariant: the counts of a report add up over sequences, so reports can be merged.
 """
@@ -34,13 +34,13 @@ class Stats:
     Attributes:
         forwards: forward passes of the model that this sequence took part in, the prompt's included.
         tokens: tokens of the text, the end-of-text token excluded.
-        drafted: tokens that were guessed and scored.
-        accepted: guessed tokens that were kept.
-        evaluations: masks that were asked for.
+        drafted: draft tokens that were scored.
+        accepted: draft tokens that were accepted.
+        evaluations: masks that were computed or looked up.
         seconds_model: wall time of the model's passes, on a GPU by its own events; the time of a batch is
             shared equally by its sequences.
-        seconds_mask: wall time in masks and their application, shared likewise; on a GPU it counts the
-            waiting for draws, hence for the model, too.
+        seconds_mask: wall time in masks and their application, shared likewise; on a GPU it includes the
+            wait for draws, and so for the model.
         seconds_draft: wall time in drafters, of their passes on a GPU by its events.
     """
 
@@ -67,10 +67,10 @@ class Report(Stats):
 
     Attributes:
         tokens: committed tokens, the one that ends the text included.
-        drafted, accepted: nodes; paths of values that are decided as wholes are no guesses.
-        depths: depth -> [times that the walk could go so deep, times that it did].
+        drafted, accepted: nodes, without the paths of values that are decided as wholes.
+        depths: depth -> [times that the tree was so deep, times that so much was accepted].
         sources: source -> [nodes scored, nodes committed].
-        notes: what was switched off or could not be done.
+        notes: features that were switched off or could not be used.
         The others are those of `Stats`.
     """
 
@@ -129,21 +129,21 @@ class Request:
 
     Attributes:
         prompt: token ids, at least one.
-        sampler: a `MaskedSampler`, by which its tokens are drawn; None: the decoder's.
+        sampler: a `MaskedSampler`, which draws its tokens; None: the decoder's.
         automaton: the constraint, or None.
         max_tokens: most tokens of the output, the end-of-text token excluded.
         eos: tokens that end the text.
         seed, number: key of the randomness.
         drafter: in place of the speculator's own.
-        hints: what the constraint suggests to drafters (see `drafters/hints.py`).
+        hints: the constraint's suggestions for drafters (see `drafters/hints.py`).
         encode: bytes -> token ids as the model's tokenizer writes them, for drafters that know text.
         companions: (backbone, prompt) of each second model or prompt that the sampler mixes in.
-        alternatives: how many of the model's likeliest tokens to tell at each token of the text.
-        logprobs: whether the tokens' log-probabilities are told; without them, where the mask allows few
+        alternatives: how many of the model's likeliest tokens to report at each token of the text.
+        logprobs: whether to report the tokens' log-probabilities; without them, where the mask allows few
             tokens, only these tokens' logits are computed.
-        kept: when the text has ended its sequences stay open, for whoever asks `Speculator.left` for them.
+        keep_sequences: leave its sequences open when the text has ended, for `Speculator.pop_sequences`.
         sequences: (backbone, sequence) of the model and of each companion, to go on with in place of new
-            ones: what they hold of the prompt is not run again.
+            ones; the part of the prompt that they have is not run again.
     """
 
     prompt: list[int]
@@ -159,12 +159,12 @@ class Request:
     encode: Callable[[bytes], list[int]] | None = None
     alternatives: int = 0
     logprobs: bool = True
-    kept: bool = False
+    keep_sequences: bool = False
     sequences: Sequence[tuple[Backbone, int]] = ()
 
 
 UNKNOWN = -1
-"""In the place of a token that the budget refused: it is not known which."""
+"""Stands for a token that the budget refused where it is not known which."""
 
 
 class Cut(NamedTuple):
@@ -172,7 +172,7 @@ class Cut(NamedTuple):
 
     Attributes:
         place: how many tokens were written before.
-        refused: what would have been drawn next without the budget; or `UNKNOWN`.
+        refused: the next token without the budget; or `UNKNOWN`.
     """
 
     place: int
@@ -187,17 +187,17 @@ class Output:
         tokens: the output so far, end-of-text excluded.
         state: the automaton's state after `tokens`, or None.
         logprob: natural logarithm of the probability of `tokens` under the model's own distribution; NaN if
-            it was not asked for.
-        token_logprobs: the same for each token; empty if they were not asked for.
+            not requested.
+        token_logprobs: the same for each token; empty if not requested.
         guessed: whether each token is an accepted draft.
         likeliest: at each token (id, log-probability) of the model's likeliest ones, best first.
         decided: the values that were decided as wholes, in order.
         done: whether it has ended.
-        cut: where the budget first refused what would have been drawn; None: nowhere.
-        reason: "end" (an EOS token, or the constraint allows nothing more), "length" (the same, but the
-            budget cut in; or nothing more may be written), "cancelled" or "error".
+        cut: where the budget first refused the drawn token; None: nowhere.
+        reason: "end" (an EOS token, or the constraint allows nothing more), "length" (the budget cut in, or
+            no token is left), "cancelled" or "error".
         error: why it ended, for the reason "error".
-        report: what speculation did.
+        report: on speculation.
     """
 
     tokens: list[int] = field(default_factory=list)

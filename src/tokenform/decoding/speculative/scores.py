@@ -1,8 +1,8 @@
-"""Logits of a pass of which some rows are known at listed tokens alone.
+"""Logits of a pass, where some rows have those of listed tokens only.
 
 Purpose: over a large vocabulary the head costs more than all layers of a small model, and under a mask of few
-tokens nearly all of its logits are looked at by nobody.
-Invariant: a row that is asked for a token that is not listed refuses; nothing stands for the others.
+tokens nearly all of its logits go unused.
+Invariant: reading a token that is not listed raises; no value stands for it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import torch
 from tokenform.errors import InvalidState
 
 Columns = Sequence[np.ndarray | None]
-"""At each row the ascending ids of the tokens whose logits are wanted; None for all."""
+"""At each row the ascending ids of the tokens whose logits are needed; None for all."""
 
 
 class Listed:
@@ -43,7 +43,7 @@ class Listed:
             return self.scores
         places = np.searchsorted(self.ids, tokens)
         if np.size(tokens) and (not len(self.ids) or np.any(self.ids.take(places, mode="clip") != tokens)):
-            raise InvalidState("a token was asked for whose logit was not computed")
+            raise InvalidState("the logit of this token was not computed")
         found: np.ndarray = self.scores[places]
         return found
 
@@ -52,9 +52,9 @@ class Scores:
     """Rows of one pass.
 
     Args:
-        listed: the rows known at listed tokens alone.
+        listed: the rows with logits of listed tokens only.
         wide: the others, ascending, and their logits [n, V].
-        made: makes all logits of rows.
+        compute: computes all logits of rows.
         span: the first row, and the one after the last; None: all.
     """
 
@@ -63,23 +63,23 @@ class Scores:
         listed: dict[int, Listed],
         wide: Sequence[int],
         logits: torch.Tensor,
-        made: Callable[[slice], torch.Tensor],
+        compute: Callable[[slice], torch.Tensor],
         span: tuple[int, int] | None = None,
     ) -> None:
-        self._listed, self._wide, self._logits, self._made = listed, wide, logits, made
+        self._listed, self._wide, self._logits, self._compute = listed, wide, logits, compute
         self._start, self._end = span or (0, len(listed) + len(wide))
 
     def part(self, start: int, end: int) -> torch.Tensor | Scores:
-        """Some of the rows: logits [n, V] if these are known."""
+        """Some of the rows; as a tensor [n, V] if all of their logits are known."""
         start, end = self._start + start, self._start + end
         at = bisect_left(self._wide, start)
         if all(row not in self._listed for row in range(start, end)):
             return self._logits[at : at + end - start]
-        return Scores(self._listed, self._wide, self._logits, self._made, (start, end))
+        return Scores(self._listed, self._wide, self._logits, self._compute, (start, end))
 
     def whole(self) -> torch.Tensor:
         """All logits [n, V]."""
-        return self._made(slice(self._start, self._end))
+        return self._compute(slice(self._start, self._end))
 
     def __len__(self) -> int:
         return self._end - self._start
@@ -91,6 +91,6 @@ class Scores:
 
 
 def root_of(logits: torch.Tensor | Scores, row: int = 0) -> torch.Tensor | None:
-    """One row [V]; None where it is not known as a whole."""
+    """One row [V]; None where only some of its logits are known."""
     found = logits[row]
     return found if isinstance(found, torch.Tensor) else None

@@ -42,11 +42,10 @@ class Step(NamedTuple):
     """What a step did for a sequence.
 
     Attributes:
-        number: of the sequence, as `add` said.
+        number: of the sequence, from `add`.
         tokens: the new ones, end-of-text excluded.
         output: the whole text so far.
-        thought: the new characters of what is written before the text, which the tokens are of; None: they
-            are of the text.
+        thought: where the tokens are of a preamble, its new characters; None: they are of the text.
     """
 
     number: int
@@ -60,7 +59,7 @@ class Speculator:
 
     Args:
         backbone: runs the model.
-        drafter: guesses; None decodes plainly.
+        drafter: proposes tokens; None is plain decoding.
         policy: size and shape of drafts; None is 32 nodes.
         matcher: draws; None makes one where the logits are.
     """
@@ -77,7 +76,9 @@ class Speculator:
         self.policy = policy if policy is not None else Fixed(32)
         self.report = Report(notes=list(backbone.notes))
         self._live: dict[int, Live] = {}
-        self._left: dict[int, list[tuple[Backbone, int]]] = {}  # of texts that have ended, to go on with
+        self._kept_sequences: dict[
+            int, list[tuple[Backbone, int]]
+        ] = {}  # of texts that have ended, to go on with
         self._next = 0
         self._merge = _merged(self.drafter)
         self._passes = Passes(backbone, self._draws, self.report)
@@ -89,7 +90,7 @@ class Speculator:
         return len(self._live)
 
     def add(self, request: Request) -> int:
-        """Starts a text; returns the number by which `step` and `cancel` call it.
+        """Starts a text; returns its number in `step` and `cancel`.
 
         Raises:
             PromptTooLong, OptionError: the prompt can't be run.
@@ -112,47 +113,47 @@ class Speculator:
         self._finish(self._live[number], "cancelled")
         return output
 
-    def left(self, number: int) -> list[tuple[Backbone, int]]:
-        """The sequences of a text that has ended, once, where its request kept them: for another request to
-        go on with, or to be dropped."""
-        return self._left.pop(number, [])
+    def pop_sequences(self, number: int) -> list[tuple[Backbone, int]]:
+        """Hands over, once, the sequences that an ended text has kept: another request goes on from them, or
+        they are dropped."""
+        return self._kept_sequences.pop(number, [])
 
     def close(self) -> None:
         """Ends everything."""
         for number in list(self._live):
             self.cancel(number)
-        for number in list(self._left):
+        for number in list(self._kept_sequences):
             self.drop(number)
 
     def drop(self, number: int) -> None:
-        """Frees the cache of a text that has ended, where its request kept it."""
-        for part, seq in self.left(number):
+        """Frees the sequences that an ended text has kept."""
+        for part, seq in self.pop_sequences(number):
             part.drop(seq)
 
     def step(self) -> list[Step]:
-        """One forward pass; what it did for each sequence that moved or ended."""
-        moved: list[Step] = []
+        """One forward pass; returns a step for each sequence that moved or ended."""
+        steps: list[Step] = []
         for live in list(self._live.values()):
             reason = live.ended()
             if reason:
                 self._finish(live, reason)
-                moved.append(Step(live.number, [], live.output))
+                steps.append(Step(live.number, [], live.output))
         batch = list(self._live.values())
         if not batch:
-            return moved
+            return steps
         scored = self._passes.score(batch, self._draft(batch))
-        told: list[Scored] = []
+        matchable: list[Scored] = []
         for live, got in scored:
             if not isinstance(got, TokenformError):
-                told.append((live, got))
+                matchable.append((live, got))
         began = time.perf_counter()
-        verdicts = self._draws.match(told)
-        seconds = (time.perf_counter() - began) / max(len(told), 1)
-        for live, _ in told:
+        verdicts = self._draws.match(matchable)
+        seconds = (time.perf_counter() - began) / max(len(matchable), 1)
+        for live, _ in matchable:
             live.output.report.seconds_mask += seconds
         if self._passes.timed:
-            for known in self._passes.known():
-                self.policy.observe(*known)
+            for timing in self._passes.timings():
+                self.policy.observe(*timing)
         likely: dict[int, list[Likely]] = {}
         for live in batch:
             if live.request.alternatives:
@@ -169,14 +170,14 @@ class Speculator:
                 tokens = self._commit(live, verdict, logits, likely.get(live.number, []))
             except Exception as error:
                 self._finish(live, "error", own_error(error, FAILED))
-            moved.append(Step(live.number, tokens, live.output))
-        return moved
+            steps.append(Step(live.number, tokens, live.output))
+        return steps
 
     def _draft(self, batch: list[Live]) -> Span | None:
         """Drafts for all sequences at once, so that they share the passes of the drafters' models.
 
         Returns:
-            what that took; None where nobody drafts.
+            the time it took; None where nobody drafts.
         """
         for live in batch:
             if live.drafts:
@@ -213,17 +214,17 @@ class Speculator:
         if not tokens:  # a value that begins here is not decided yet
             return []
         request, output, tree = live.request, live.output, live.tree
-        ended: int | None = None
-        for place, token in enumerate(tokens):
+        end: int | None = None
+        for index, token in enumerate(tokens):
             if token in request.eos:
-                ended, tokens = place, tokens[: place + 1]
+                end, tokens = index, tokens[: index + 1]
                 break
         left = request.max_tokens - len(output.tokens)
-        tokens = tokens[: left + (ended is not None)]
-        for place, refused in enumerate(verdict.refused[: len(tokens)]):
+        tokens = tokens[: left + (end is not None)]
+        for index, refused in enumerate(verdict.refused[: len(tokens)]):
             if refused is not None and output.cut is None:
-                output.cut = Cut(len(output.tokens) + place, refused)
-        text = tokens if ended is None else tokens[:-1]
+                output.cut = Cut(len(output.tokens) + index, refused)
+        text = tokens if end is None else tokens[:-1]
         if tree.tokens:
             visited = tree.walk(tokens)
             output.report.count(tree, visited, len(tokens))
@@ -241,23 +242,23 @@ class Speculator:
         output.likeliest.extend(likely[: len(text)])
         if request.automaton is not None and text:
             known, states = live.session.states, list[Any]()
-            for place, token in enumerate(text):
-                there = place < len(visited)
+            for index, token in enumerate(text):
+                drafted = index < len(visited)
                 above = states[-1] if states else output.state
-                states.append(known[visited[place]] if there else request.automaton.advance(above, token))
+                states.append(known[visited[index]] if drafted else request.automaton.advance(above, token))
             if live.forced is not None:
                 live.forced.take(text, states, tree, visited)
             output.state = states[-1]
         output.tokens.extend(text)
         live.text.extend(text)
-        if ended is None or request.kept:
+        if end is None or request.keep_sequences:
             for part, seq in live.seqs:
                 part.commit(seq, text)
-        if live.drafts:  # the last step too: what drafters remember of a text is all of it
+        if live.drafts:  # the last step too: drafters remember the whole text
             began = time.perf_counter()
             live.session.observe(live.context, Seen(text, tree, logits[0], verdict.drawn))
             output.report.seconds_draft += time.perf_counter() - began
-        if ended is not None:
+        if end is not None:
             self._finish(live, "end")
         return text
 
@@ -265,13 +266,13 @@ class Speculator:
         output = live.output
         if reason == "end" and output.cut is not None:
             reason = "length"
-        elif reason == "length" and output.cut is None:  # nobody could be asked for the end
+        elif reason == "length" and output.cut is None:  # the end was never scored
             output.cut = Cut(len(output.tokens), UNKNOWN)
         output.done, output.reason, output.error = True, reason, error
         del self._live[live.number]
         live.session.close()
-        if live.request.kept:
-            self._left[live.number], live.seqs = live.seqs, []
+        if live.request.keep_sequences:
+            self._kept_sequences[live.number], live.seqs = live.seqs, []
         live.drop()
         output.report.notes = [*self.backbone.notes, *live.session.faults]
         forwards = self.report.forwards
@@ -282,7 +283,7 @@ class Speculator:
 def _likeliest(
     scored: Sequence[tuple[Live, Logits | TokenformError]], verdicts: Verdicts
 ) -> dict[int, list[Likely]]:
-    """The likeliest tokens at each token of a verdict, where they were asked for; one transfer for all."""
+    """The likeliest tokens at each token of a verdict, where requested; one transfer for all."""
     asking: list[tuple[Live, torch.Tensor]] = []
     for live, logits in scored:
         verdict = verdicts.get(live.number)
@@ -291,13 +292,13 @@ def _likeliest(
             asking.append((live, cast("torch.Tensor", logits[0])[rows]))
     if not asking:
         return {}
-    every = torch.log_softmax(torch.cat([rows for _, rows in asking]).float(), -1)
-    most = min(max(live.request.alternatives for live, _ in asking), every.shape[-1])
-    best, ids = every.topk(most, -1)
-    brought = iter(torch.stack([ids.double(), best.double()], 1).tolist())
+    logprobs = torch.log_softmax(torch.cat([rows for _, rows in asking]).float(), -1)
+    most = min(max(live.request.alternatives for live, _ in asking), logprobs.shape[-1])
+    best, ids = logprobs.topk(most, -1)
+    rows_on_host = iter(torch.stack([ids.double(), best.double()], 1).tolist())
     return {
         live.number: [
-            [(int(token), score) for token, score in zip(*next(brought), strict=True)][
+            [(int(token), score) for token, score in zip(*next(rows_on_host), strict=True)][
                 : live.request.alternatives
             ]
             for _ in range(len(rows))

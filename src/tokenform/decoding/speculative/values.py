@@ -43,7 +43,7 @@ class ValueChoices(Choices):
         self._goes_on: dict[bytes, set[int]] = {}
         gaps = (b"", b" ") if self._may(state, b" ") and b" " not in self._firsts else (b"",)
         for option, text in enumerate(self.options):
-            self._written(option, [self._behind(option, gap, text) for gap in gaps])
+            self._add_option(option, [self._leaf_after(option, gap, text) for gap in gaps])
             for end in range(len(text)):
                 self._goes_on.setdefault(text[:end], set()).add(text[end])
 
@@ -76,7 +76,7 @@ class ValueChoices(Choices):
         except TokenformError:
             return False
 
-    def _behind(self, option: int, gap: bytes, text: bytes) -> int | None:
+    def _leaf_after(self, option: int, gap: bytes, text: bytes) -> int | None:
         """The leaf of a value behind a gap; None where it begins with whitespace alone."""
         try:
             tokens = self._tokens(gap + text)

@@ -43,10 +43,10 @@ class RowBatch:
 
     def mark(self, places: Sequence[RowPlace], device: torch.device) -> None:
         """Makes the mask anew from the columns of the rows' places."""
-        seen = np.zeros((self.rows, self.width), np.int64)
+        mask = np.zeros((self.rows, self.width), np.int64)
         for row, place in enumerate(places):
-            seen[row, place.columns] = 1
-        self.mask = torch.from_numpy(seen).to(device)
+            mask[row, place.columns] = 1
+        self.mask = torch.from_numpy(mask).to(device)
         self.stamp += 1
         for place in places:
             place.stamp = self.stamp
@@ -88,9 +88,9 @@ def gathered(places: Sequence[RowPlace | None], device: torch.device) -> RowBatc
         (batch, list(members)) for batch, members in groupby(places, lambda p: None if p is None else p.batch)
     ]
     first = next(batch for batch, _ in sources if batch is not None)
-    made = RowBatch(len(places), like(first.cache), longest, apart=True)
+    batch_of_copies = RowBatch(len(places), like(first.cache), longest, apart=True)
     parts = [(batch, len(members), _index(members, longest)) for batch, members in sources]
-    for at, layer in enumerate(made.cache.layers):
+    for at, layer in enumerate(batch_of_copies.cache.layers):
         if layer.keys is not None:
             keys, values = [], []
             for batch, rows, index in parts:
@@ -100,14 +100,14 @@ def gathered(places: Sequence[RowPlace | None], device: torch.device) -> RowBatc
                     values.append(layer.values.new_zeros(*empty.shape[:3], layer.values.shape[3]))
                 else:
                     source = batch.cache.layers[at]
-                    keys.append(_taken(source.keys, *index))
-                    values.append(_taken(source.values, *index))
+                    keys.append(_gather(source.keys, *index))
+                    values.append(_gather(source.values, *index))
             layer.keys = torch.cat(keys) if len(keys) > 1 else keys[0]
             layer.values = torch.cat(values) if len(values) > 1 else values[0]
     lengths = [0 if place is None else len(place.columns) for place in places]
     seen = np.arange(longest) >= longest - np.array(lengths)[:, None]
-    made.mask = torch.from_numpy(seen.astype(np.int64)).to(device)
-    return made
+    batch_of_copies.mask = torch.from_numpy(seen.astype(np.int64)).to(device)
+    return batch_of_copies
 
 
 def _index(members: Sequence[RowPlace | None], longest: int) -> tuple[list[int], Any] | None:
@@ -126,7 +126,7 @@ def _index(members: Sequence[RowPlace | None], longest: int) -> tuple[list[int],
     return rows, torch.from_numpy(columns)
 
 
-def _taken(held: torch.Tensor, rows: list[int], columns: Any) -> torch.Tensor:
+def _gather(held: torch.Tensor, rows: list[int], columns: Any) -> torch.Tensor:
     """[rows, heads, columns, size] of a layer's keys or values."""
     if isinstance(columns, int):
         if rows == list(range(rows[0], rows[0] + len(rows))):

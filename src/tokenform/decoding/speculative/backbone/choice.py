@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 _RECURRENT = ("mamba", "linear", "recurrent", "conv", "ssm", "rwkv")
 _MASKABLE = ("eager", "sdpa", None)
 _lock = threading.Lock()
-_tried: weakref.WeakKeyDictionary[Any, tuple[str, str]] = weakref.WeakKeyDictionary()
-_padded: weakref.WeakKeyDictionary[Any, dict[str, bool]] = weakref.WeakKeyDictionary()
+_trial_results: weakref.WeakKeyDictionary[Any, tuple[str, str]] = weakref.WeakKeyDictionary()
+_padding_results: weakref.WeakKeyDictionary[Any, dict[str, bool]] = weakref.WeakKeyDictionary()
 
 
 def check_model(model: Any) -> None:
@@ -77,23 +77,23 @@ def backbone_class(model: Any, mode: str | None) -> tuple[type[Backbone], str, l
 
 
 def _best(model: Any, mode: str | None) -> tuple[str, str]:
-    if model in _tried:
-        return _tried[model]
+    if model in _trial_results:
+        return _trial_results[model]
     best, why = _by_config(model)
     if best == "tree" and mode in (None, "tree"):
         try:
             with _lock:
-                problem = "" if model in _tried else _trial(model)
+                problem = "" if model in _trial_results else _trial(model)
         except (
             torch.OutOfMemoryError,
             MemoryError,
         ):  # says nothing about the model: it is tried again next time
             return _chains(model, "no memory was left to try draft trees on it")
-        if model in _tried:  # by another thread meanwhile
-            return _tried[model]
+        if model in _trial_results:  # by another thread meanwhile
+            return _trial_results[model]
         if problem:
             best, why = _chains(model, problem)
-        _tried[model] = best, why
+        _trial_results[model] = best, why
         if why:
             warnings.warn(f"{type(model).__name__}: {why}", stacklevel=4)
     return best, why
@@ -175,7 +175,7 @@ def takes_padding(backbone: RowBackbone) -> bool:
         OutOfMemoryError, MemoryError: there was none left to try.
     """
     try:
-        known = _padded.setdefault(backbone.model, {})
+        known = _padding_results.setdefault(backbone.model, {})
     except TypeError:  # something that can't be referred to weakly
         known = {}
     if backbone.mode not in known:
@@ -191,17 +191,17 @@ def takes_padding(backbone: RowBackbone) -> bool:
 
 def _answers(backbone: RowBackbone, padded: bool) -> list[torch.Tensor]:
     """Logits of two texts over three steps; where drafts are possible, with some that are rejected."""
-    made = type(backbone).untried(backbone.model, backbone.mode, size=backbone.vocabulary_size)
-    made.padded = padded
+    copy = type(backbone).untried(backbone.model, backbone.mode, size=backbone.vocabulary_size)
+    copy.padded = padded
     size = backbone.vocabulary_size
-    seqs = [made.open([token % size for token in text]) for text in ([1, 3, 2], [5])]
+    seqs = [copy.open([token % size for token in text]) for text in ([1, 3, 2], [5])]
     drafts: list[list[int]] = (
         [[4 % size], [6 % size, 1 % size, 2 % size]] if backbone.mode == "chain" else [[], []]
     )
     out: list[torch.Tensor] = []
     rounds: list[list[list[int]]] = [drafts, drafts[::-1], [[], []]]
     for draft in rounds:
-        out += made.score({seq: DraftTree.chain(own) for seq, own in zip(seqs, draft, strict=True)}).values()
+        out += copy.score({seq: DraftTree.chain(own) for seq, own in zip(seqs, draft, strict=True)}).values()
         for seq in seqs:
-            made.commit(seq, [6 % size])
+            copy.commit(seq, [6 % size])
     return out

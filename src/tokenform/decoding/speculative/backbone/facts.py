@@ -64,13 +64,13 @@ def padding_cost(model: Any) -> float:
 
 def _padding_cost(model: Any) -> float:
     try:
-        head, given = model.get_output_embeddings(), model.get_input_embeddings()
+        head, embedding = model.get_output_embeddings(), model.get_input_embeddings()
     except (AttributeError, NotImplementedError):
         return 1.0
-    if head is None or given is None:
+    if head is None or embedding is None:
         return 1.0
     met = sum(one.numel() for one in head.parameters())
-    apart = {id(one): one.numel() for part in (head, given) for one in part.parameters()}
+    apart = {id(one): one.numel() for part in (head, embedding) for one in part.parameters()}
     layers = sum(one.numel() for one in model.parameters()) - sum(apart.values())
     return float(layers / max(layers + met, 1))
 

@@ -124,7 +124,7 @@ class PromptCache:
             if edition == self._edition and new.tokens:
                 self._add(path, new, sum(count for _, count in path) - known)
             self._touch(path)
-            self._make_room()
+            self._evict()
 
     def _add(self, path: list[tuple[_Edge, int]], new: _Edge, since: int) -> None:
         """Hangs an edge on the end of a path, less its first tokens that others have kept since.
@@ -170,7 +170,7 @@ class PromptCache:
         upper.below[edge.tokens[0]] = edge
         return upper
 
-    def _make_room(self) -> None:
+    def _evict(self) -> None:
         if self.bytes <= self.limit:
             return
         ends, waiting = list[tuple[int, int, _Edge]](), list(self._root.below.values())

@@ -110,12 +110,12 @@ class SlotCache:
             shape: (rows, slots) that the tensors must have room for.
             device: of the model.
         """
-        first, last, taken = rows[0], rows[-1] + 1, slots[0]
+        first, last, line = rows[0], rows[-1] + 1, slots[0]
         self._index = torch.tensor(rows, device=device)[:, None] if len(rows) > 1 else None
         self._slots = torch.from_numpy(slots).to(device)
         self._span = None  # a line alone whose slots follow each other is copied as a block
-        if self._index is None and (taken == np.arange(taken[0], taken[0] + len(taken))).all():
-            self._span = slice(first, last), slice(None), slice(int(taken[0]), int(taken[-1]) + 1)
+        if self._index is None and (line == np.arange(line[0], line[0] + len(line))).all():
+            self._span = slice(first, last), slice(None), slice(int(line[0]), int(line[-1]) + 1)
         read: Any = slice(first, last)
         if rows != list(range(first, last)):
             read = torch.tensor(rows, device=device)
@@ -131,7 +131,7 @@ class SlotCache:
         for store, new in ((self.keys, keys), (self.values, values)):
             held = store.get(layer_idx)
             if held is None or held.shape[0] < rows or held.shape[2] < size:
-                held = self._grown(store, layer_idx, new)
+                held = self._with_room(store, layer_idx, new)
             if self._span is not None:
                 held[self._span] = new
             elif self._index is None:  # a line alone: without the index arithmetic of several
@@ -142,7 +142,7 @@ class SlotCache:
             out.append(held[self._read])
         return out[0], out[1]
 
-    def _grown(self, store: dict[int, torch.Tensor], layer: int, like: torch.Tensor) -> torch.Tensor:
+    def _with_room(self, store: dict[int, torch.Tensor], layer: int, like: torch.Tensor) -> torch.Tensor:
         """A layer's tensor with room for `_shape`; `like` has the size of its other dimensions."""
         held = store.get(layer, like[:0, :, :0])
         rows, slots = max(self._shape[0], held.shape[0]), max(self._shape[1], held.shape[2])
@@ -154,25 +154,25 @@ class SlotCache:
     @torch.inference_mode()
     def fit(self, shape: tuple[int, int]) -> bool:
         """Brings the tensors to (rows, slots), whatever they were; whether any had to be made anew."""
-        made = False
+        changed = False
         for store in (self.keys, self.values):
             for layer, held in store.items():
                 if (held.shape[0], held.shape[2]) != shape:
-                    made, (rows, slots) = True, shape
+                    changed, (rows, slots) = True, shape
                     own = held[:rows, :, :slots]
                     store[layer] = held.new_zeros((rows, held.shape[1], slots, held.shape[3]))
                     store[layer][: own.shape[0], :, : own.shape[2]] = own
-        return made
+        return changed
 
     @torch.inference_mode()
     def copy(self, source: int, slots: list[int], target: int, to: list[int], shape: tuple[int, int]) -> None:
         """Copies slots of one row to slots of another (or moves them within a row)."""
         self._shape = shape
-        taken, given = _span(slots), _span(to)
+        source_slots, target_slots = _span(slots), _span(to)
         for store in (self.keys, self.values):
             for layer in list(store):
-                held = self._grown(store, layer, store[layer])
-                held[target, :, given] = held[source, :, taken].clone()
+                held = self._with_room(store, layer, store[layer])
+                held[target, :, target_slots] = held[source, :, source_slots].clone()
 
     @torch.inference_mode()
     def move_row(self, source: int, target: int, width: int) -> None:
@@ -192,7 +192,7 @@ class SlotCache:
         self._shape = shape
         for layer, pair in held.items():
             for store, new in zip((self.keys, self.values), pair, strict=True):
-                self._grown(store, layer, new[None])[row][:, slots] = new
+                self._with_room(store, layer, new[None])[row][:, slots] = new
 
     def get_seq_length(self, layer_idx: int = 0, *_: Any, **__: Any) -> int:
         """Slots in use, as the model's own cache would count them (positions are explicit)."""
