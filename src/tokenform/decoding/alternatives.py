@@ -1,13 +1,13 @@
-"""What a field could have been: the probability of every value that the constraint left, in one forward pass.
+"""The alternatives of a field: the probability of every value that the constraint allowed, in one pass.
 
 Purpose: `Field.alternatives`.
 Distribution: the probability of each value under the model's own distribution, after the tokens before the
 field and given that one of the values follows; all ways to cut a value into tokens count, written without
-escapes that it does not need.
+needless escapes.
 Invariant: values that begin alike are weighed as wholes, never by their first tokens.
 Complexity: values are found by their bytes, each beginning once; one forward pass scores all ways of cutting
-them (at most `PATHS`), a beginning that two ways share once.  Where there are more ways, each value counts
-with the one that the model's tokenizer writes.
+them (at most `PATHS`), shared prefixes once.  Where there are more ways, each value counts only as the
+model's tokenizer writes it.
 Rejected: the masked distribution (tokens that no value has would give their probability to whatever value
 is left, however unlikely it is as a whole).
 """
@@ -39,11 +39,11 @@ _NEEDLESS = re.compile(rb"\\(/|u(?!00[01]|00?$|$))")
 
 
 class Origin:
-    """Where a result comes from, for what is asked about it later; it does not keep the model alive, and does
-    not travel to other processes.
+    """The generator and prompt of a result, for later questions about it.  It does not keep the model alive,
+    and is not pickled.
 
     Args:
-        generator: wrote it.
+        generator: wrote the result.
         prompt: the ids that the model read.
     """
 
@@ -53,7 +53,7 @@ class Origin:
     def alternatives(
         self, automaton: TokenAutomaton, written: Sequence[int], before: bytes, *, json_text: bool = True
     ) -> list[Alternative]:
-        """What could have stood after these tokens and, in the next of them, these bytes.
+        """The possible values after these tokens and, in the next token, these bytes.
 
         Args:
             json_text: the values are JSON's; else the whole text is the value.
@@ -80,7 +80,7 @@ class Origin:
     def weighed(
         self, automaton: TokenAutomaton, written: Sequence[int], tokens: range
     ) -> tuple[int, dict[bytes, float]]:
-        """The first of these places of a text at which one of few values stands, and the log-probability of
+        """The first of these places of a text at which few values are possible, and the log-probability of
         each, by one pass.
 
         Raises:
@@ -115,11 +115,11 @@ class Origin:
 
 
 def probabilities(result: Result[Any], tokens: range, start: int) -> dict[Any, float]:
-    """The probability of each value that could have stood in a place of a text, likeliest first; JSON's
-    values, or texts where the constraint is of texts.
+    """The probability of each possible value at a place of a text, likeliest first; JSON values, or texts
+    where the constraint is of texts.
 
     Args:
-        tokens: those that hold a part of the value, places in `result.tokens`.
+        tokens: those with a part of the value, places in `result.tokens`.
         start: the byte at which the value begins.
     """
     if result.origin is None or result.automaton is None:
@@ -131,7 +131,7 @@ def probabilities(result: Result[Any], tokens: range, start: int) -> dict[Any, f
     if scores is None:
         place, scores = result.origin.weighed(result.automaton, result.tokens, tokens)
     begun = sum(len(vocabulary.token(token)) for token in result.tokens[:place])
-    opening = data[start:begun]  # a quote that the token before has
+    opening = data[start:begun]  # a quote in the token before
     shares: dict[Any, float] = {}
     for text, share in _shares({text: [score] for text, score in scores.items()}):
         value: Any = (opening + text).decode()
@@ -142,7 +142,7 @@ def probabilities(result: Result[Any], tokens: range, start: int) -> dict[Any, f
 
 
 class Alternative(NamedTuple):
-    """A value that a field could have had, and its probability."""
+    """A possible value of a field, and its probability."""
 
     value: Any
     probability: float
@@ -153,8 +153,8 @@ class Beginning:
 
     Attributes:
         state: the automaton's after it.
-        onward: tokens that go on, and the beginning that each leads to.
-        ends: tokens that complete a value, and which.
+        onward: tokens that go on, and the beginning after each.
+        ends: tokens that complete a value, and its name.
     """
 
     def __init__(self, state: State) -> None:
@@ -164,13 +164,13 @@ class Beginning:
 
 
 class Values:
-    """The values that may stand at one place of a text.
+    """The possible values at one place of a text.
 
     Args:
         automaton: the constraint.
-        state: its state before the first token that holds a part of the value.
-        before: what these tokens hold before the value begins.
-        json_text: they are JSON's values; else each is a whole text.
+        state: its state before the first token with a part of the value.
+        before: the bytes of these tokens before the value.
+        json_text: they are JSON values; else each is a whole text.
     Raises:
         OptionError: they are too many.
     """
@@ -198,7 +198,7 @@ class Values:
                 del self.beginnings[text]
 
     def _extend(self, text: bytes) -> list[bytes]:
-        """Looks at the tokens after a beginning; returns the beginnings that are new."""
+        """Tries the tokens after a beginning; returns the new beginnings."""
         here, new = self.beginnings[text], []
         allowed = self._automaton.allowed_tokens(here.state).tolist()
         if len(allowed) > BEGINNINGS:  # free text
@@ -233,7 +233,7 @@ class Values:
         return found
 
     def spelled(self, encode: Callable[[bytes], list[int]]) -> list[tuple[tuple[int, ...], bytes]]:
-        """The ways that a tokenizer takes to the last beginning of each value, and the beginnings on them."""
+        """The tokenizer's path to the last beginning of each value, and the beginnings on it."""
         found: dict[tuple[int, ...], bytes] = {(): b""}
         for text, one in self.beginnings.items():
             if not one.ends:
@@ -249,7 +249,7 @@ class Values:
 
 
 def _shares(parts: Mapping[_Name, Sequence[float]]) -> list[tuple[_Name, float]]:
-    """The part that each name has of the sum of all weights, given by their logarithms; the largest first."""
+    """Each name's share of all weights, from their logarithms; the largest first."""
     top = max((one for several in parts.values() for one in several), default=-math.inf)
     if top == -math.inf:
         raise OptionError("the model gives none of the values a probability.")
@@ -288,6 +288,6 @@ def _read(data: bytes, ended: bool) -> tuple[bool, Any]:
         reader.feed("[" + data.decode("utf-8", errors="ignore"))
         if ended:
             reader.finish()
-    except InvalidSchema:  # what stands behind the value is none of it
+    except InvalidSchema:  # text after the value
         pass
     return bool(found), found[0] if found else None

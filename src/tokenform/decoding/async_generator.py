@@ -1,9 +1,9 @@
 """Generation for event loops: calls that run at once share the forward passes of one model.
 
-Purpose: `AsyncGenerator` is a `Generator` beside a `Scheduler`; what many tasks await is one running batch,
-which each text joins when there is room and leaves when it has ended.
-Invariant: a call with a seed has the texts that `Generator.sample` writes.  A call that is cancelled, or a
-stream that is given up, leaves the batch at its next step.
+Purpose: `AsyncGenerator` is a `Generator` beside a `Scheduler`; the texts of all tasks are one running batch,
+which each text joins when a place is free and leaves when it has ended.
+Invariant: a call with a seed has the texts that `Generator.sample` writes.  A cancelled call or a closed
+stream leaves the batch at its next step.
 Complexity: that of the scheduler; prompts are read and grammars compiled in threads, so the loop goes on.
 Rejected: a thread for each call (each would run passes of its own).
 """
@@ -40,12 +40,12 @@ class AsyncGenerator:
     """Writes texts for the tasks of an event loop.
 
     Args:
-        generator: the model and the defaults of a call; or a function that opens them, which in a running
-            loop is called in a thread: what it raises, the first call does.
+        generator: the model and the defaults of a call; or a function that opens them.  In a running loop
+            that is called in a thread, and the first call raises its errors.
         batch_size: most texts that run together; None is the generator's.
         waiting: most texts that wait for a place; a call beyond it is refused (`Busy`).
 
-    Use it as `async with`, or `await aclose()`; without, it lasts as long as somebody holds it.
+    Use `async with` or `await aclose()` to end it; else it ends when it is garbage-collected.
     """
 
     def __init__(
@@ -88,8 +88,7 @@ class AsyncGenerator:
 
     @with_keywords()
     async def generate(self, prompt: Any, schema: Any = None, *, n: int = 1, **options: Any) -> Any:
-        """Arguments, results and errors are those of `Generator.generate`, but that the size of the batch is
-        the generator's."""
+        """Arguments, results and errors are those of `Generator.generate`, without `batch_size`."""
         return await self._generate(prompt, Call.of(schema, {"n": n, **options}), listed=False)
 
     __call__ = generate
@@ -131,7 +130,7 @@ class AsyncGenerator:
         """The results or errors of one prompt."""
         if isinstance(grammar, TokenformError):
             return [grammar] * call.n
-        grammar = None if call.stop else grammar  # free text is made again of its stops
+        grammar = None if call.stop else grammar  # the job makes free text of its stops
         options = _options(call, companion_prompt, fresh_seed() if seed is None else seed)
         law, drafter = chosen, None
         if isinstance(chosen, Local):
@@ -158,7 +157,7 @@ class AsyncGenerator:
         return AsyncStream(lambda: self, prompt, call)
 
     async def aclose(self) -> None:
-        """Ends what is being written; nothing more is taken."""
+        """Cancels running texts; takes no more calls."""
         await self.opened()
         await asyncio.to_thread(self.scheduler.close, drain=False)
 
@@ -169,7 +168,7 @@ class AsyncGenerator:
         await self.aclose()
 
     async def _submit(self, *call: Any, **options: Any) -> Job:
-        """The job of a call, made in a thread; one that nobody waits for any more is cancelled."""
+        """Submits a call in a thread; its job is cancelled with the task."""
         submitted: Future[Job] = Future()
 
         def begin() -> Job:
@@ -193,7 +192,7 @@ def _check_shared(call: Call) -> None:
 
 
 def _options(call: Call, companion_prompt: Any, seed: int | None) -> dict[str, Any]:
-    """What a job and a call alone take by the same names."""
+    """The keywords that a job and a call alone share."""
     shared = {"seed": seed, "max_tokens": call.max_tokens, "logprobs": call.logprobs}
     return {**shared, "companion_prompt": companion_prompt, **call.chat}
 
@@ -214,7 +213,7 @@ def _in_a_loop() -> bool:
 class AsyncStream(Generic[T]):
     """One text as it is written: `async for` gives pieces of text, or values with `partial=True`.
 
-    It begins when it is first asked.  As `async with`, or by `aclose()`, it ends early and frees its place.
+    It begins with the first iteration.  `async with` or `aclose()` ends it early and frees its place.
 
     Attributes:
         result: the text's, once the stream has ended.
@@ -253,13 +252,13 @@ class AsyncStream(Generic[T]):
             if value is not MISSING and (value or self._fields is not None):
                 return value  # type: ignore[no-any-return]
         if not self._ended:
-            self._ended = await self._pieces.get() is None  # the job's own end, which closes its span
+            self._ended = await self._pieces.get() is None  # the job has ended, which closes its span
             if self._call.on_length == "raise" and self.result.reason == "length":
                 raise too_long(self.result)
         raise StopAsyncIteration
 
     async def aclose(self) -> None:
-        """Gives the text up."""
+        """Cancels the text."""
         if self._job is not None:
             self._job.cancel()
 
@@ -285,14 +284,14 @@ class AsyncStream(Generic[T]):
         entries = await asyncio.to_thread(self._read, writer.generator)
         prompt, grammar, companion_prompt, seed = entries.single()
         self._job = await writer._submit(
-            prompt, None if call.stop else grammar,  # free text is made again of its stops
+            prompt, None if call.stop else grammar,  # the job makes free text of its stops
             **_options(call, companion_prompt, seed), sampler=entries.sampler, stop=call.stop,
             drafter=drafter_of(call), listener=on_piece,
         )  # fmt: skip
         self._job.future.add_done_callback(lambda _: on_piece(None))
 
     def _read(self, generator: Generator) -> Entries:
-        """What is asked for, in a thread."""
+        """Reads the inputs; runs in a thread."""
         entries = generator.entries(self._prompt, self._call)
         if self._fields is not None:
             self._reader = partial_value(entries.single()[1], self._fields.tell)
@@ -301,7 +300,7 @@ class AsyncStream(Generic[T]):
     async def _next(self) -> Piece:
         assert self._job is not None
         piece = await self._pieces.get()
-        if piece is None:  # it has ended without its last piece
+        if piece is None:  # the job has ended without its last piece
             self._ended = True
             if self._job.future.cancelled():
                 raise StopAsyncIteration

@@ -1,6 +1,6 @@
-"""What a call takes: prompts and grammars, seeds, texts to stop at, and what becomes of refused texts.
+"""Reads a call's arguments: prompts and grammars, seeds, stop texts, reactions to errors.
 
-Invariant: an entry's results stand where the entry did.
+Invariant: results have the order of the entries.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ AnySampler = Local | AlignedSampler
 
 
 def check_counts(**counts: Any) -> None:
-    """Refuses, by its name, what is no whole number of at least 1."""
+    """Refuses, by name, values that are no whole number of at least 1."""
     for name, value in counts.items():
         if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
             raise OptionError(f"{name}={value!r} is not possible; give a whole number of at least 1.")
 
 
 def check_reactions(on_error: str = "raise", on_invalid: str = "raise", on_length: str = "return") -> None:
-    """Refuses what is no reaction to errors, to texts that validators refuse and to the end of the budget."""
+    """Refuses unknown values of `on_error`, `on_invalid` and `on_length`."""
     if on_invalid not in ("resample", "return", "raise"):
         raise OptionError(f'on_invalid={on_invalid!r} is not known; choose "resample", "return" or "raise".')
     if on_error not in ("raise", "return"):
@@ -41,7 +41,7 @@ def check_reactions(on_error: str = "raise", on_invalid: str = "raise", on_lengt
 
 
 def check_varied(n: int, sampler: AnySampler) -> None:
-    """Warns where several texts of a prompt are asked for that can only be equal."""
+    """Warns if a prompt's texts can only be equal."""
     if n > 1 and isinstance(sampler, Local) and sampler.temperature == 0:
         warn_outside(
             f"greedy decoding writes one text for a prompt, so all {n} are equal; give a temperature "
@@ -74,7 +74,7 @@ def texts_of(stop: str | Sequence[str]) -> list[str]:
 
 
 def ending_at(stop: str | Sequence[str], grammar: Any) -> Any:
-    """The grammar; for none of free text that ends where one of these texts does, or without any of them."""
+    """The grammar; for None, free text that ends at the first of these texts, or without any of them."""
     stops = texts_of(stop)
     if not stops:
         return grammar
@@ -87,8 +87,8 @@ def ending_at(stop: str | Sequence[str], grammar: Any) -> Any:
 
 
 def pair(prompt: Any, grammar: Any, on_error: str = "raise") -> tuple[list[Any], list[Any], bool]:
-    """Prompts and grammars of equal number, and whether either was a list; with "return" the error of a
-    grammar in a list stands in its place."""
+    """Prompts and grammars in equal number, and whether either was a list; with "return" an error replaces
+    its grammar in a list."""
     many_prompts, many_grammars = is_batch(prompt), isinstance(grammar, list | tuple)
     prompts = list(prompt) if many_prompts else [prompt]
     constraints = list(grammar) if many_grammars else [grammar]

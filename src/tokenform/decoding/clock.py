@@ -1,13 +1,13 @@
-"""What work takes, for those who decide by it.
+"""Measures the time of work, for decisions about it.
 
-Purpose: on a busy machine a thread waits for its turn, and a pass seems to take many times what it costs;
-whoever weighs a pass against a guess would guess wrongly.  On a CPU the seconds that the thread itself has
-worked are measured.  Where a device works, a pass is launched and not waited for, so the host's clocks say
-nothing of it: events are put into the device's stream before and after.
-Invariant: nothing waits for a device.  What has not happened yet is not known yet: whoever asks is told None,
-and asks again a step later.  A device without events is never known.
+Purpose: on a busy machine a thread waits for its turn, and a pass seems to take many times its cost, which
+would mislead the choice between a pass and a draft.  On a CPU the thread's own time is measured.  On a device
+a pass is launched without waiting, so the host's clocks say nothing about it: events are put into the
+device's stream before and after.
+Invariant: nothing waits for a device.  Until the work is done its time is None, and the caller asks again a
+step later.  The time on a device without events is never known.
 Rejected: least times of several passes (sizes hardly ever repeat); a wall clock read where the draws of a
-pass are waited for anyway (it counts what the host did meanwhile as the pass's).
+pass are waited for anyway (it counts the host's own work meanwhile).
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ import torch
 
 
 class Took(NamedTuple):
-    """Seconds that something took.
+    """Seconds of a piece of work.
 
     Attributes:
-        work: that the thread worked, or the device.
+        work: of the thread, or the device.
         wall: that passed; on a device the same.
     """
 
@@ -33,7 +33,7 @@ class Took(NamedTuple):
 
 
 class Span:
-    """A piece of work, which begins here; on the host."""
+    """The time span of a piece of work on the host; begins now."""
 
     __slots__ = ("began", "ended")
 
@@ -42,11 +42,11 @@ class Span:
         self.ended: Any = None
 
     def end(self) -> None:
-        """The work has been done, or launched."""
+        """The work is done, or launched."""
         self.ended = Took(time.thread_time(), time.perf_counter())
 
     def took(self) -> Took | None:
-        """What it took; None if that is not known yet."""
+        """Its time; None if not known yet."""
         return Took(self.ended.work - self.began.work, self.ended.wall - self.began.wall)
 
 
@@ -68,7 +68,7 @@ class Clock:
 
 
 def events_of(device: torch.device) -> Any:
-    """What has the `Event` of a kind of device (`torch.cuda`, ...); None: there are none, as on a CPU."""
+    """The module with the `Event` of a kind of device (`torch.cuda`, ...); None where there is none (CPU)."""
     module = None if device.type == "cpu" else getattr(torch, device.type, None)
     return module if hasattr(module, "Event") else None
 

@@ -1,4 +1,4 @@
-"""What a model's configuration says: vocabulary, end-of-text tokens, sampling, context."""
+"""Reads a model's configuration: vocabulary, end-of-text tokens, sampling, context."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def read_vocabulary(model: Any, tokenizer: Any) -> Vocabulary:
 
 
 def configured_sampler(config: Any) -> Local:
-    """What a generation_config says about sampling; greedy where it does not sample."""
+    """The sampler of a generation_config; greedy where it does not sample."""
     if config is None or not getattr(config, "do_sample", False):
         return Local(temperature=0.0)
     return Local(

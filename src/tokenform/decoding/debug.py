@@ -1,9 +1,9 @@
-"""How a text came about, token by token: what was allowed, what was forced, what was drawn.
+"""Explains a text token by token: what was allowed, forced and drawn.
 
-Purpose: `tf.debug`, and `Result._repr_html_`: how sure the model was of each token, and who wrote it.
-Invariant: only what the run recorded and what the constraint says is shown; nothing is run again.  In HTML
-texts are escaped.
-Complexity: one mask a token, looked up where the run has left it.
+Purpose: `tf.debug`, and `Result._repr_html_`: the model's confidence in each token, and the token's source.
+Invariant: shows only records of the run and facts of the constraint; nothing is run again.  In HTML texts are
+escaped.
+Complexity: one mask a token, cached since the run.
 """
 
 from __future__ import annotations
@@ -66,10 +66,10 @@ class Steps(list[ExplainedToken]):
 
 
 def debug(result: Result[Any]) -> Steps:
-    """What happened at each token of a result.
+    """What was allowed and drawn at each token of a result.
 
     Raises:
-        OptionError: a weighted sampler drew it, which keeps nothing of single tokens; or `logprobs=False`.
+        OptionError: a weighted sampler drew it, which keeps no records of tokens; or `logprobs=False`.
 
     >>> import tokenform as tf
     >>> steps = tf.debug(tf.generate("The order has been paid.", choices=["paid", "packed"]))
@@ -136,7 +136,7 @@ def result_html(result: Result) -> str:
 
 
 def _budget_note(result: Result) -> str:
-    """That the budget cut in, where it did."""
+    """A note where the budget cut in."""
     if result.reason != "length":
         return ""
     pointers = escape(", ".join(one for one in result.cut if one))

@@ -1,14 +1,14 @@
-"""What is put into a chat: words about the form of the answer before the text of a prompt, the beginning of
-the model's turn, and what the template leaves out, tools and the calls of earlier turns.
+"""Additions to a chat: an instruction about the form of the answer before the text of a prompt, the beginning
+of the model's turn, and tools and earlier calls that the template leaves out.
 
-Purpose: a model that is refused what it wants to write derails; told what is wanted, it mostly wants that.
-A chat model answers in a sentence ("The hotel has 30 rooms."); held to the number alone it writes 1000000,
-behind "The answer is:" the right one.  A model that is not told of tools can't call them rightly, and an
-assistant's turn that was a call alone would be empty.
-Invariant: the words say nothing that the constraint does not, and nothing where nothing short can be said.
+Purpose: a model derails where masks refuse what it means to write; with an instruction it mostly means what
+they allow.  A chat model answers in a sentence ("The hotel has 30 rooms."); restricted to a number it writes
+1000000, after "The answer is:" the right one.  A model must read about tools to call them rightly, and an
+assistant's turn that was only a call would be empty.
+Invariant: the instruction says nothing that the constraint does not, and is empty where it can't be short.
 Messages whose template shows tools and calls are not changed.
-Complexity: linear in the words; a schema is looked at down to `DEPTH`.  One more rendering where there are
-tools, and one where there are calls. Decided by what a small chat model writes (`docs/decisions.md`;
+Complexity: linear in the words; a schema is read down to `DEPTH`.  One more rendering where there are tools,
+and one where there are calls.  Decided by what a small chat model writes (`docs/decisions.md`;
 `benchmarks/prompts.py` measures it).
 Rejected: the schema, or an outline of the document (a small model copies it); the words after the text.
 """
@@ -24,14 +24,14 @@ from tokenform.frontends.tools.formats import FORMATS
 from tokenform.frontends.tools.shown import shown_tools, written_call
 
 MOST_CHARACTERS = 1000
-"""Most characters of names, choices or a pattern that are said unasked."""
+"""Most characters of names, choices or a pattern in a default instruction."""
 DEPTH = 3
 WRITTEN = {
     "date": "a date as YYYY-MM-DD",
     "time": "a time as HH:MM:SSZ",
     "date-time": "a date and time as YYYY-MM-DDTHH:MM:SSZ",
 }
-"""Formats that a text has in other words, and how the constraint wants them."""
+"""Formats that texts mostly write in another way, and how the constraint requires them."""
 _JSON = "Answer with JSON."
 LEAD_IN = "The answer is:\n\n"
 """Chosen by `benchmarks/bare_values.py`; a line of its own, so that the value begins a token."""
@@ -41,12 +41,11 @@ Render = Callable[[list[Any], Sequence[Mapping[str, Any]]], list[int]]
 
 
 def instruction(grammar: Any, show: bool | Literal["auto"]) -> str:
-    """The words for a constraint; "" for none.
+    """The instruction for a constraint; "" for none.
 
     Args:
         grammar: anything with `schema` and `tools`, as a `Grammar`.
-        show: "auto" says in short what is wanted; True shows the schema, the pattern or the grammar whole;
-            False says nothing.
+        show: "auto" is a short instruction; True shows the whole schema, pattern or grammar; False is none.
     """
     if show is False or grammar.tools:
         return ""  # the template shows tools
@@ -72,10 +71,10 @@ def instruction(grammar: Any, show: bool | Literal["auto"]) -> str:
 
 
 def lead_in(grammar: Any) -> str:
-    """What the model's turn begins with before a bare value (a number, a boolean, a text of a pattern) and
-    before code, whose fence is open then.
+    """The beginning of the model's turn before a bare value (a number, a boolean, a text of a pattern), and
+    before code, with its opening fence.
 
-    "" before all else: a model begins documents by itself, and strings in quotes worse with it.
+    "" elsewhere: models begin documents by themselves, and write strings in quotes worse after it.
     """
     if grammar.tools:
         return ""
@@ -139,7 +138,7 @@ def _field(name: str, schema: Any, root: Any, depth: int) -> str:
 
 
 def _form(schema: Any, root: Any) -> str:
-    """How a string is to be written, where its format asks for what a text would not say."""
+    """How to write a string whose format differs from usual writing; "" for others."""
     schema = _target(schema, root)
     name = schema.get("format") if isinstance(schema, Mapping) else None
     return WRITTEN.get(name, "") if isinstance(name, str) else ""
@@ -151,7 +150,7 @@ def _items(schema: Any, root: Any) -> Any:
 
 
 def _target(schema: Any, root: Any) -> Any:
-    """Where a reference into the same document leads, or what a value is that may be null too."""
+    """The schema behind a reference into the same document, or the non-null one of a nullable value."""
     for _ in range(2 * DEPTH):
         if not isinstance(schema, Mapping):
             return None
@@ -196,7 +195,7 @@ def _one_of(words: list[str], whole: bool) -> str:
 
 
 def completed(render: Render, messages: Sequence[Any], tools: Sequence[Mapping[str, Any]]) -> list[int]:
-    """The ids of a conversation, with what its template leaves out.
+    """The ids of a conversation, with the tools and calls that its template leaves out.
 
     Args:
         render: the template: (messages, tools) -> ids; it may raise anything.
@@ -212,7 +211,7 @@ def completed(render: Render, messages: Sequence[Any], tools: Sequence[Mapping[s
 
 
 def _renders_alike(render: Render, one: list[Any], other: list[Any], tools: Any, fewer: Any) -> bool:
-    """Whether the template writes both the same; a template that refuses the second shows what is missing."""
+    """Whether the template writes both the same; a template that refuses the second does not."""
     first = render(one, tools)
     try:
         return first == render(other, fewer)
@@ -229,7 +228,7 @@ def _without_calls(message: Any) -> Any:
 
 
 def _calls_as_text(message: Any, form: Any) -> Any:
-    """The message with its calls as text, after what was said beside them."""
+    """The message with its calls as text, after its content."""
     calls = _calls_of(message)
     if not calls:
         return message

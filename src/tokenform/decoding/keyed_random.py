@@ -7,10 +7,10 @@ argmax of log p_t - log E_t.
 Invariant: equal keys give equal numbers, on every device and in every batch (the logarithm up to its last
 bit).  The E_t of one key are independent and exponential, so a race over a part of the tokens is a draw from
 their distribution.
-Complexity: O(tokens asked about).  Tokens come in blocks of `BLOCK`: the block's least number is known
-beforehand, a bound on what any of its tokens can reach, so most blocks of a large vocabulary are never asked
-about.  By exponential races: the least of n is exponential of rate n, each of the n is it with equal chance,
-and the others exceed it by exponential numbers of their own.
+Complexity: O(tokens evaluated).  Tokens come in blocks of `BLOCK`: the block's least number is known
+beforehand, which bounds all of its tokens, so most blocks of a large vocabulary are never evaluated.  By
+exponential races: the least of n is exponential of rate n, each of the n is it with equal chance, and the
+others exceed it by exponential numbers of their own.
 Samplers of whole texts read vectors of numbers: a `stream` for each step of each run and purpose.  Two
 addresses never share numbers; opening one takes 25 µs, so a step opens one.
 Source: SplitMix64 (Steele, Lea, Flood 2014) for keys; Wellons' `lowbias32` for bits of a token; Gumbel-max
@@ -19,7 +19,7 @@ bijection of a 256-bit counter, whose upper three words are the address.
 Rejected: the inverse of the cumulative distribution (over the same seeds, 1 - TV = 0.80 between two
 distributions of 128,000 tokens, it draws equal tokens 0.15 of the time, the race 0.75: a rounding, or a draft
 model's error, moves all tokens behind it); a generator for each sequence (a rejected draft would have to
-rewind it); `SeedSequence.spawn` (its children depend on the order in which they were asked for).
+rewind it); `SeedSequence.spawn` (its children depend on the order in which they were spawned).
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ def invert(steps: np.ndarray, u: Any) -> Any:
 def pick(log_weights: np.ndarray, u: float) -> int:
     """The place that u draws, of weights by their logarithms, one of which is above -inf.
 
-    The draw moves little when the weights move little, which is what lets look-ahead guess it.
+    The draw moves little when the weights move little, so that look-ahead can guess it.
     """
     return int(invert(cumulated(log_weights), u))
 
@@ -128,7 +128,7 @@ def stream(seed: int, purpose: Purpose, run: int = 0, step: int = 0) -> np.rando
 
 
 def fresh_seed() -> int:
-    """A seed from the operating system, for callers that gave none."""
+    """A seed from the operating system, for calls without one."""
     return secrets.randbits(63)
 
 
@@ -146,7 +146,7 @@ def block_numbers(first: Any, second: Any, blocks: Any) -> tuple[Any, Any]:
     """The least number of each block and the place in it of the token that has it.
 
     Args:
-        first, second: a `Key`, or int32 [N, 1] of N keys; numpy and torch alike.
+        first, second: a `Key`, or int32 [N, 1] of N keys, of numpy or torch.
         blocks: int32, their numbers: token id // `BLOCK`.
     Returns:
         float64 and int32, broadcast.
@@ -156,7 +156,7 @@ def block_numbers(first: Any, second: Any, blocks: Any) -> tuple[Any, Any]:
 
 
 def token_numbers(first: Any, second: Any, tokens: Any, least: Any, leader: Any) -> Any:
-    """E_t, float64, of each token: int32 ids, and for each what `block_numbers` says of its block."""
+    """E_t, float64, of each token, from int32 ids and the `block_numbers` of each."""
     own = _exponential(_bits(first, second, tokens)) + least
     where = torch.where if isinstance(own, torch.Tensor) else np.where
     return where((tokens & (BLOCK - 1)) == leader, least, own)

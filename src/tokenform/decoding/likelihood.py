@@ -1,10 +1,9 @@
 """How likely given texts are, under a model and under a model with a constraint; differentiable.
 
-Purpose: `tf.logprob` and `tf.feasible_mass`, for trainers that replay what was written under masks.
+Purpose: `tf.logprob` and `tf.feasible_mass`, for trainers that replay texts written under masks.
 Distribution: the free law is the model's own; the masked one draws each token from it given that the mask
-allows
-the token, as `Local(values="token")` does: log p(token) - log Z, where Z is the mass of all allowed tokens
-there. Budgets, truncation and transforms are no part of either.
+allows the token, as `Local(values="token")` does: log p(token) - log Z, where Z is the mass of all allowed
+tokens there.  Budgets, truncation and transforms are no part of either.
 Invariant: gradients flow through every number; the model is run as it is, its mode and weights untouched.
 Complexity: one forward pass over all texts, padded to the longest; a mask a token.
 Memory: the logits of all texts, as in training; masks of one text at a time.
@@ -37,9 +36,9 @@ class Likelihood:
     """Of B texts of at most L tokens; tensors on the model's device, padded with 0.
 
     Attributes:
-        tokens: ids of each text, the end of text included where it was asked for.
+        tokens: ids of each text, with the end of text if requested.
         free: [B, L], log-probability of each token under the model.
-        log_mass: [B, L], logarithm of the allowed tokens' probability before each token; -inf behind a token
+        log_mass: [B, L], logarithm of the allowed tokens' probability before each token; -inf after a token
             that the constraint refuses; 0 without a constraint.
         inside: bool [B, L], where texts have tokens.
         allowed: bool [B, L], whether the constraint takes each token.
@@ -64,7 +63,7 @@ class Likelihood:
 
     @property
     def free_total(self) -> torch.Tensor:
-        """[B], the same under the model alone."""
+        """[B], log-probability of each text under the model alone."""
         return self.free.sum(-1)
 
 
@@ -80,11 +79,10 @@ def logprob(
     """The log-probabilities of given texts under a model and a constraint; differentiable in torch.
 
     Args:
-        model: a `Generator`, or a causal language model with `tokenizer`; it runs in the mode that it is in.
+        model: a `Generator`, or a causal language model with `tokenizer`; its train or eval mode is kept.
         texts: a text, or a list of them; each a string, spelled as the tokenizer writes it, or token ids.
         grammar: a grammar, schema or type; None for any text.
-        prompt: what stands before all texts, or a list of what stands before each: text, messages or token
-        ids.
+        prompt: of all texts, or a list with one for each: text, messages or token ids.
         tokenizer: of a bare model; or a `Vocabulary`, where prompts are token ids.
         end: count the end of the text, too.
     Raises:
@@ -121,8 +119,8 @@ def logprob(
 def feasible_mass(
     model: Any, texts: str | Sequence[Any], grammar: Any, *, prompt: Any = None, tokenizer: Any = None
 ) -> list[torch.Tensor]:
-    """Logarithm of the probability that the model gives to what the constraint allows, at each point of
-    given texts: before each token, and after the last one; -inf behind a token that is refused.
+    """Logarithm of the model's probability of all allowed tokens, at each point of given texts: before each
+    token, and after the last one; -inf after a token that is refused.
 
     Arguments and errors are those of `logprob`.
 
@@ -215,7 +213,7 @@ def _row(
             state = automaton.advance(state, token)
     allowed_tokens = torch.from_numpy(np.stack(bits)).to(row_logits.device)
     has_mask = allowed_tokens.any(-1)
-    # rows without a mask keep theirs, so that no gradient is NaN
+    # rows without an allowed token stay unmasked, so that no gradient is NaN
     inner = row_logits.masked_fill(~allowed_tokens & has_mask[:, None], -math.inf)
     mass = (inner.logsumexp(-1) - total).masked_fill(~has_mask, -math.inf)
     return free, mass, allowed

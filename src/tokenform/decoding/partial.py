@@ -1,4 +1,4 @@
-"""A stream of values that grow, made of a stream of text."""
+"""A stream of growing values, from a stream of text."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from tokenform.frontends.partial_value import MISSING, Fields, partial_value
 class Partials(Generic[T]):
     """The values of a text while it is written; see `Generator.stream`.
 
-    Iterating gives the value after each piece, as far as it goes: complete fields, growing strings, lists and
-    objects.  Fields of a model that are not written yet are None, and not in its `model_fields_set`.  Each
-    value is an object of its own; what is complete in it is shared with the later ones.
+    Iterating gives the value after each piece: complete fields, growing strings, lists and objects.  Fields
+    of a model that are not written yet are None, and not in its `model_fields_set`.  Each value is a new
+    object; complete parts of it are shared with the later ones.
 
     Attributes:
         result: the text's, once the stream has ended; its value is the last one.
@@ -55,7 +55,7 @@ class Partials(Generic[T]):
         raise StopIteration
 
     def close(self) -> None:
-        """Gives the text up, and frees what it held."""
+        """Cancels the text, and frees its memory."""
         self._pieces.close()
 
     def __enter__(self) -> Partials[T]:

@@ -1,4 +1,4 @@
-"""Bytes that come in tokens, as text that comes in whole characters."""
+"""Turns the bytes of tokens into text of whole characters."""
 
 from __future__ import annotations
 
@@ -7,13 +7,12 @@ from collections.abc import Sequence
 
 
 class TextPieces:
-    """Holds back the bytes of an unfinished UTF-8 character, and what may be the beginning of a text at
-    which to stop.
+    """Holds back the bytes of an unfinished UTF-8 character, and a possible beginning of a stop text.
 
     Bytes that are not UTF-8 become U+FFFD.
 
     Args:
-        stop: texts at which the text ends; nothing is given from there on.
+        stop: texts at which the text ends; nothing is returned from there on.
     """
 
     def __init__(self, stop: Sequence[str] = ()) -> None:
@@ -25,11 +24,11 @@ class TextPieces:
         return self._release(self._decoder.decode(data), max(map(len, self._stop), default=1) - 1)
 
     def finish(self) -> str:
-        """What is left at the end of the text."""
+        """The rest at the end of the text."""
         return self._release(self._decoder.decode(b"", final=True), 0)
 
     def _release(self, text: str, hold_back: int) -> str:
-        """All that is known but the last characters, and nothing of a text at which to stop."""
+        """The text but its last `hold_back` characters, up to a stop text."""
         if self._ended:
             return ""
         pending = self._pending + text

@@ -10,7 +10,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemaini
 from rich.progress import Progress as Bar
 
 LONG_BATCH = 8
-"""Texts from which on a bar is shown by itself."""
+"""Fewest texts for which a bar is shown by default."""
 
 
 class Progress:
@@ -49,7 +49,7 @@ class Progress:
             self._bar.stop()
 
     def advance(self, tokens: int = 0, texts: int = 0) -> None:
-        """So many tokens and finished texts more."""
+        """Adds tokens and finished texts."""
         self._tokens += tokens
         if self._bar is not None:
             self._bar.update(self._task, advance=texts, tokens=self._tokens)

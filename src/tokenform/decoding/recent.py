@@ -1,4 +1,4 @@
-"""A dictionary of the entries that were put in last."""
+"""A dictionary with the entries that were added last."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ _Value = TypeVar("_Value")
 
 
 class Recent(OrderedDict[_Key, _Value]):
-    """Forgets what was put in first, or moved to the end least recently.
+    """Drops the entry that was added first, or moved to the end least recently.
 
     Args:
-        most: entries that are kept.
+        most: entries.
 
     Example:
         >>> from tokenform.decoding.recent import Recent

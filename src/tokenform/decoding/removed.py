@@ -1,4 +1,4 @@
-"""Names that were here and did not pay: what does their work now, with the figure.
+"""Names that were removed because they did not pay: their replacement, with the figure.
 
 The figures are of `python benchmarks/zoo.py --quick` (`benchmarks/results/zoo-builtin-quick.json`): CPU
 milliseconds a token under schemas, where plain decoding has 4.8; see `docs/papers.md`.
@@ -43,13 +43,13 @@ REMOVED = {
 
 
 def refuse(module: str, name: str) -> NoReturn:
-    """The answer of a module to a name that it has not."""
+    """Raises a module's error for a name that it does not have."""
     reason = f"; {REMOVED[name]}." if name in REMOVED else ""
     raise AttributeError(f"module {module!r} has no attribute {name!r}{reason}")
 
 
 def check(**options: Any) -> None:
-    """Refuses options that are gone (OptionError)."""
+    """Refuses options that were removed (OptionError)."""
     for name, value in options.items():
         if value is not None:
             raise OptionError(f"{name}= is gone: {REMOVED[name + '=']}.")

@@ -1,8 +1,8 @@
-"""How sure the model was of one field of a document: where it stands, and the probability of its tokens.
+"""The model's confidence in one field of a document: its place, and the probability of its tokens.
 
-Invariant: the tokens of a field are all that hold a character of its value, and no others; what the
-constraint left no choice about counts with the model's own probability, as in `Result.logprob`.
-Complexity: one pass over the text for each call, however many fields are asked for.
+Invariant: the tokens of a field are exactly those with a character of its value; forced tokens count with the
+model's own probability, as in `Result.logprob`.
+Complexity: one pass over the text for each call, however many fields it reads.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ class Field:
         value: as JSON has it.
         text: as it is written, quotes and escapes included.
         start, end: its characters, `result.text[start:end]`.
-        tokens: its tokens, places in `result.tokens`; the first and last may hold characters beside it.
-            Empty for weighted samplers, which don't keep what each token cost.
+        tokens: its tokens, places in `result.tokens`; the first and last may have other characters, too.
+            Empty for weighted samplers, which don't record the tokens' probabilities.
         logprob: natural logarithm of the probability of these tokens under the model's own distribution, each
             after the text before it; None for weighted samplers.
     """
@@ -56,8 +56,8 @@ class Field:
     def probabilities(self) -> dict[Any, float]:
         """`Result.probabilities` of this field's value, after the text before it.
 
-        Where the field was decided as a whole that costs no pass; a value counts as its tokenizer writes it,
-        where `alternatives` counts all ways to cut it.
+        It costs no pass where the field was decided as a whole.  A value counts as the tokenizer writes it;
+        `alternatives` counts all ways to cut it.
 
         Raises:
             OptionError: the field is not one of few values; or a weighted sampler drew the text.
@@ -74,7 +74,7 @@ class Field:
         return probabilities(self._result, self.tokens, len(self._result.text[: self.start].encode()))
 
     def alternatives(self) -> list[Alternative]:
-        """Every value that the constraint left here, with its probability, likeliest first; one forward pass.
+        """Every value that the constraint allowed here, with its probability, likeliest first; one pass.
 
         The probability is that of the value as a whole under the model's own distribution, after the tokens
         before this field and given that one of these values follows.
@@ -121,7 +121,8 @@ def result_fields(result: Result[Any], pointers: Collection[str] | None = None) 
     """The fields of a document, by JSON Pointer.
 
     Args:
-        pointers: which; those that the document does not have are left out.  None: all that hold no others.
+        pointers: which; those that the document does not have are left out.  None: all that are no
+            containers.
     Raises:
         OptionError: the text is no JSON document.
     """

@@ -1,4 +1,4 @@
-"""What generation gives back."""
+"""The results of generation."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Estimates:
-    """What a weighted sampler knows about the distribution that its draws stand for.
+    """A weighted sampler's estimates of the distribution of its draws.
 
     Attributes:
         target: the distribution aimed at, in words.
@@ -60,36 +60,36 @@ class Result(Generic[T]):
     Attributes:
         text: the text.
         tokens: its ids, without the end-of-text token.
-        value: the parsed text: JSON, an instance of the type that was asked for, or the text itself.
+        value: the parsed text: JSON, an instance of the requested type, or the text itself.
         logprob: natural logarithm of the probability of `tokens` under the model's own distribution at
             temperature 1, before masks, transforms and truncation; without the end-of-text token.  Weighted
-            samplers: under the distribution after temperature and truncation, end-of-text included.  NaN if
-            it was not asked for (`logprobs=False`).
+            samplers: under the distribution after temperature and truncation, end-of-text included.  NaN with
+            `logprobs=False`.
         log_weight: logarithm of the importance weight towards the sampler's target; 0 for samplers whose
             draws are not weighted.
         stats: the work behind it; of weighted samplers an equal part of the call's.
-        report: what speculation did (acceptance by depth and source, times, notes); None for plain decoding.
-        estimates: what a weighted sampler knows about its distribution, for all draws of the call; else None.
+        report: on speculation (acceptance by depth and source, times, notes); None for plain decoding.
+        estimates: of a weighted sampler's distribution, for all draws of the call; else None.
         token_logprobs: float [len(tokens)], natural logarithm of each token's probability, as in `logprob`;
-            empty for weighted samplers, and if they were not asked for.
+            empty for weighted samplers, and with `logprobs=False`.
         guessed: bool [len(tokens)], whether each token is an accepted draft; empty for weighted samplers.
         likeliest: at each token (id, log-probability) of the model's likeliest ones, best first; empty unless
-            they were asked for (`Scheduler.submit`).
+            requested (`Scheduler.submit`).
         decided: the values that were decided as wholes (`Local.values`), in order.
-        reason: "end", or "length" where the budget cut in: at some token it refused what would have been
-            drawn under the constraint alone, so that the text could still be completed.  Samplers of whole
-            texts draw from texts that fit; theirs is "length" only where the last token allowed was used.
+        reason: "end", or "length" where the budget cut in: it replaced a token that was drawn under the
+            constraint, so that the text could still be completed.  Samplers of whole texts draw only texts
+            that fit; theirs is "length" only where a text used the last allowed token.
         cut_at: how many characters were written before that; None for "end".
         cut: JSON Pointers of the values that the budget made: the one in progress when it cut in, those
-            written after, and a container that it closed before any of these.  What is not listed a larger
-            budget has, too; but containers around what is listed may have more members then.  [""] for texts
-            that are no JSON document, and for tool calls: `value` has those alone that were complete.
+            written after, and a container that it closed before any of these.  All other values are the same
+            with a larger budget, but containers around listed ones may then have more members.  [""] for
+            texts that are no JSON document, and for tool calls, of which `value` has only the complete ones.
         automaton: the constraint over the model's tokens, for drawings; None for weighted samplers.
-        error: why the type's validators refuse the text, where that was asked for (`on_invalid="return"`);
-            `value` is then the document as JSON has it.  None for a valid text.
-        origin: who wrote it, for `Field.alternatives`; None for weighted samplers.
+        error: why the type's validators refuse the text, with `on_invalid="return"`; `value` is then the
+            document as JSON has it.  None for a valid text.
+        origin: the generator that wrote it, for `Field.alternatives`; None for weighted samplers.
         prompt: what the model read, as text (`str(result.prompt)`) and as `ids`; None where it is not known.
-        thought: what a model that thinks wrote before the text; None: nothing.
+        thought: the model's reasoning before the text; None: there was none.
         find: finds the captures of the grammar in a text; None: it has none.
     """
 
@@ -121,7 +121,7 @@ class Result(Generic[T]):
         `Capture` each, or a list where a name occurs several times.
 
         Raises:
-            OptionError: the text was cut, and is none of the grammar's.
+            OptionError: the text was cut, so the grammar does not accept it.
             LimitExceeded: finding them needs too many steps.
 
         >>> import tokenform as tf
@@ -134,7 +134,7 @@ class Result(Generic[T]):
 
     @property
     def reasoning(self) -> str | None:
-        """The text of the thought before this text, without the marks around it; None: there was none."""
+        """The model's reasoning before this text, without the marks around it; None: there was none."""
         return None if self.thought is None else self.thought.text
 
     @property
@@ -144,22 +144,22 @@ class Result(Generic[T]):
 
     @property
     def valid_share(self) -> float | None:
-        """Estimated share of texts that are valid: of those that the masks allow for `Local`, of all that the
-        model would write for other samplers; None where nothing is known.  `estimates` has its error.
+        """Estimated share of valid texts: for `Local` among those that the masks allow, for other samplers
+        among all texts of the model; None where nothing is known.  `estimates` has its error.
         """
         known = self.estimates
         return None if known is None or known.log_z is None else math.exp(known.log_z)
 
     @property
     def probabilities(self) -> dict[Any, float]:
-        """Of a text that is one of few (`choices=`, an enum or Literal by itself), each value's probability,
-        likeliest
-        first: under the model's own distribution, as a whole with its end, given that one of them follows.
+        """The probability of each possible value, likeliest first, where the whole text is one of few values
+        (`choices=`, an enum, a Literal): under the model's own distribution, of the whole value with its end,
+        given that one of them follows.
 
-        It costs no pass where the text was decided as a whole, and one where it was not.
+        It costs no pass where the text was decided as a whole, else one.
 
         Raises:
-            OptionError: texts that are not one of few; or a weighted sampler drew the text.
+            OptionError: the text is not one of few values; or a weighted sampler drew it.
             ModelError: a pass is needed, and the generator is gone.
 
         >>> import tokenform as tf
@@ -172,7 +172,7 @@ class Result(Generic[T]):
         return probabilities(self, range(1), 0)
 
     def field(self, pointer: str) -> Field:
-        """One value of a document: where it stands, its tokens, and how sure the model was of it.
+        """One value of a document: its place, its tokens, and the model's confidence in it.
 
         Args:
             pointer: a JSON Pointer; "" is the whole document, or the text where the constraint is of texts.
@@ -196,12 +196,12 @@ class Result(Generic[T]):
 
     @property
     def tool_calls(self) -> list[ToolCall]:
-        """The calls of a text that was written under `tf.tools`, in order; of any other text none."""
+        """The calls of a text that was written under `tf.tools`, in order; empty for any other text."""
         return list(self.value) if isinstance(self.value, ToolCalls) else []
 
 
 def too_long(result: Result) -> BudgetTooSmall:
-    """The error of a text into which the budget cut, where that is to be one."""
+    """The error of a text that the budget cut (`on_length="raise"`)."""
     where = ", ".join(one or "the whole text" for one in result.cut)
     error = BudgetTooSmall(
         f"the text did not end within its {len(result.tokens)} tokens, and was closed there"

@@ -1,11 +1,12 @@
-"""OpenTelemetry spans of calls, where the program has OpenTelemetry loaded; else nothing, at no cost.
+"""OpenTelemetry spans of calls, where the program has loaded OpenTelemetry; else nothing, at no cost.
 
 Purpose: one span a call of `Generator.sample` or `stream` and of their async forms, a job of a `Scheduler`,
 and a generation of a `Program`.
-Invariant: a span says which model, which kind of constraint, which limits, how many tokens and passes, and
-how it ended.  Prompts and texts are in it only where the variable `CONTENT` is "true".
-Source: OpenTelemetry's semantic conventions for generative AI; what is this library's own is `tokenform.*`.
-Rejected: an extra of its own (who wants spans has the package, and sets its exporter up).
+Invariant: a span has the model, the kind of constraint, the limits, the numbers of tokens and passes, and the
+reason to end.  Prompts and texts are in it only where the variable `CONTENT` is "true".
+Source: OpenTelemetry's semantic conventions for generative AI; this library's own attributes are
+`tokenform.*`.
+Rejected: an extra of its own (programs with spans have the package, and set up its exporter).
 """
 
 from __future__ import annotations
@@ -64,11 +65,11 @@ def traced_job(method: Submit) -> Submit:
 def span_of(
     generator: Any, prompt: Any, grammar: Any, options: Mapping[str, Any], *, current: bool = True
 ) -> Iterator[Callable[[Any], Any]]:
-    """A span; what it gives is called with the results, and returns them.
+    """A span; its function is called with the results, and returns them.
 
     Args:
-        current: other spans that are begun meanwhile are parts of it; not for streams, whose steps come and
-            go between the caller's own.
+        current: spans that begin meanwhile are its children; not for streams, whose steps alternate with the
+            caller's own.
     """
     api: Any = sys.modules.get(_API)
     if api is None:
@@ -105,7 +106,8 @@ def span_of(
 
 
 def kind_of(grammar: Any) -> str:
-    """What kind of constraint this is, in a word."""
+    """The kind of a constraint, in a word."""
+
     if grammar is None:
         return "text"
     if isinstance(grammar, list | tuple):

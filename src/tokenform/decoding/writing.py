@@ -1,8 +1,8 @@
-"""`generate`, `sample` and `stream` of a generator: what callers write, with the types that they get.
+"""`generate`, `sample` and `stream` of a generator, with the types of their results.
 
-Purpose: the faces of `Generator`, apart from what it does; all take the keywords of `options.Options`.
-Invariant: `generate` gives one result where one is asked for and lists where several are; `sample` gives a
-list for each prompt.
+Purpose: the public methods of `Generator`, apart from its work; all take the keywords of `options.Options`.
+Invariant: `generate` returns one result for one text and lists for several; `sample` returns a list for each
+prompt.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class Writing:
             schema: the constraint: a Python type or function (the value is an instance, or its arguments), a
                 JSON Schema (mapping, boolean, JSON text), a grammar, tools (`tf.tools`), or a `predicate`,
                 for samplers other than `Local`; None for any text.  Or a list of them: lists of prompts and
-                of constraints are paired, one of either beside a list serves each entry.
+                of constraints are paired; a single prompt or constraint beside a list serves all entries.
             choices: in place of a schema, the texts to choose from.
             regex: in place of a schema, a pattern that the whole text matches.
             n: texts for each prompt; with a temperature of 0 they are equal.
@@ -89,35 +89,34 @@ class Writing:
                 own temperature.
             drafter: in place of the generator's own; None is plain decoding.  It changes no text.
             batch_size: most sequences that run together, in place of the generator's.
-            stop: without a constraint: texts at which a text ends; it is given back without them.
-            on_error: what an error of one text means for a batch: "raise" raises it when all other texts are
+            stop: without a constraint: texts at which a text ends; it is returned without them.
+            on_error: how an error of one text affects a batch: "raise" raises it when all other texts are
                 written (they are in its attribute `results`, with None in its place); "return" puts it in
                 the place of its result.
-            on_invalid: what becomes of a text that validators of the type refuse: "resample" draws another,
-                with a temperature from the distribution given that they accept; "return" gives it back, with
+            on_invalid: what to do with a text that validators of the type refuse: "resample" draws another,
+                with a temperature from the distribution given that they accept; "return" returns it, with
                 `Result.error`; "raise" makes it an error.
-            feedback: show the model what validators refuse and why, as a second turn, and let it write anew,
-                instead of drawing by rejection.
+            feedback: show the model the validators' errors in a second turn, and let it write anew, instead
+                of drawing by rejection.
             max_tries: most further attempts at a text that validators refuse, after which it is an error;
                 None: 50, with `feedback` 3 turns.
             max_seconds: most seconds for all such attempts of a call; None: any time.
-            on_length: what becomes of a text into which `max_tokens` cut: "return" gives it back, complete,
-                with the reason "length" and what the budget made of it in `Result.cut`; "raise" makes it an
+            on_length: what to do with a text that `max_tokens` cut: "return" returns it, complete, with the
+                reason "length" and the values that the budget made in `Result.cut`; "raise" makes it an
                 error, which has it as `result`.
-            logprobs: whether the log-probabilities of a `Local`'s tokens are told.  Without, where the
+            logprobs: whether to report the log-probabilities of a `Local`'s tokens.  Without them, where the
                 grammar allows few tokens only their logits are computed, which over a large vocabulary saves
                 most of a step; the texts are the same.
             progress: show a bar; None shows one for long batches on a terminal.
             companion_prompt: what the mixture's companion reads in place of the prompt; or a list of them.
-            raw, system, show_schema: how the prompt is shown, see `PromptOptions`; None: as the generator has
-                it.
-            thinking: of a model that thinks, the thought before the text, which is no part of it
-                (`Result.reasoning`) and which the grammar does not bind: None: as the prompt and the model
-                have it, within three quarters of `max_tokens`; True: there is one; False: there is none, and
-                the prompt is written so; a number: there is one of so many tokens at most.
-            reason: think first, also where the model has no block of thoughts: it then thinks aloud, as free
-                text (`Result.reasoning`), and the text follows in the same turn.  True, a number of tokens at
-                most, or a `Reason`.  Thought, bridge and text have `max_tokens` together.
+            raw, system, show_schema: how the prompt is shown, see `PromptOptions`; None: the generator's.
+            thinking: the reasoning block before the text, of a model that has one; it is no part of the text
+                (`Result.reasoning`), and the grammar does not bind it.  None: prompt and model decide, within
+                three quarters of `max_tokens`; True: there is one; False: there is none, and the prompt says
+                so; a number: there is one of at most so many tokens.
+            reason: reason first, even if the model has no reasoning block: then in free text
+                (`Result.reasoning`), and the answer follows in the same turn.  True, a largest number of
+                tokens, or a `Reason`.  Reasoning, bridge and text share `max_tokens`.
             chat_options: arguments of the tokenizer's chat template, beside the generator's.
         Returns:
             A `Result`; a list of n for n > 1; for a list of prompts or constraints, a list of these.
@@ -126,7 +125,7 @@ class Writing:
             InvalidType: validators refuse a text, see `on_invalid`; it has the text and its value so far.
             UnknownOption: there is no such keyword; the message names the nearest.
             PromptTooLong, OptionError, ModelError, SamplingError, VocabularyError.
-            What a validator raises that is neither ValueError nor AssertionError, as it is.
+            An exception of a validator other than ValueError and AssertionError, as it is.
 
         >>> import tokenform as tf
         >>> tf.Generator().generate("The order has been paid.", choices=["new", "paid"]).text
@@ -195,12 +194,12 @@ class Writing:
     def stream(self, prompt: Any, schema: Any = None, *, partial: bool = False, **options: Any) -> Any:
         """Write one text for one prompt, in pieces as they come.
 
-        The keywords and errors are those of `generate`, but that nothing is written again, and:
+        The keywords and errors are those of `generate`, except that no text is written again, and:
 
         Args:
-            partial: give the value so far instead of the text (`Partials`), of the type that was asked for.
-            on_field: with `partial`, functions by JSON Pointer that get the values of complete fields.
-            on_reasoning: gets the characters of the thought before the text as they come.
+            partial: yield the value so far instead of the text (`Partials`), of the requested type.
+            on_field: with `partial`, functions by JSON Pointer, called with the values of complete fields.
+            on_reasoning: called with the characters of the reasoning before the text as they come.
         Yields:
             Text of whole characters; the pieces joined are the text.
         Returns:

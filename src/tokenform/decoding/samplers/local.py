@@ -3,10 +3,10 @@
 Purpose: greedy decoding, temperature, top-k, top-p and min-p under a mask.
 Distribution: the mask comes first, then temperature, top-k, top-p, min-p, each on the renormalised
 distribution that the one before it left (`decoding/truncation.py`).  So truncation never empties the set of
-allowed tokens.  This bends the model's distribution over whole texts (a token is chosen without regard to how
+allowed tokens.  This bends the model's distribution over whole texts (a token is drawn without regard to how
 likely a good ending is after it).
 Draws: greedy takes the best token, of equals the smallest id; else the race of `decoding/keyed_random.py`
-decides. How rows are drawn from, on a device or on the host, is `decoding/draws`.
+decides.  `decoding/draws` draws from rows, on a device or on the host.
 Rejected: truncating before the mask (top-p could leave no allowed token).
 """
 
@@ -35,14 +35,12 @@ class Local:
         top_k: keep the k likeliest tokens; None keeps all.
         top_p: keep the likeliest tokens until their mass reaches top_p; 1 keeps all.
         min_p: drop tokens below min_p times the largest probability; 0 keeps all.
-        values: how a value of which few are possible (a choice, an enum, a constant, a boolean) is drawn:
-            "whole"
-            as if it were one token, of the probability that the model gives the whole value and its end; or
-            "token", token by token, where a likely beginning may lead to an unlikely value.  Greedy sampling
-            with "whole" also writes a short string of a language too large to be listed (a date, a code) in
-            its likeliest way.
+        values: how to draw one of few possible values (a choice, an enum, a constant, a boolean): "whole", as
+            if it were one token, with the model's probability of the whole value and its end; or "token",
+            token by token, where a likely beginning may lead to an unlikely value.  With "whole", greedy
+            sampling also writes the likeliest short string of a language too large to list (a date, a code).
         forced: how text that the constraint forces, and whitespace before it, is cut into tokens:
-            "canonical" as the model's tokenizer writes it; or "any", as they are drawn.
+            "canonical", as the model's tokenizer writes it; or "any", as drawn.
     """
 
     temperature: float = 1.0
@@ -63,12 +61,12 @@ class Local:
 
     @cached_property
     def truncation(self) -> Truncation:
-        """What is left of the distribution."""
+        """Top-k, top-p and min-p."""
         return Truncation(self.top_k, self.top_p, self.min_p)
 
     @property
     def greedy(self) -> bool:
-        """Whether the likeliest token is taken, always."""
+        """Whether it always takes the likeliest token."""
         return self.temperature == 0 or self.top_k == 1
 
     def log_distribution(self, logits: torch.Tensor) -> torch.Tensor:
@@ -93,10 +91,10 @@ class Local:
         return torch.log_softmax(scores, -1)
 
     def before_masks(self, logp: np.ndarray) -> np.ndarray:
-        """Temperature and truncation of whole distributions, for who masks after them.
+        """Temperature and truncation of whole distributions, for callers that mask after them.
 
         Args:
-            logp: log-probabilities float64 [n, V]; not changed.  A temperature of 0 is refused by who asks.
+            logp: log-probabilities float64 [n, V]; not changed.  The caller refuses a temperature of 0.
         Returns:
             log-probabilities float64 [n, V] of rows that sum to one.
         """
@@ -108,7 +106,7 @@ class Local:
 
 
 def _normalised(rows: np.ndarray) -> np.ndarray:
-    """Along the last axis, of an array that is the caller's own."""
+    """Along the last axis, in place."""
     rows -= rows.max(-1, keepdims=True)
     rows -= np.log(np.exp(rows).sum(-1, keepdims=True))
     return rows

@@ -1,13 +1,13 @@
-"""Whether a text ends where it may, or goes on in the one way that is left.
+"""Whether a text ends, or goes on in the one way that is left.
 
-Purpose: after a call of a tool the text may end, or another call may come, behind whitespace.  A model that
-is asked token by token takes the line break that would lead it on to free text, and then has to write a call
-that it did not mean (the same one again, mostly).  So its end is weighed against whitespace and the whole
-beginning of what may follow.
+Purpose: after a tool call the text may end, or another call may come after whitespace.  Token by token a
+model takes the line break with which it would begin free text, and then has to write a call that it did not
+mean (mostly the same one again).  So the end is weighed against whitespace and the whole forced beginning of
+the next call.
 Distribution: the end has the model's probability of a token that ends the text, after each of `_GAPS`; going
-on has that of the text that is forced then, up to where something is free, after each of these, too.
-Invariant: other whitespace is drawn as before, and the next place decides; what is free is drawn.
-Complexity: a look at the allowed tokens of a place where a text may end.
+on has that of the forced text, also after each of these.
+Invariant: other whitespace is drawn as before, and the next place decides; free text is drawn.
+Complexity: the allowed tokens of a place where a text may end.
 Rejected: forbidding a call that was written already (a model may mean it twice); the first token of the
 call's mark alone (`<` has ten times the probability of `<tool_call>`).
 """
@@ -24,11 +24,11 @@ from .drafters.spelling import Spelling
 from .tree import ROOT
 
 _GAPS = (b"", b"\n", b"\n\n", b" ")
-"""Whitespace after which a text is thought to end, or go on."""
+"""Whitespace after which a text may end, or go on."""
 _LONGEST = 64
-"""Bytes of what may follow the end that are weighed, at most."""
+"""Most bytes of the text after the end that are weighed."""
 _FEW = 4096
-"""Allowed tokens up to which they are looked at."""
+"""Most allowed tokens that are checked."""
 END, ON = 0, 1
 
 
@@ -36,9 +36,8 @@ class Ending(Choices):
     """See the module's header.
 
     Args:
-        head: the text that is forced before the end: a token at most, which may be written as one with what
-            follows.
-        tail: the text that is forced behind it, without the whitespace; b"": a special token follows.
+        head: the text that is forced before the end: at most one token, which may be joined with the next.
+        tail: the text that is forced after it, without the whitespace; b"": a special token follows.
     """
 
     def __init__(
@@ -76,8 +75,8 @@ class Ending(Choices):
 
 
 def ending(automaton: Any, state: State, spelling: Spelling, eos: frozenset[int]) -> Ending | None:
-    """What is decided where a text is about to end; None where it is not, where nothing may follow, or more
-    than one text."""
+    """The decision where a text is about to end; None elsewhere, and where nothing or several texts may
+    follow."""
     head = automaton.forced_bytes(state)
     if len(head) > 1 and len(spelling.encode(head)) > 1:
         return None
@@ -92,7 +91,7 @@ def ending(automaton: Any, state: State, spelling: Spelling, eos: frozenset[int]
 
 
 def _tail(automaton: Any, end: State, spelling: Spelling, eos: frozenset[int]) -> bytes | None:
-    """The one text that may follow an end behind whitespace, b"" for special tokens; None: there is none."""
+    """The one text that may follow an end after whitespace, b"" for special tokens; None: there is none."""
     allowed = automaton.allowed_tokens(end)
     if len(allowed) > _FEW:
         return None

@@ -1,15 +1,14 @@
 """Whether the bracket of a list is a token of its own, or one with what follows.
 
 Purpose: a tokenizer has a token for `[` and one for `["`.  The former's probability is that of all lists, of
-names, numbers or words without quotes; where a text must follow, the tokenizer would not have cut it off from
-the quote.  A model that is asked token by token takes it, is left with whitespace, and derails
-(`[\\n"2022-01-01: Rome, Italy: 2022`), or ends the list (`[]`).
-Distribution: a bracket that stands alone has the model's probability of it, of the whitespace behind it and
-of a token that may follow and the tokenizer would write so; one that is joined with what follows has that of
-its tokens.
+names, numbers or words without quotes; where a string must follow, the tokenizer would have written `["`.
+Token by token a model takes `[`, is left with whitespace, and derails (`[\\n"2022-01-01: Rome, Italy: 2022`),
+or ends the list (`[]`).
+Distribution: a bracket alone has the model's probability of it, of the whitespace after it and of the tokens
+that the tokenizer would write there; one that is joined with the next text has that of its tokens.
 Invariant: only where nothing but a list may begin; no text becomes unreachable.  Whitespace that is not in
-`_GAPS` counts without what follows it.
-Complexity: a look at the allowed tokens of a few nodes, once a state.
+`_GAPS` counts without the text after it.
+Complexity: the allowed tokens of a few nodes, once a state.
 Source: future validity (2605.07698), a step or two of it, where they decide what a text becomes.
 Rejected: the same for objects (as many fields of 40 documents right, with 8 % more passes); no line break
 without an indentation behind a bracket (9 lists of 21 right for 7, but some end at once: `[\\n]`); telling
@@ -29,7 +28,7 @@ from .drafters.spelling import Spelling
 from .tree import ROOT
 
 _GAPS = (b"", b" ", b"\n", b"\n  ", b"\n    ")
-"""Whitespace behind which what follows is weighed, too."""
+"""Whitespace after which the next text is weighed, too."""
 JOINED, APART = 0, 1
 
 
@@ -65,8 +64,8 @@ class Opening(Choices):
         return token in self._first
 
     def _leaf_after(self, text: bytes, after: bytes) -> int | None:
-        """The node at which a token with what follows a text may come; None: the tokenizer cuts it nowhere
-        before that, or the automaton refuses it."""
+        """The node before the token that has the end of a text and the beginning of the next; None: the
+        tokenizer cuts nowhere before that, or the automaton refuses it."""
         path, left = list[int](), len(text)
         for token in self._tokens(text + after):
             left -= len(self._spelling.tokens[token])
@@ -76,7 +75,7 @@ class Opening(Choices):
         return self._path(APART, path, False) if path else None
 
     def _goes_on(self, node: int) -> bool:
-        """Whether a token that the tokenizer would write may come at a node."""
+        """Whether any token that the tokenizer would write is allowed at a node."""
         return bool(self._completing(APART, node, self._automaton.allowed_tokens(self.state(node)).tolist()))
 
     def _completing(self, option: int, node: int, allowed: Sequence[int]) -> Sequence[int]:
@@ -106,7 +105,7 @@ class Opening(Choices):
 
 
 def opening(automaton: Any, state: State, spelling: Spelling, eos: frozenset[int]) -> Opening | None:
-    """What is decided before a bracket; None where none is forced, or nothing is joined with it."""
+    """The decision before a bracket; None where none is forced, or no token joins it with more."""
     head = automaton.forced_bytes(state)
     if not head.endswith(b"[") or len(spelling.encode(head)) != 1:
         return None

@@ -1,9 +1,9 @@
-"""What is mixed into the model's distribution before the mask: a second model or prompt, penalties.
+"""Logit mixing before the mask: a second model or prompt, penalties.
 
 Purpose: contrastive decoding (an expert against an amateur), context-aware decoding (with and without the
 document), a safety mixture, anchored decoding.  The companion scores the same draft tree, so that drafts stay
 lossless.
-Invariant: a mixture never looks outside of its node, brings nothing from the device to the host, and returns
+Invariant: a mixture reads only its own node, transfers nothing from the device to the host, and returns
 scores of a proper distribution on the tokens of finite score.  Penalties depend on the node's own path, so a
 drafted repetition counts.
 Source: Li et al. 2023, equation 2 (contrastive); Shi et al. 2024, equation 2 (context-aware); Xu et al. 2024
@@ -32,7 +32,7 @@ _LEAST = -1e30  # stands for log 0, so that no weight makes it a NaN
 
 
 class Mixture(Protocol):
-    """Makes one row of scores of the model's and its companions' logits.
+    """Makes one row of scores from the model's and its companions' logits.
 
     Attributes:
         companions: how many rows beside the model's own it needs.
@@ -55,7 +55,7 @@ def log_distribution(row: torch.Tensor) -> torch.Tensor:
 class Contrastive:
     """Expert minus amateur: (1 + beta) log p_e - beta log p_a on tokens with p_e >= alpha max p_e.
 
-    Under a constraint the maximum is over the allowed tokens, so that some are left.
+    Under a constraint the maximum is over the allowed tokens, so that some remain.
     """
 
     companions = 1
@@ -153,7 +153,7 @@ def divergence(log_p: torch.Tensor, log_q: torch.Tensor) -> torch.Tensor:
 
 
 class Penalties:
-    """Penalties on tokens that the text has already.
+    """Penalties on tokens that the text already has.
 
     Args:
         repetition: positive scores are divided, negative ones multiplied by it; 1 is off.

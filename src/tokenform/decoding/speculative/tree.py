@@ -1,4 +1,4 @@
-"""Draft trees: what a drafter guesses and one forward pass scores.
+"""Draft trees: the tokens that a drafter guesses and one forward pass scores.
 
 Purpose: a prefix tree of guessed tokens below the last committed token.  A chain is
 the degenerate tree.  Node -1 is the root (the committed text itself).
@@ -16,7 +16,7 @@ from collections.abc import Container, Iterable, Sequence
 
 ROOT = -1
 VALUES = "values"
-"""Source of nodes that nobody guessed: paths of values that are decided as wholes."""
+"""Source of nodes that no drafter guessed: paths of values that are decided as wholes."""
 FORCED = "forced"
 """Source of nodes that follow from the constraint."""
 
@@ -139,7 +139,7 @@ class DraftTree:
 
         Args:
             room: most new nodes.
-            kept: the other tree's nodes that are taken; None takes all.
+            kept: the other tree's nodes to add; None adds all.
         Returns:
             the other tree's node -> this tree's node, for all that are in this tree now.
         """

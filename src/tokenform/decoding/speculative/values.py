@@ -1,8 +1,8 @@
-"""The values that may stand at a place of a text, where they are few.
+"""The possible values at a place of a text, where they are few.
 
-Purpose: what is left of a choice, an enum, a constant or a boolean is decided as a whole (`choosing.py`).
-Distribution: a value is written after each way to begin (with a space before it or without).  Its end counts:
-the closing quote, or whatever may follow a value that has none, alone or at the head of a longer token.
+Purpose: the rest of a choice, an enum, a constant or a boolean is decided as a whole (`choosing.py`).
+Distribution: a value may begin with or without a space.  Its end counts: the closing quote, or any text after
+a value without one, alone or at the head of a longer token.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class ValueChoices(Choices):
     """See the module's header.
 
     Args:
-        left: what may be left of the value (`TokenAutomaton.left`), sorted.
+        left: the possible rests of the value (`TokenAutomaton.left`), sorted.
     """
 
     def __init__(
@@ -77,7 +77,7 @@ class ValueChoices(Choices):
             return False
 
     def _leaf_after(self, option: int, gap: bytes, text: bytes) -> int | None:
-        """The leaf of a value behind a gap; None where it begins with whitespace alone."""
+        """The leaf of a value after a gap; None where its first token is only whitespace."""
         try:
             tokens = self._tokens(gap + text)
         except VocabularyError:
@@ -85,7 +85,7 @@ class ValueChoices(Choices):
                 return None
             raise
         if gap and not self._spelling.tokens[tokens[0]].lstrip(SPACE):
-            return None  # the space is a token: what follows it is another place
+            return None  # the space is a token: the value after it is decided at another place
         return self._path(option, tokens, self._closed[option])
 
     def _completing(self, option: int, node: int, allowed: Sequence[int]) -> Sequence[int]:

@@ -1,17 +1,17 @@
-"""Whether a word ends, with the text, its string or in the one way that is left, or gets longer.
+"""Whether a word ends or gets longer, where the text or string must end soon.
 
-Purpose: a number that may have any length ("move north 3", the bare answer to "how many rooms?", `pen=3`) may
-get longer by any digit, and else only end.  The model that has written all of it goes on with what the
-constraint refuses (" steps", a full stop), its end has little probability, and a mask leaves the digits: it
-writes 30000000000 to the end of its budget.  So with a string that `maxLength` leaves no room for the next
-word: what is left are its fragments ("I would highly,i").
-Distribution: a word gets longer with the model's probability of all tokens that may lengthen it; its end has
-all that is left, what is refused included.  Temperature and truncation apply to these two as to tokens; then
-the token is drawn, of those that end it or lengthen it.  Greedily a string gets longer where one token has
-more than its end.
-Invariant: only where a longer word may follow and else the end or one character, or where few characters are
-left of a string and it stands behind a word of a text: neither is cut within what else may come.
-Complexity: a look at the allowed tokens of such a place; elsewhere a few bits of its mask.
+Purpose: a number of any length ("move north 3", the bare answer to "how many rooms?", `pen=3`) may get longer
+by any digit, or end.  A model that has written all of it wants to go on with text that the constraint refuses
+(" steps", a full stop).  The end has little probability, so a mask leaves the digits: the model writes
+30000000000 to the end of its budget.  Likewise a string in which `maxLength` leaves too few characters for
+the next word gets fragments ("I would highly,i").
+Distribution: a word gets longer with the model's probability of all tokens that lengthen it; its end has all
+the rest, refused tokens included.  Temperature and truncation apply to these two as to tokens; then a token
+that ends or lengthens the word is drawn.  Greedily a string gets longer where one token has more than its
+end.
+Invariant: only where a longer word may follow and otherwise the end or one character, or where few characters
+are left of a string that stands after a word of text: no other continuation is cut.
+Complexity: the allowed tokens of such a place; elsewhere a few bits of its mask.
 Rejected: counting what is refused at each place where a text may end (`[a-z ]*` would end before "France");
 a limit on digits; a `Choosing` for each such place (69 calls a token of a short string, 60 may be).
 """
@@ -33,7 +33,7 @@ from .drafters.spelling import WORD, Spelling
 _LONGER = WORD.copy()
 _LONGER[ord(".")] = True
 _NEAR = 16
-"""Code points that are left of a string, from which on its end is weighed."""
+"""Most remaining code points of a string at which its end is weighed."""
 _LARGE = 700.0  # numbers much larger have no exponential
 _STREAM = 1 << 42  # of numbers, apart from tokens' and values'
 
@@ -46,9 +46,9 @@ class WordEnd:
         automaton, state: the constraint, and the place.
         spelling: how the model's tokenizer writes.
         eos: tokens that end the text.
-        after: of each token, whether it ends within a word, of a string within one behind the first: the
-            place is one behind such a token only.
-        quoted: whether what may end is a string of JSON.
+        after: of each token, whether it ends within a word (of a string: within a later word than the
+            first); the place counts only after such a token.
+        quoted: whether a JSON string may end here.
     """
 
     automaton: Any
@@ -89,7 +89,7 @@ class WordEnd:
 
 
 def word_end(automaton: Any, state: State, spelling: Spelling, eos: frozenset[int]) -> WordEnd | None:
-    """The place, where a word may get longer, or end in one way; None where there are others."""
+    """The place, where a word may get longer or end in one way; None elsewhere."""
     marks = spelling.marks
     allowed = (automaton.mask(state)[marks >> 5] >> (marks & 31)) & 1
     if int(allowed.sum()) > 1:
@@ -102,7 +102,7 @@ def word_end(automaton: Any, state: State, spelling: Spelling, eos: frozenset[in
 
 
 def string_end(automaton: Any, state: State, spelling: Spelling, eos: frozenset[int]) -> WordEnd | None:
-    """The place, where few characters are left of a string; None where it is not so, or can't end."""
+    """The place, where few characters are left of a string that may end; None elsewhere."""
     left = automaton.longest_left(state) if hasattr(automaton, "longest_left") else None
     if left is None or not 0 < left <= _NEAR:
         return None

@@ -1,10 +1,10 @@
-"""Rows that were run together, in a cache of the model's own making.
+"""Rows that were run together, in the model's own cache.
 
-Purpose: what `rows.py` does with such a cache: gather rows of any batches into a new one, keep some alone.
-Invariant: a cache with a key and a value for every column (`apart`) only grows, so columns that a place lists
-stay what they were, whoever goes on in the batch; nothing here writes into one.
-Complexity: gathering copies its rows once, layer by layer; a row alone that is cut back is a view.
-Memory: a batch lives as long as a place in it; what its other rows had goes with it.
+Purpose: the operations of `rows.py` on such a cache: gather rows of any batches into a new one, select rows.
+Invariant: a cache with a key and a value for every column (`apart`) only grows, so the columns of a place
+never change, whatever runs in the batch later; nothing here writes into one.
+Complexity: gathering copies its rows once, layer by layer; a single row that is cut back is a view.
+Memory: a batch lives as long as a place in it, with the memory of its other rows.
 Rejected: the library's own `crop` (it means different things in different versions).
 """
 
@@ -27,10 +27,10 @@ class RowBatch:
     """Rows that were run together.
 
     Attributes:
-        cache: the model's own; None where nothing is kept.
-        width: columns that it has.
+        cache: the model's own; None where there is none.
+        width: its columns.
         mask: int64 [rows, width] on the device, which columns are the rows' own; None before the first pass.
-        stamp: number of the mask; the places that it holds for have it too.
+        stamp: number of the mask; places with the same number agree with it.
         apart: whether the cache has a key and a value for every column, so that rows can be cut and gathered.
     """
 
@@ -52,7 +52,7 @@ class RowBatch:
             place.stamp = self.stamp
 
     def select(self, rows: Sequence[int], device: torch.device) -> bool:
-        """Keeps these rows alone, or several times; False if the cache can't, which is then lost."""
+        """Keeps only these rows, some perhaps several times; False if the cache can't, which is then lost."""
         index = torch.tensor(rows, dtype=torch.long, device=device)
         if not select_rows(self.cache, index):
             return False
@@ -68,7 +68,7 @@ class RowPlace:
     Attributes:
         columns: those of its text, in order.
         nodes: those of its draft.
-        stamp: of the batch's mask, while that says `columns` and `nodes`.
+        stamp: of the batch's mask, while that agrees with `columns` and `nodes`.
     """
 
     batch: RowBatch
@@ -137,7 +137,7 @@ def _gather(held: torch.Tensor, rows: list[int], columns: Any) -> torch.Tensor:
 
 
 def like(cache: Any) -> Any:
-    """The same keys and values in a cache of its own, which may grow by itself."""
+    """A copy of the cache with the same keys and values, which grows by itself."""
     twin = copy.copy(cache)
     twin.layers = [copy.copy(layer) for layer in cache.layers]
     return twin

@@ -1,11 +1,10 @@
 """Which backbone serves a model exactly, and whether it may be given rows of unequal lengths.
 
-Purpose: look at the model's configuration, and then *try*: a small tree is scored both ways on the model
-itself, and a model whose answers differ is not given trees. Rows that are run together are padded, and a mask
-tells the model where.  A recurrent state may run over padding as over text, and an attention kernel of one's
-own may look at no mask: that is tried, too.
-Invariant: mode "tree" is chosen only if a tree forward equals per-path forwards; rows are padded only where
-the model's answers are those of rows that are not.
+Purpose: read the model's configuration, and then *try*: a small tree is scored both ways on the model itself,
+and a model whose answers differ gets no trees.  Rows that run together are padded, under a mask.  A recurrent
+state may read padding as text, and a custom attention kernel may ignore the mask: that is tried, too.
+Invariant: mode "tree" is chosen only if a tree forward equals per-path forwards; rows are padded only if the
+model's answers are those of unpadded rows.
 Complexity: three forward passes of six tokens, once a model; a few of at most four, once a model, where rows
 of unequal lengths meet.
 Rejected: a list of known architectures (it ages, and remote code is on none).
@@ -122,8 +121,8 @@ def _by_config(model: Any) -> tuple[str, str]:
 
 
 def _chains(model: Any, why: str) -> tuple[str, str]:
-    """What is left to a model that trees can't serve: the model's own cache, cut back after a draft, which a
-    sliding window makes impossible (it has forgotten what comes back into view).
+    """The mode of a model that trees can't serve: the model's own cache, cut back after a draft.  A sliding
+    window makes that impossible (it has dropped tokens that come back into view).
     """
     config = text_config(model)
     if any(window is not None for window in layer_windows(config).values()):

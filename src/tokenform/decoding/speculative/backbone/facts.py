@@ -1,9 +1,9 @@
-"""What a model's configuration, weights and `forward` say about it, what it takes as its cache, and what
-running it may raise.
+"""Facts about a model, from its configuration, weights and `forward`: its cache argument, its costs, its
+errors.
 
 `transformers` called the cache `past_key_values`, `cache_params` (Mamba) or `state` (RWKV) until 5.23 and
 calls it `cache` from 5.24 on; code that is loaded with a model may do either.
-Invariant: the name is read from the model's own `forward`, so no version is asked for.
+Invariant: the name is read from the model's own `forward`, so no version is checked.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ FAILURES = (
     IndexError,
     NotImplementedError,
 )
-"""What a model may raise that can't do what it was tried for."""
+"""The errors of a model that can't do what was tried."""
 _KEYS_AND_VALUES = ("cache", "past_key_values")
 _RECURRENT = ("cache_params", "state")
 _TAKEN: WeakKeyDictionary[Any, frozenset[str]] = WeakKeyDictionary()
@@ -51,8 +51,8 @@ def first_parameter(model: Any) -> torch.Tensor | None:
 
 
 def padding_cost(model: Any) -> float:
-    """What a position whose logits nobody wants costs beside one with them, by the weights it meets; as
-    they were when the model was first looked at."""
+    """The cost of a position without logits relative to one with them, by the weights in its path; measured
+    once a model."""
     try:
         return _padding[model]
     except (KeyError, TypeError):  # or what no weak reference can be made to
@@ -117,7 +117,7 @@ def cache_name(model: Any, *, recurrent: bool = False) -> str | None:
 
 
 def taken_by(model: Any) -> frozenset[str]:
-    """The arguments of a model's `forward`, which is looked at once."""
+    """The arguments of a model's `forward`; cached."""
     forward = getattr(model, "forward", model)
     function = getattr(forward, "__func__", forward)
     try:
@@ -162,7 +162,7 @@ def select_rows(cache: Any, rows: torch.Tensor) -> bool:
 
 
 def tensors(held: Any) -> list[torch.Tensor]:
-    """The tensors that an attribute of a layer is, or holds."""
+    """The tensors in an attribute of a layer."""
     parts = list(held.values()) if isinstance(held, dict) else held if isinstance(held, list) else [held]
     return [part for part in parts if isinstance(part, torch.Tensor)]
 

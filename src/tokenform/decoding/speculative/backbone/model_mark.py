@@ -1,10 +1,10 @@
 """A mark of a model as it is now, which changes when its weights, adapters or hooks do.
 
-Purpose: what was computed with a model may be used again only while the model is the same.
-What is seen: parameters and buffers that are others or were written to (by their version, and some of their
-values, since writing through `.data` leaves the version); adapters that are switched; hooks that are added or
-removed; training mode.
-What is not: a hook whose own state changes, and code of a model that reads something else.
+Purpose: results of a model may be reused only while the model is the same.
+Detected: parameters and buffers that were replaced or written to (by their version, and some of their values,
+since writing through `.data` keeps the version); adapters that are switched; hooks that are added or removed;
+training mode.
+Not detected: a hook whose own state changes, and code of a model that reads something else.
 Complexity: some microseconds a module and parameter; one transfer a device.
 """
 
@@ -15,14 +15,14 @@ from typing import Any
 
 import torch
 
-_SAMPLED = 16  # values of a tensor that are looked at
+_SAMPLED = 16  # values of a tensor that are compared
 _ADAPTERS = ("_active_adapter", "_disable_adapters", "merged_adapters", "scaling")
 _PLAIN, _FLOATS = (torch.nn.Parameter, torch.Tensor), (torch.float32, torch.float16, torch.bfloat16)
 _STRETCHED = ("dynamic", "longrope")  # rotary angles that depend on how long the text becomes
 
 
 def model_mark(model: Any) -> Any:
-    """Equal for equal models; None for one that nothing may be kept of."""
+    """Equal for equal models; None for one whose results can't be reused."""
     config = getattr(model, "config", None)
     rope = getattr(config, "rope_parameters", None) or getattr(config, "rope_scaling", None) or {}
     kinds = {str(v) for v in _leaves(rope)} if isinstance(rope, dict) else {str(rope)}
@@ -57,7 +57,7 @@ def model_mark(model: Any) -> Any:
 
 
 def module_mark(model: Any) -> Any:
-    """The part of it that is the modules': hooks, adapters, training mode; whatever the weights are."""
+    """The modules' part of the mark: hooks, adapters, training mode; not the weights."""
     return _modules_mark(model.modules())
 
 

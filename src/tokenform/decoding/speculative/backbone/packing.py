@@ -1,9 +1,10 @@
 """One pass over sequences and their draft trees as arrays.
 
-Purpose: what `trees.py` is asked for becomes lines of token ids, positions, slots and who sees whom: a token
-sees the committed text of its sequence, its ancestors in the tree and itself; in a layer with a sliding
-window only those less than `window` *text positions* back. Layout of a line of T columns, `late` of which
-have their logits wanted (in some line):
+Purpose: turns sequences into lines of token ids, positions, slots and an attention mask: a token sees the
+committed text of its sequence, its ancestors in the tree and itself; in a layer with a sliding window only
+those less than `window` *text positions* back.  Layout of a line of T columns, `late` of which have their
+logits computed (in some line):
+
     pending tokens but each sequence's last, right-aligned | last pending tokens and trees, right-aligned
 Invariant: a column without a token is written to slot 0 and sees slot 0 alone.
 Rejected: `late` columns for each line (models take one number for all); boolean masks (eager attention adds

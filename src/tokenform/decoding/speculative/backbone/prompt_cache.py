@@ -1,13 +1,12 @@
 """Keys and values of prompts that earlier calls have run.
 
-Purpose: a prompt that begins as an earlier one did goes on from there, and is not run again as far as both
-are alike.
+Purpose: a prompt reuses the longest prefix that it shares with an earlier one.
 Layout: a radix tree.  An edge holds some tokens of a prompt and, for each layer, their keys and values
-[heads, n, size]; what prompts have in common is there once.
-Invariant: everything kept belongs to the model as it is now: what changes the model (`model_mark`) empties
-the cache.  At most `limit` bytes are kept; the least recently used ends of prompts go first.
-Complexity: O(tokens) comparisons a prompt; O(edges) to make room, once a prompt that is kept.  Keys and
-values are copied when they are kept and when they are used, outside of the lock.
+[heads, n, size]; shared prefixes are stored once.
+Invariant: all entries belong to the model as it is now: a change of the model (`model_mark`) empties the
+cache.  It holds at most `limit` bytes; the least recently used ends of prompts go first.
+Complexity: O(tokens) comparisons a prompt; O(edges) to evict, once a stored prompt.  Keys and values are
+copied when they are stored and when they are used, outside of the lock.
 Source: radix tree over prefixes (Zheng et al. 2024, SGLang).
 Rejected: sharing one call's slots with the next (calls of several threads would write into one tensor);
 blocks of fixed size (a long prompt would be hundreds of small copies a layer).
@@ -55,7 +54,7 @@ class _Edge:
 
 
 class PromptCache:
-    """What is kept for one model; for any number of threads.
+    """The prompts of one model; for any number of threads.
 
     Args:
         limit: most bytes of keys and values, on the model's device; 0 keeps nothing.
@@ -73,7 +72,7 @@ class PromptCache:
         self._lock = threading.Lock()
 
     def begin(self, model: Any) -> int:
-        """The edition of what is known about a model as it is now; a new one if it has changed."""
+        """The cache's edition for a model as it is now; a new one if the model has changed."""
         mark = model_mark(model) if self.limit else None
         with self._lock:
             if mark is None or mark != self._mark:
@@ -87,7 +86,7 @@ class PromptCache:
             self._forget()
 
     def length(self, edition: int, tokens: Sequence[int]) -> int:
-        """How many first tokens are known; 0 for fewer than are worth it."""
+        """How many first tokens are cached; 0 for fewer than `SHORTEST`."""
         if edition != self._edition:
             return 0
         with self._lock:
@@ -95,7 +94,7 @@ class PromptCache:
         return known if known >= SHORTEST else 0
 
     def get(self, edition: int, tokens: Sequence[int], start: int) -> list[Held]:
-        """The keys and values of the tokens from `start` on that are known, part after part."""
+        """The cached keys and values of the tokens from `start` on, part after part."""
         parts: list[Held] = []
         with self._lock:
             path, at = self._walk(tokens) if edition == self._edition else [], 0
@@ -108,10 +107,10 @@ class PromptCache:
         return parts
 
     def keep(self, edition: int, tokens: Sequence[int], read: Callable[[int, int], Held]) -> None:
-        """Keeps a prompt.
+        """Stores a prompt.
 
         Args:
-            read: (start, end) -> the keys and values of these of its tokens, for the cache to own.
+            read: (start, end) -> copies of the keys and values of these of its tokens.
         """
         if len(tokens) < SHORTEST:
             return
@@ -127,10 +126,10 @@ class PromptCache:
             self._evict()
 
     def _add(self, path: list[tuple[_Edge, int]], new: _Edge, since: int) -> None:
-        """Hangs an edge on the end of a path, less its first tokens that others have kept since.
+        """Adds an edge at the end of a path, without its first tokens that others have stored since.
 
         Args:
-            since: how many; negative where tokens above it have been forgotten: then nothing is kept.
+            since: how many; negative where tokens above it have been evicted: then nothing is stored.
         """
         if since < 0 or since >= len(new.tokens) or new.bytes > self.limit:
             return
@@ -146,7 +145,7 @@ class PromptCache:
         path.append((new, len(new.tokens)))
 
     def _walk(self, tokens: Sequence[int]) -> list[tuple[_Edge, int]]:
-        """The edges along the tokens, and how many tokens of each are theirs: all, but of the last."""
+        """The edges along the tokens, and how many tokens of each match: all, except of the last."""
         path, edge, at = [], self._root, 0
         while at < len(tokens) and (below := edge.below.get(tokens[at])) is not None:
             count = common(tokens[at : at + len(below.tokens)], below.tokens)

@@ -1,10 +1,10 @@
 """The cache: slots of keys and values, in rows.
 
-Purpose: keys and values of every sequence, written wherever a slot is free.  A row is a
-pool of slots that belongs to one prompt and its forks; the attention mask alone says who
-sees which slot, so forking copies nothing, a rejected draft is freed at once and holes
-do no harm.
-Invariant: slot 0 of a row is never anybody's: padding is written there.  A slot is free
+Purpose: keys and values of every sequence, written to any free slots.  A row is a
+pool of slots that belongs to one prompt and its forks; the attention mask alone says
+which token sees which slot, so forking copies nothing, a rejected draft is freed at once
+and holes do no harm.
+Invariant: slot 0 of a row belongs to no sequence: padding is written there.  A slot is free
 exactly when its count is 0.
 Complexity: taking n slots O(row length); writing O(tokens x layers).
 Source: paged key-value caches (Kwon et al. 2023) with pages of one slot.
@@ -29,7 +29,7 @@ _FIRST = 64  # slots of a new cache; doubled when they run out
 
 @dataclass(eq=False)
 class SlotRow:
-    """One pool: `count[s]` owners of slot s, `position[s]` where in the text it stands."""
+    """One pool: `count[s]` owners of slot s, `position[s]` its position in the text."""
 
     count: np.ndarray = field(default_factory=lambda: np.zeros(_FIRST, np.int32))
     position: np.ndarray = field(default_factory=lambda: np.zeros(_FIRST, np.int32))
@@ -101,7 +101,7 @@ class SlotCache:
     def plan(
         self, rows: list[int], slots: np.ndarray, width: int, shape: tuple[int, int], device: torch.device
     ) -> None:
-        """Says where the next pass writes.
+        """Sets where the next pass writes.
 
         Args:
             rows: the row of each line of the batch, ascending; several lines may be of one row.
@@ -153,7 +153,7 @@ class SlotCache:
 
     @torch.inference_mode()
     def fit(self, shape: tuple[int, int]) -> bool:
-        """Brings the tensors to (rows, slots), whatever they were; whether any had to be made anew."""
+        """Resizes the tensors to (rows, slots); returns whether any had to be allocated."""
         changed = False
         for store in (self.keys, self.values):
             for layer, held in store.items():
@@ -199,7 +199,7 @@ class SlotCache:
         return self._width
 
     def get_mask_sizes(self, query_length: int, layer_idx: int = 0, *_: Any, **__: Any) -> tuple[int, int]:
-        """(slots attended to, offset), for models that ask although the mask is given."""
+        """(slots attended to, offset), for models that ask for it beside the mask."""
         return self._width, 0
 
     @property
