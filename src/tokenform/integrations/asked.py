@@ -1,9 +1,9 @@
-"""What servers are asked for: a kind of constraint and its text, as requests spell them.
+"""The constraints of requests to servers: a kind and its text, compiled to an automaton.
 
 Purpose: the one place where a request's "json", "regex", "choice", "grammar" or "structural_tag" becomes an
 automaton; engines differ in their classes, not in these.
-Invariant: a text that was asked for before is not compiled again; whatever is wrong with it is a
-`TokenformError`, never another exception.  Any thread may ask.
+Invariant: a text is not compiled twice; every error of a constraint is a `TokenformError`.  Any thread may
+call.
 Memory: the last `KEPT` constraints and `ENDINGS` sets of end-of-text ids, each of which has a vocabulary.
 Rejected: one vocabulary for all ids that end texts (an id of one request's `stop_token_ids` may be an
 ordinary token for the next).
@@ -33,8 +33,8 @@ ENDINGS = 16
 AHEAD = 128
 """States of a new automaton whose masks are made while a scheduler waits for the grammar: a millisecond."""
 AHEAD_OF_TAGS = 8
-"""The same of a structural tag: most of its texts are free text, and the states in the names of its tools are
-many, 0.07 ms each."""
+"""The same of a structural tag: most of its text is free, and the many states in the names of its tools take
+0.07 ms each."""
 _Made = TypeVar("_Made")
 
 
@@ -44,7 +44,7 @@ class GrammarCompiler:
     Args:
         tokenizer: the model's tokenizer, in any form that `Vocabulary.from_tokenizer` reads.
         size: width of the model's logits; further ids are padding.
-        eos: the ids that end texts where a request does not say; None: the tokenizer's.
+        eos: the default ids that end texts; None: the tokenizer's.
         ahead: states whose masks are made with an automaton, for the first texts that it constrains.
     Raises:
         VocabularyError: the tokenizer can't be read.
@@ -56,8 +56,8 @@ class GrammarCompiler:
         self.vocabulary = Vocabulary.from_tokenizer(tokenizer, size=size, eos=eos)
         self._ahead = ahead
         self._marks = find_marks(tokenizer)
-        self._grammars = _Kept(KEPT)
-        self._vocabularies = _Kept(ENDINGS)
+        self._grammars = _LastValues(KEPT)
+        self._vocabularies = _LastValues(ENDINGS)
 
     def automaton(
         self,
@@ -75,14 +75,14 @@ class GrammarCompiler:
             text: the constraint as the request's text; of a choice the JSON list.
             stop_token_ids: every id that may end this text; None or none: the model's own.
             prompt: ids of the prompt; where it has left a thought open, the constraint begins after it.
-                None: the host tells thoughts apart.
+                None: the host handles thoughts itself.
             options: those of `json_schema`, for "json" and "json_object".
         Raises:
-            TokenformError: what is wrong with it, and where; `EngineError` for a fault of the engine.
+            TokenformError: the constraint is wrong; `EngineError` for a fault of the engine.
         """
         try:
             grammar = self.grammar(kind, text, **options).for_writing
-            if prompt is not None and kind != "structural_tag":  # whose tags say where thoughts are
+            if prompt is not None and kind != "structural_tag":  # tags handle thoughts themselves
                 grammar = after_thought(self._marks, text_of(self.vocabulary, prompt[-TAIL:]), grammar)
             automaton = grammar.compile(self.ending(stop_token_ids))
             self._prepare(automaton, AHEAD_OF_TAGS if kind == "structural_tag" else self._ahead)
@@ -95,13 +95,13 @@ class GrammarCompiler:
             raise EngineError(f"the engine failed at this {kind}: {type(error).__name__}: {error}") from error
 
     def _prepare(self, automaton: TokenAutomaton, states: int) -> None:
-        """Makes masks ahead, unless texts have made some; what fails here fails again where it matters."""
+        """Makes masks ahead, unless texts have made some; an error is raised again where it matters."""
         if self._ahead and automaton.state_count < 2:
             with contextlib.suppress(TokenformError):
                 automaton.prepare(min(states, self._ahead))
 
     def grammar(self, kind: str, text: str, **options: Any) -> Grammar:
-        """The same before any ids that end texts are known."""
+        """The grammar of a constraint, without a vocabulary."""
         key = kind, text, *sorted(options.items())
         make = self._tag if kind == "structural_tag" else grammar_of_text
         return self._grammars.get(key, lambda: make(kind, text, **options))
@@ -109,17 +109,17 @@ class GrammarCompiler:
     def _tag(self, kind: str, text: str, **options: Any) -> Grammar:
         """A structural tag, whose literals may hold this vocabulary's control tokens."""
         return structural_tag(
-            text, special=self._controls, token_text=self._spelled, json_options=spelling_of(options)
+            text, special=self._controls, token_text=self._token_text, json_options=spelling_of(options)
         )
 
     @cached_property
     def _controls(self) -> tuple[str, ...]:
-        named = (self._spelled(token) for token in self.vocabulary.special)
+        named = (self._token_text(token) for token in self.vocabulary.special)
         return tuple(text for text in named if text)
 
-    def _spelled(self, token: int) -> str | None:
-        known = 0 <= token < self.vocabulary.size
-        return self.vocabulary.token(token).decode("utf-8", "ignore") if known else None
+    def _token_text(self, token: int) -> str | None:
+        in_vocabulary = 0 <= token < self.vocabulary.size
+        return self.vocabulary.token(token).decode("utf-8", "ignore") if in_vocabulary else None
 
     def ending(self, stop_token_ids: Iterable[int] | None) -> Vocabulary:
         """The vocabulary whose texts end with these ids; those beyond its size are left out."""
@@ -127,12 +127,16 @@ class GrammarCompiler:
         ends = tuple(sorted({int(one) for one in stop_token_ids or () if 0 <= one < size}))
         if not ends or ends == tuple(sorted(self.vocabulary.eos)):
             return self.vocabulary
-        return self._vocabularies.get(ends, lambda: self._ended(ends))
+        return self._vocabularies.get(ends, lambda: self._with_ends(ends))
 
-    def _ended(self, ends: tuple[int, ...]) -> Vocabulary:
-        own = self.vocabulary
-        special = {*own.special, *own.eos, *ends}  # an id that ends other texts is no text here either
-        return Vocabulary(own.tokens, list(ends), sorted(special))
+    def _with_ends(self, ends: tuple[int, ...]) -> Vocabulary:
+        vocabulary = self.vocabulary
+        special = {
+            *vocabulary.special,
+            *vocabulary.eos,
+            *ends,
+        }  # an id that ends other texts is no text here either
+        return Vocabulary(vocabulary.tokens, list(ends), sorted(special))
 
 
 def text_of(vocabulary: Vocabulary, ids: Iterable[int]) -> str:
@@ -142,12 +146,12 @@ def text_of(vocabulary: Vocabulary, ids: Iterable[int]) -> str:
 
 
 def is_fault(error: BaseException) -> bool:
-    """Whether a call went wrong, be it by a panic of the compiled part; what ends a process is no fault."""
+    """Whether this is a fault of a call, a panic of the compiled part included; not what ends a process."""
     return isinstance(error, Exception) or type(error).__name__ == "PanicException"
 
 
 def told(error: TokenformError) -> str:
-    """The error as one text for a client: what is wrong, and where."""
+    """The error as one text for a client, with its place."""
     place = []
     if error.pointer is not None and error.pointer not in str(error):
         place.append(f"at {error.pointer!r} of the schema")
@@ -158,8 +162,8 @@ def told(error: TokenformError) -> str:
 
 
 def room(automaton: TokenAutomaton, max_tokens: int) -> int:
-    """Tokens that a text may have where `max_tokens` counts its end-of-text token too: one less, unless
-    only all of them are enough.
+    """Tokens of a text where `max_tokens` counts its end-of-text token too: one less, unless only all of them
+    are enough.
 
     Raises:
         BudgetTooSmall: no complete text is so short.
@@ -168,12 +172,14 @@ def room(automaton: TokenAutomaton, max_tokens: int) -> int:
         if budget >= 0 and automaton.fits(automaton.start, budget):
             return budget
     shortest = automaton.distance(automaton.start)
-    known = "" if shortest is None else f": the shortest that is known has {shortest} tokens"
-    raise BudgetTooSmall(f"no complete text fits into max_tokens={max_tokens}{known}; raise max_tokens.")
+    shortest_note = "" if shortest is None else f": the shortest that is known has {shortest} tokens"
+    raise BudgetTooSmall(
+        f"no complete text fits into max_tokens={max_tokens}{shortest_note}; raise max_tokens."
+    )
 
 
-class _Kept:
-    """The last values that were made, by key; two threads that miss at once make it twice."""
+class _LastValues:
+    """The last values, by key; two threads that miss at once make a value twice."""
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -186,9 +192,9 @@ class _Kept:
                 self._values.move_to_end(key)
                 found: _Made = self._values[key]
                 return found
-        made = make()  # not under the lock: it may take long, or raise
+        value = make()  # not under the lock: it may take long, or raise
         with self._lock:
-            made = self._values.setdefault(key, made)
+            value = self._values.setdefault(key, value)
             while len(self._values) > self._most:
                 self._values.popitem(last=False)
-        return made
+        return value

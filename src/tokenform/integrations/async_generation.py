@@ -1,6 +1,6 @@
 """`AsyncGenerator`, which opens models by name, and `agenerate` and `astream`, functions for one call.
 
-Complexity: `agenerate` keeps the generators of the last few models; calls that run at once are one batch.
+Complexity: the generators of the last few models are cached; calls that run at once are one batch.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ with extras():
 
 
 class AsyncGenerator(async_generator.AsyncGenerator):
-    """Writes texts for the tasks of an event loop; what they await at once is one batch.
+    """Writes texts for the tasks of an event loop; calls that run at once are one batch.
 
     Args:
         model: a `Generator`; None for the built-in model; a path or hub name; or a causal language model.
@@ -59,25 +59,25 @@ class AsyncGenerator(async_generator.AsyncGenerator):
         waiting: int = async_generator.WAITING,
         **options: Any,
     ) -> None:
-        known = isinstance(model, generator.Generator)
-        if known and (tokenizer is not None or options):
+        is_generator = isinstance(model, generator.Generator)
+        if is_generator and (tokenizer is not None or options):
             raise OptionError("a Generator has its own tokenizer and options.")
-        made = model if known else functools.partial(Generator, model, tokenizer, **options)
-        super().__init__(made, waiting=waiting)
+        opener = model if is_generator else functools.partial(Generator, model, tokenizer, **options)
+        super().__init__(opener, waiting=waiting)
 
 
 def _shared(options: dict[str, Any]) -> tuple[async_generator.AsyncGenerator, dict[str, Any]]:
-    """What writes for a call, and the keywords that are left for it; it may open a model."""
+    """The generator of a call, and its other keywords; it may open a model."""
     model = options.get("model")
     if isinstance(model, async_generator.AsyncGenerator):
-        rest = {name: value for name, value in options.items() if name != "model"}
-        if own := [name for name in MODEL if rest.get(name) is not None]:
-            raise OptionError(f"model= is an AsyncGenerator, which has its own {', '.join(own)}.")
-        return model, {name: value for name, value in rest.items() if name not in MODEL}
-    writer, rest = writer_of(options)
+        call_options = {name: value for name, value in options.items() if name != "model"}
+        if model_options := [name for name in MODEL if call_options.get(name) is not None]:
+            raise OptionError(f"model= is an AsyncGenerator, which has its own {', '.join(model_options)}.")
+        return model, {name: value for name, value in call_options.items() if name not in MODEL}
+    writer, call_options = writer_of(options)
     if isinstance(writer, Generator):
-        return writer.shared(), rest
-    return async_generator.AsyncGenerator(writer), rest
+        return writer.shared(), call_options
+    return async_generator.AsyncGenerator(writer), call_options
 
 
 @overload
@@ -125,15 +125,15 @@ async def agenerate(prompt: Any, schema: Any = None, *, n: int = 1, **options: A
     >>> asyncio.run(tf.agenerate("The order has been paid.", choices=["new", "paid"])).text
     'paid'
     """
-    writer, rest = await asyncio.to_thread(_shared, options)  # a model takes seconds to open
-    return await writer.generate(prompt, schema, n=n, **rest)
+    writer, call_options = await asyncio.to_thread(_shared, options)  # a model takes seconds to open
+    return await writer.generate(prompt, schema, n=n, **call_options)
 
 
 @with_keywords(streamed=True, model=True)
 def astream(
     prompt: Any, schema: Any = None, *, partial: bool = False, **options: Unpack[StreamFunctionOptions]
 ) -> AsyncStream[Any]:
-    """`stream` for event loops: `async for` gives the pieces, `result` is there when they have ended.
+    """`stream` for event loops: `async for` gives the pieces; `result` is set when they have ended.
 
     >>> import asyncio, tokenform as tf
     >>> async def written():
@@ -141,10 +141,10 @@ def astream(
     >>> "".join(asyncio.run(written()))
     'paid'
     """
-    own: dict[str, Any] = {name: value for name, value in options.items() if name in MODEL}
-    rest = {name: value for name, value in options.items() if name not in MODEL}
-    call = Call.of(schema, {"partial": partial, **rest}, streamed=True)
-    return AsyncStream(lambda: _shared(own)[0], prompt, call)
+    model_options: dict[str, Any] = {name: value for name, value in options.items() if name in MODEL}
+    call_options = {name: value for name, value in options.items() if name not in MODEL}
+    call = Call.of(schema, {"partial": partial, **call_options}, streamed=True)
+    return AsyncStream(lambda: _shared(model_options)[0], prompt, call)
 
 
 __all__ = ["AsyncGenerator", "AsyncStream", "agenerate", "astream"]

@@ -1,9 +1,9 @@
 """Constraints in transformers' continuous batching, a grammar for each request.
 
-Purpose: `Batching` stands before a `ContinuousBatchingManager`: its `add_request` takes `grammar=` too.
+Purpose: `Batching` wraps a `ContinuousBatchingManager`: its `add_request` takes `grammar=` too.
 Invariant: the mask comes before temperature, top-k and top-p, so that these choose among allowed tokens; a
-text is complete within its request's `max_new_tokens`; a grammar that is wrong raises where the request is
-added, and touches no other.
+text is complete within its request's `max_new_tokens`; a wrong grammar raises where the request is added, and
+affects no other.
 Complexity: a step sends one row number a request; masks stay in a table on the model's device.
 Rejected: batches that are prepared before the last token is known (`use_async_batching`), and captured graphs
 (`use_cuda_graph`: the table grows): both are refused.
@@ -40,7 +40,7 @@ with extras():
 
 
 class BatchedConstraint:
-    """One request's automaton, and its text as far as it was seen, by the request's name."""
+    """One request's automaton, and its accepted text, by the request's name."""
 
     def __init__(self, automaton: TokenAutomaton, max_tokens: int | None) -> None:
         self.automaton = automaton
@@ -48,15 +48,15 @@ class BatchedConstraint:
         self._matchers: dict[str, tuple[int, Matcher]] = {}
 
     def __deepcopy__(self, memo: Any) -> BatchedConstraint:
-        return self  # requests are copied with what they carry; texts are told apart by their names
+        return self  # copies of a request share it; their texts differ by name
 
     def mask_request(self, name: str, tokens: list[int], only_end: np.ndarray) -> MaskRequest:
         """The mask after the tokens."""
-        seen, matcher = self._matchers.get(name, (0, None))
-        if matcher is None or seen > len(tokens):
-            seen, matcher = 0, Matcher(self.automaton, max_tokens=self.max_tokens)
+        accepted, matcher = self._matchers.get(name, (0, None))
+        if matcher is None or accepted > len(tokens):
+            accepted, matcher = 0, Matcher(self.automaton, max_tokens=self.max_tokens)
         try:
-            matcher.accept_tokens(tokens[seen:])
+            matcher.accept_tokens(tokens[accepted:])
         except TokenformError:
             return only_end
         self._matchers[name] = len(tokens), matcher
@@ -97,7 +97,7 @@ class BatchProcessor(ContinuousBatchingLogitsProcessor):  # type: ignore[misc,un
         constraint = state.logit_processor_kwargs.get("constraint")
         if constraint is None:
             return None
-        # a request that lost its place in the cache has its first tokens among the initial ones
+        # a preempted request has its first tokens among the initial ones
         before = state.initial_tokens[state._true_initial_tokens :] if state._true_initial_tokens else []
         request: MaskRequest = constraint.mask_request(
             state.request_id, [*before, *state.generated_tokens], self._only_end
@@ -134,11 +134,11 @@ class Batching:
         self.vocabulary = (
             tokenizer if isinstance(tokenizer, Vocabulary) else read_vocabulary(model, tokenizer)
         )
-        listed = manager.logit_processor
-        listed.logits_processor.insert(0, BatchProcessor(self.vocabulary, model.device))
-        listed.tensors_required += 1
-        listed.do_processing = True
-        listed.supported_keys["constraint"] = BatchedConstraint
+        processors = manager.logit_processor
+        processors.logits_processor.insert(0, BatchProcessor(self.vocabulary, model.device))
+        processors.tensors_required += 1
+        processors.do_processing = True
+        processors.supported_keys["constraint"] = BatchedConstraint
 
     def add_request(
         self, input_ids: list[int], *, grammar: Any = None, max_new_tokens: int | None = None, **options: Any

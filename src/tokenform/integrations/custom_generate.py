@@ -3,7 +3,7 @@
 Purpose: `model.generate(**inputs, custom_generate=custom_generate(grammar, tokenizer))` writes under a
 constraint, with drafts, and gives ids as `generate` does.
 Invariant: temperature, top-k, top-p and min-p of the generation config come after the mask, every other
-logits processor before it; what the loop can't honour is refused, not left out.
+logits processor before it; options that the loop does not have are refused, not ignored.
 Rejected: passing the truncating processors on (before a mask they may leave no allowed token).
 """
 
@@ -22,7 +22,7 @@ with extras():
     from tokenform.decoding.draws import Transform
     from tokenform.decoding.generator import Generator
 
-_OWN = {"TemperatureLogitsWarper", "TopKLogitsWarper", "TopPLogitsWarper", "MinPLogitsWarper"}
+_SAMPLER_WARPERS = {"TemperatureLogitsWarper", "TopKLogitsWarper", "TopPLogitsWarper", "MinPLogitsWarper"}
 _STOPS = {"MaxLengthCriteria", "EosTokenCriteria"}
 
 
@@ -53,11 +53,11 @@ def custom_generate(
         **inputs: Any,
     ) -> torch.Tensor:
         config = generation_config
-        foreign = {type(one).__name__ for one in stopping_criteria} - _STOPS
-        if foreign or streamer is not None or (config.num_beams or 1) > 1:
+        unsupported = {type(one).__name__ for one in stopping_criteria} - _STOPS
+        if unsupported or streamer is not None or (config.num_beams or 1) > 1:
             raise OptionError(
                 "custom_generate has no beams, streamers or stopping criteria "
-                f"({', '.join(sorted(foreign)) or 'none given'}); use GrammarLogitsProcessor for those."
+                f"({', '.join(sorted(unsupported)) or 'none given'}); use GrammarLogitsProcessor for those."
             )
         vocabulary = tokenizer if isinstance(tokenizer, Vocabulary) else read_vocabulary(model, tokenizer)
         writer = Generator(
@@ -68,12 +68,12 @@ def custom_generate(
             transforms=_transforms(logits_processor),
         )
         n = config.num_return_sequences or 1
-        kept = inputs.get("attention_mask")
-        kept = torch.ones_like(input_ids) if kept is None else kept
-        prompts = [row[keep.bool()].tolist() for row, keep in zip(input_ids[::n], kept[::n], strict=True)]
+        mask = inputs.get("attention_mask")
+        mask = torch.ones_like(input_ids) if mask is None else mask
+        prompts = [row[keep.bool()].tolist() for row, keep in zip(input_ids[::n], mask[::n], strict=True)]
         key = int(torch.randint(1 << 62, ()).item()) if seed is None else seed
-        room = config.max_length - input_ids.shape[1] - 1  # one token ends the text
-        results = writer.sample(prompts, grammar, n=n, seed=key, max_tokens=max(room, 1))
+        max_tokens = config.max_length - input_ids.shape[1] - 1  # one token ends the text
+        results = writer.sample(prompts, grammar, n=n, seed=key, max_tokens=max(max_tokens, 1))
         end = vocabulary.eos[0]
         texts = [[*one.tokens, end] for several in results for one in several]
         pad = end if config.pad_token_id is None else int(config.pad_token_id)
@@ -85,7 +85,7 @@ def custom_generate(
 
 
 def _transforms(processors: Sequence[Any]) -> list[Transform]:
-    """Logits processors, but for those that the sampler stands for."""
+    """Logits processors, without those that the sampler replaces."""
 
     def wrapped(processor: Any) -> Transform:
         def transform(tokens: Sequence[int], logits: torch.Tensor) -> torch.Tensor:
@@ -95,4 +95,4 @@ def _transforms(processors: Sequence[Any]) -> list[Transform]:
 
         return transform
 
-    return [wrapped(one) for one in processors if type(one).__name__ not in _OWN]
+    return [wrapped(one) for one in processors if type(one).__name__ not in _SAMPLER_WARPERS]

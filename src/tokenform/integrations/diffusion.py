@@ -1,8 +1,8 @@
 """`tf.DiffusionGenerator` for the built-in model and for DiffusionGemma of transformers.
 
-DiffusionGemma's decoder has no mask token: at open positions stand tokens drawn at random, and each pass is
-told the logits of the one before.  The prompt is read once: its keys and values, which the decoder only
-reads, are kept for all passes.
+DiffusionGemma's decoder has no mask token: open positions have random tokens, and each pass gets the logits
+of the pass before.  The prompt is run once: its keys and values, which the decoder only reads, serve all
+passes.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ class DiffusionGenerator(generator.DiffusionGenerator):
 
     def __init__(self, model: Any = None, tokenizer: Any = None, **options: Any) -> None:
         if isinstance(model, str | os.PathLike) and model != BUILTIN:
-            model, own = _opened(Path(model))
-            tokenizer = own if tokenizer is None else tokenizer
+            model, model_tokenizer = _opened(Path(model))
+            tokenizer = model_tokenizer if tokenizer is None else tokenizer
         if model in (None, BUILTIN) and tokenizer is None:
             model, tokenizer = load_diffusion()
             options = {"format_prompt": builtin_prompt, "length": 96, **options}
@@ -54,17 +54,17 @@ def is_diffusion(model: Any) -> bool:
     if not isinstance(model, str | os.PathLike):
         return False
     try:
-        told = json.loads((Path(model) / "config.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError):  # no folder of a model: whoever opens it says so
+        config = json.loads((Path(model) / "config.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):  # no folder of a model: opening it raises the error
         return False
-    return isinstance(told, dict) and told.get("model_type") == "diffusion_gemma"
+    return isinstance(config, dict) and config.get("model_type") == "diffusion_gemma"
 
 
 def _opened(folder: Path) -> tuple[Any, Any]:
     """The model and the tokenizer of a folder.
 
     Raises:
-        ModelError: there is none of a kind that is known here.
+        ModelError: the folder has no known kind of diffusion model.
     """
     if not is_diffusion(folder):
         raise ModelError(
@@ -113,18 +113,18 @@ class _Session:
             for canvas, own in zip(canvases, noise, strict=True)
         ]
         before = torch.stack([self._before[text] for text in texts]) if self._before else None
-        given: dict[str, Any] = {"input_ids": torch.tensor([self._prompt] * len(canvases), device=device)}
+        inputs: dict[str, Any] = {"input_ids": torch.tensor([self._prompt] * len(canvases), device=device)}
         if self._read is not None:
             self._read.batch_select_indices(
                 torch.arange(len(canvases), device=device)
             )  # texts only get fewer
-            given = {"cache": self._read}
-        found = self._model(
-            **given,
+            inputs = {"cache": self._read}
+        output = self._model(
+            **inputs,
             decoder_input_ids=torch.tensor(rows, device=device),
             self_conditioning_logits=before,
         )
-        self._read = found.cache
-        logits: torch.Tensor = found.logits
+        self._read = output.cache
+        logits: torch.Tensor = output.logits
         self._before = dict(zip(texts, logits, strict=True))
         return logits

@@ -1,8 +1,8 @@
-"""Texts that hosts hand over whole at each step: prompt and all that was written.
+"""Matches texts of hosts that pass all ids, prompt and text, at each step.
 
-Purpose: what the processors of MLX-LM, llama-cpp-python, LMDeploy and others have in common.
-Invariant: the mask is that of the ids that were written after the first call's, which are the prompt; ids
-that were taken back (drafts) are taken back here; ids that don't continue the text begin a new one.
+Purpose: the common part of the processors of MLX-LM, llama-cpp-python, LMDeploy and others.
+Invariant: the first call's ids are the prompt, and the mask follows the ids after it; if ids disappear
+(rejected drafts), the text is rolled back; ids that don't continue the text begin a new one.
 Complexity: O(n) a step for the comparison of n ids, and one mask.
 Needs numpy alone.
 """
@@ -53,35 +53,35 @@ class HistoryMatcher:
         self._ids = None
 
     def allowed(self, ids: Any) -> NDArray[np.bool_]:
-        """Which tokens may follow, bool [V], given all ids of the sequence [n]; a text that has ended, or was
-        written against the mask, can only end.
+        """The tokens that may follow, bool [V], given all ids of the sequence [n]; a text that has ended or
+        has a refused token can only end.
         """
-        now = np.asarray(ids).reshape(-1)
-        if not self._go_on(now):
-            self._prompt = len(now)
+        all_ids = np.asarray(ids).reshape(-1)
+        if not self._follow(all_ids):
+            self._prompt = len(all_ids)
             self._matcher.reset()
-        self._ids = now.copy()
-        if len(now) - self._prompt != len(self._matcher.tokens) or self._matcher.is_terminated():
+        self._ids = all_ids.copy()
+        if len(all_ids) - self._prompt != len(self._matcher.tokens) or self._matcher.is_terminated():
             return self._only_end
         self._matcher.fill_mask(self._row)
         return mask_bits(self._row, self.vocabulary.size)
 
-    def _go_on(self, now: NDArray[Any]) -> bool:
-        """Moves to these ids if they are a text of the prompt that is known; whether they are."""
-        before = self._ids
-        if before is None or len(now) < self._prompt:
+    def _follow(self, ids: NDArray[Any]) -> bool:
+        """Moves to these ids if they continue the same prompt; returns whether they do."""
+        previous = self._ids
+        if previous is None or len(ids) < self._prompt:
             return False
-        shared = min(len(before), len(now))
-        differ = np.flatnonzero(before[:shared] != now[:shared])
-        same = int(differ[0]) if len(differ) else shared
-        if same < self._prompt or (self._matcher.is_terminated() and len(now) > len(before)):
+        shared = min(len(previous), len(ids))
+        differ = np.flatnonzero(previous[:shared] != ids[:shared])
+        common = int(differ[0]) if len(differ) else shared
+        if common < self._prompt or (self._matcher.is_terminated() and len(ids) > len(previous)):
             return False
         written = len(self._matcher.tokens)
-        kept = min(same - self._prompt, written)
-        self._matcher.rollback(written - kept)
+        kept_tokens = min(common - self._prompt, written)
+        self._matcher.rollback(written - kept_tokens)
         try:
-            self._matcher.accept_tokens(now[self._prompt + kept :].tolist())
+            self._matcher.accept_tokens(ids[self._prompt + kept_tokens :].tolist())
         except TokenRejected:
-            taken = self._matcher.validate_tokens(now[self._prompt + kept :].tolist())
-            self._matcher.accept_tokens(now[self._prompt + kept :][:taken].tolist())
+            valid = self._matcher.validate_tokens(ids[self._prompt + kept_tokens :].tolist())
+            self._matcher.accept_tokens(ids[self._prompt + kept_tokens :][:valid].tolist())
         return True

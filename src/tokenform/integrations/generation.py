@@ -2,7 +2,7 @@
 `stream`, functions for one call.
 
 Purpose: the decoding layer runs model objects; this one adds the built-in model and names.
-Complexity: the generators of the last few models are kept, so a second call opens nothing.
+Complexity: the generators of the last few models are cached, so a second call opens nothing.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ with extras():
     from tokenform.decoding.writing import Function, Many
     from tokenform.integrations.models import open_model, with_template
 
-_PLACING = ("device", "dtype", "device_map", "trust_remote_code", "gguf_file")
+_PLACEMENT = ("device", "dtype", "device_map", "trust_remote_code", "gguf_file")
 
 
 class Generator(generator.Generator):
@@ -59,8 +59,8 @@ class Generator(generator.Generator):
     ) -> None:
         if isinstance(model, generator.Generator):
             raise OptionError("this is a Generator already; call its generate, sample or stream.")
-        placed = {name: options.pop(name) for name in _PLACING if name in options}
-        opened = open_model(model, tokenizer, **placed)
+        placement = {name: options.pop(name) for name in _PLACEMENT if name in options}
+        opened = open_model(model, tokenizer, **placement)
         if chat_template is not None:
             opened = with_template(opened, chat_template)
         if opened.format_prompt is not None:
@@ -72,7 +72,7 @@ class Generator(generator.Generator):
         super().__init__(opened.model, opened.tokenizer, **options)
 
     def shared(self) -> async_generator.AsyncGenerator:
-        """This generator for event loops; what tasks await at once is one batch."""
+        """This generator for event loops; calls that run at once are one batch."""
         with self._sharing:
             if self._shared is None:
                 self._shared = async_generator.AsyncGenerator(self)
@@ -97,23 +97,23 @@ def named(model: str | None) -> Generator:
 
 
 def writer_of(options: dict[str, Any]) -> tuple[generator.Generator, dict[str, Any]]:
-    """What writes for a function's call, and the keywords that are left for it.
+    """The generator of a function's call, and its other keywords.
 
     Raises:
-        OptionError: a Generator has the other things that say what writes.
+        OptionError: a Generator beside options of a model.
     """
-    own = {name: options[name] for name in MODEL if options.get(name) is not None}
-    rest = {name: value for name, value in options.items() if name not in MODEL}
-    model = own.pop("model", None)
+    model_options = {name: options[name] for name in MODEL if options.get(name) is not None}
+    call_options = {name: value for name, value in options.items() if name not in MODEL}
+    model = model_options.pop("model", None)
     if isinstance(model, async_generator.AsyncGenerator):
         model = model.generator
     if isinstance(model, generator.Generator):
-        if own:
-            raise OptionError(f"model= is a Generator, which has its own {', '.join(own)}.")
-        return model, rest
-    if not own and (model is None or isinstance(model, str)):
-        return named(model), rest
-    return Generator(model, **own), rest
+        if model_options:
+            raise OptionError(f"model= is a Generator, which has its own {', '.join(model_options)}.")
+        return model, call_options
+    if not model_options and (model is None or isinstance(model, str)):
+        return named(model), call_options
+    return Generator(model, **model_options), call_options
 
 
 @overload
@@ -156,7 +156,7 @@ def generate(prompt: Any, schema: Any = None, *, n: int = 1, **options: Any) -> 
 
     Args:
         model: None for the built-in model; a path, GGUF file or hub name; a model object, with `tokenizer`;
-            or a `Generator`, which has its own of what follows.
+            or a `Generator`, which excludes the options below.
         tokenizer, device, dtype, device_map, trust_remote_code, gguf_file, mixture, companion, penalties: as
             for `Generator`.
     Returns:
@@ -169,15 +169,15 @@ def generate(prompt: Any, schema: Any = None, *, n: int = 1, **options: Any) -> 
     >>> tf.generate("The order has been paid.", choices=["new", "paid"]).text
     'paid'
     """
-    writer, rest = writer_of(options)
-    return writer.generate(prompt, schema, n=n, **rest)
+    writer, call_options = writer_of(options)
+    return writer.generate(prompt, schema, n=n, **call_options)
 
 
 @with_keywords(model=True)
 def sample(prompt: Any, schema: Any = None, **options: Unpack[AnyFunctionOptions]) -> Any:
     """`Generator.sample` with the keywords of `generate`: a list of n results for each prompt."""
-    writer, rest = writer_of({**options})
-    return writer.sample(prompt, schema, **rest)
+    writer, call_options = writer_of({**options})
+    return writer.sample(prompt, schema, **call_options)
 
 
 @overload
@@ -208,5 +208,5 @@ def stream(prompt: Any, schema: Any = None, **options: Any) -> Any:
     >>> "".join(tf.stream("The order has been paid.", choices=["new", "paid"]))
     'paid'
     """
-    writer, rest = writer_of(options)
-    return writer.stream(prompt, schema, **rest)
+    writer, call_options = writer_of(options)
+    return writer.stream(prompt, schema, **call_options)

@@ -49,9 +49,9 @@ class MlxProcessor:
         import mlx.core as mx
 
         allowed = self.following.allowed(np.array(tokens, copy=False))
-        kept = np.zeros(logits.shape[-1], dtype=bool)
-        kept[: len(allowed)] = allowed[: len(kept)]
-        return mx.where(mx.array(kept), logits, -mx.inf)
+        allowed_here = np.zeros(logits.shape[-1], dtype=bool)
+        allowed_here[: len(allowed)] = allowed[: len(allowed_here)]
+        return mx.where(mx.array(allowed_here), logits, -mx.inf)
 
 
 def _vocabulary(tokenizer: Any, size: int | None) -> Vocabulary:

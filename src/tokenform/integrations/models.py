@@ -1,7 +1,7 @@
 """Opening models: the built-in one, or any Hugging Face model or GGUF file by path or name.
 
-Invariant: a model that was opened once is shared by later calls of the process, and models are opened one at
-a time, whatever thread asks.  One that is opened by name runs on the GPU where there is one.
+Invariant: an open model is shared by later calls of the process; models are opened one at a time, from any
+thread.  A model by name runs on the GPU where there is one.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def open_model(
     """The built-in model for None, a Hugging Face model for a path or name, or the model itself.
 
     Args:
-        device: where a model by name runs; None is the GPU where there is one.
+        device: of a model by name; None is the GPU where there is one.
         dtype: of its weights; None is that of the file, or float32 on a processor without arithmetic for it.
         device_map: how it is split over devices, in place of `device` (needs accelerate).
         trust_remote_code: run code that comes with the model.
@@ -60,14 +60,16 @@ def open_model(
         ModelError: there is no such model, its weights can't be moved to the device, or a model object comes
             without its tokenizer.
     """
-    placed = trust_remote_code or any(one is not None for one in (device, dtype, device_map, gguf_file))
-    if placed and not isinstance(model, str | os.PathLike):
-        other = (
+    has_placement = trust_remote_code or any(
+        one is not None for one in (device, dtype, device_map, gguf_file)
+    )
+    if has_placement and not isinstance(model, str | os.PathLike):
+        advice = (
             "the built-in one runs on the CPU in float32" if model is None else "move a model object yourself"
         )
         raise OptionError(
             "device, dtype, device_map, trust_remote_code and gguf_file are for models by path or name; "
-            f"{other}."
+            f"{advice}."
         )
     if device is not None and device_map is not None:
         raise OptionError("give device or device_map, not both.")
@@ -86,7 +88,7 @@ def open_model(
 
 
 def with_template(opened: OpenModel, template: str) -> OpenModel:
-    """The model with another chat template; the tokenizer that others may hold keeps its own.
+    """The model with another chat template, on a copy of its tokenizer.
 
     Raises:
         OptionError: the tokenizer takes none, or the template does not write a message.
@@ -96,8 +98,8 @@ def with_template(opened: OpenModel, template: str) -> OpenModel:
     tokenizer = copy.copy(opened.tokenizer)
     tokenizer.chat_template = template
     try:
-        asked = [{"role": "user", "content": "a"}]
-        written = tokenizer.apply_chat_template(asked, tokenize=False, add_generation_prompt=True)
+        messages = [{"role": "user", "content": "a"}]
+        written = tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
     except Exception as error:  # a template is a program and may raise anything
         raise OptionError(
             f"the chat template does not write a message of a user: {_reason(error)}."
@@ -117,26 +119,26 @@ def builtin_prompt(prompt: Any, grammar: Grammar | Condition) -> str:
 
 
 def _described(tool: dict[str, Any]) -> dict[str, Any]:
-    """A tool with a description, which this small model needs: without one, its name."""
+    """A tool with a description, which this small model needs; its name where it has none."""
     function = tool.get("function", tool)
     if function.get("description"):
         return tool
-    own = {**function, "description": function["name"].replace("_", " ").capitalize()}
-    return {**tool, "function": own} if "function" in tool else own
+    described = {**function, "description": function["name"].replace("_", " ").capitalize()}
+    return {**tool, "function": described} if "function" in tool else described
 
 
-def _without_choices(shown: Any) -> Any:
-    """A tool's definition without the lists of values, of which this small model copies the first.
+def _without_choices(definition: Any) -> Any:
+    """A tool's definition without lists of values: this small model copies the first value.
 
-    Of 60 calls (two tools with such lists, three without, greedy) 46 are right so at 45 nats a text; with the
-    lists 29 at 55, without the tools 32 at 116 (`tests/builtin/test_calls.py` has their kinds).
+    Of 60 calls (two tools with such lists, three without, greedy) 46 are right without them at 45 nats a
+    text, 29 with them at 55, 32 without the tools at 116 (`tests/builtin/test_calls.py` has their kinds).
     """
-    if isinstance(shown, list | tuple):
-        return [_without_choices(one) for one in shown]
-    if not isinstance(shown, Mapping):
-        return shown
-    lists = ("enum", "const") if isinstance(shown.get("type"), str) else ()
-    return {key: _without_choices(value) for key, value in shown.items() if key not in lists}
+    if isinstance(definition, list | tuple):
+        return [_without_choices(one) for one in definition]
+    if not isinstance(definition, Mapping):
+        return definition
+    lists = ("enum", "const") if isinstance(definition.get("type"), str) else ()
+    return {key: _without_choices(value) for key, value in definition.items() if key not in lists}
 
 
 @opened_once(1)
@@ -162,14 +164,14 @@ def _pretrained(
     source, where = name if path is None else str(path), _device(device)
     try:
         split = json.loads(device_map) if device_map and device_map.startswith("{") else device_map
-        kept: dict[str, Any] = {
+        options: dict[str, Any] = {
             "trust_remote_code": trust,
-            "local_files_only": path is None and not _answers(name),
+            "local_files_only": path is None and not _hub_reachable(name),
             **({} if gguf is None else {"gguf_file": gguf}),
         }
-        tokenizer = AutoTokenizer.from_pretrained(source, **kept)
+        tokenizer = AutoTokenizer.from_pretrained(source, **options)
         model: Any = AutoModelForCausalLM.from_pretrained(
-            source, dtype=dtype or "auto", device_map=split, **kept
+            source, dtype=dtype or "auto", device_map=split, **options
         )
     except Exception as error:  # a missing or broken file raises whatever its reader raises
         raise ModelError(f"the model {name!r} can't be opened: {_reason(error)}.") from error
@@ -184,7 +186,7 @@ def _pretrained(
 
 
 def _device(name: str | None) -> Any:
-    """Where a model runs; None: the GPU where there is one.
+    """The device of a model; None: the GPU where there is one.
 
     Raises:
         OptionError: no device is called so.
@@ -203,7 +205,7 @@ def _reason(error: Exception) -> str:
 
 
 def _located(name: str, gguf: str | None) -> tuple[Path | None, str | None]:
-    """The folder of a model, None for one of the hub; and its GGUF file, where it is one.
+    """The folder of a model, None for one of the hub; and its GGUF file, if it is one.
 
     Raises:
         ModelError: no such file or folder, or a folder with several files and none chosen.
@@ -213,9 +215,9 @@ def _located(name: str, gguf: str | None) -> tuple[Path | None, str | None]:
         if gguf is not None:
             raise OptionError(f"{name!r} is a file already; gguf_file= is for a folder or a name on the hub.")
         if path.suffix != ".gguf" or not path.exists():
-            what = "is no GGUF file" if path.exists() else "does not exist"
+            problem = "is no GGUF file" if path.exists() else "does not exist"
             raise ModelError(
-                f"{name!r} {what}; give a model's folder, a .gguf file, or its name on the hub (with "
+                f"{name!r} {problem}; give a model's folder, a .gguf file, or its name on the hub (with "
                 "gguf_file= for a file there)."
             )
         return path.parent, path.name
@@ -235,43 +237,43 @@ def _located(name: str, gguf: str | None) -> tuple[Path | None, str | None]:
 
 
 def _widened(model: Any, name: str) -> Any:
-    """The model in float32 where this processor has no arithmetic for its narrower numbers: it is as fast
-    there, and texts don't depend on how they are batched or drafted."""
+    """The model in float32 if this processor has no arithmetic for its narrower numbers: it is as fast, and
+    texts don't depend on batches and drafts."""
     narrow = model.dtype
     if narrow.is_floating_point and narrow.itemsize < 4 and not computes(narrow):
         kind = str(narrow).removeprefix("torch.")
-        said = f"this processor does not compute in {kind}; {name!r} runs in float32 (dtype= chooses)."
-        warn_outside(said, UserWarning)
+        message = f"this processor does not compute in {kind}; {name!r} runs in float32 (dtype= chooses)."
+        warn_outside(message, UserWarning)
         return model.float()
     return model
 
 
 def computes(dtype: Any) -> bool:
-    """Whether this processor multiplies matrices of these numbers by itself, by what Linux tells of it."""
+    """Whether this processor multiplies matrices of these numbers, by its flags in Linux."""
     try:
-        told = set(Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").split())
+        flags = set(Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").split())
     except OSError:  # another system
         return False
-    return bool(told & _UNITS.get(str(dtype), set()))
+    return bool(flags & _CPU_FLAGS.get(str(dtype), set()))
 
 
-_UNITS = {
+_CPU_FLAGS = {
     "torch.bfloat16": {"avx512_bf16", "amx_bf16", "bf16"},
     "torch.float16": {"avx512_fp16", "amx_fp16", "asimdhp"},
 }
-"""The flags of processors, of x86 and ARM."""
+"""The processor flags, of x86 and ARM."""
 
 
-def _answers(name: str) -> bool:
-    """Whether the hub can be reached. Without this question transformers asks for each file six times, with
-    pauses: 80 seconds until an unknown name is refused, or a model in the cache opened."""
+def _hub_reachable(name: str) -> bool:
+    """Whether the hub can be reached.  Without this check transformers requests each file six times, with
+    pauses: 80 seconds until an unknown name is refused, or a cached model opened."""
     from huggingface_hub import model_info
     from huggingface_hub.errors import HfHubHTTPError, HFValidationError
 
     try:
         model_info(name, timeout=10)
     except (HfHubHTTPError, HFValidationError):
-        return True  # an answer, if a refusal: it comes again, in full, when the model is opened
-    except Exception:  # no network, a name that can't be resolved, offline mode: each version has its own
+        return True  # the hub answers; opening the model raises its refusal in full
+    except Exception:  # no network, no such host, offline mode: each version has its own error
         return False
     return True

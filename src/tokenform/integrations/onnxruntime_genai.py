@@ -41,8 +41,8 @@ class GrammarMasks:
     """
 
     def __init__(self, grammars: Sequence[Any], tokenizer: Any, *, max_tokens: int | None = None) -> None:
-        known = isinstance(tokenizer, Vocabulary)
-        vocabulary = tokenizer if known else Vocabulary.from_tokenizer(tokenizer)
+        is_vocabulary = isinstance(tokenizer, Vocabulary)
+        vocabulary = tokenizer if is_vocabulary else Vocabulary.from_tokenizer(tokenizer)
         self._texts = [
             None if grammar is None else HistoryMatcher(grammar, vocabulary, max_tokens=max_tokens)
             for grammar in grammars

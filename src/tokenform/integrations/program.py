@@ -1,11 +1,10 @@
 """Programs: text and generation in turns, values by name, on one cache.
 
-Purpose: what is decided in Python between two generations (a branch, a loop, a call) stands in Python.
+Purpose: branches, loops and calls between two generations are plain Python.
 Invariant: a `Program` never changes: `+` gives another one, so that two branches start from the same text.
-What a generation writes depends on the text before it, the seed and its number, not on other branches.
+The text of a generation depends on the text before it, the seed and its number, not on other branches.
 Law: that of `generate` with the text as a raw prompt: values are decided whole, numbers end.
-Complexity: the model reads what no program on the same generator has read: the beginning that two texts share
-is in the cache of prompts once.
+Complexity: shared beginnings of texts are in the prompt cache once, so the model runs only new text.
 Source: the form is that of guidance (Microsoft, 2022), where `+` appends and names are read back.
 Rejected: a template language (Python has branches and loops); masking token by token (a number of any length
 gets longer to the end of its budget).
@@ -66,23 +65,23 @@ def gen(
     """A text for the model to write in a `Program`.
 
     Args:
-        name: by which the program gives its value back; None: it is only written.
-        schema, regex, choices: its constraint, as for `tf.generate`; none is any text.
+        name: of its value in the program; None: it is only written.
+        schema, regex, choices: its constraint, as for `tf.generate`; without one, any text.
         grammar, type: old names of `schema`.
         stop: without a constraint: texts before which it ends.
         max_tokens: most tokens; it ends within them.
         temperature: in place of the program's.
-        append: the name stands for a list, and this value is added to it.
+        append: append the value to the name's list.
     """
-    stated = one_constraint(schema, choices=choices, regex=regex, grammar=grammar, type=type)
+    constraint = one_constraint(schema, choices=choices, regex=regex, grammar=grammar, type=type)
     stops = (stop,) if isinstance(stop, str) else tuple(stop)
-    if stops and stated is not None:
+    if stops and constraint is not None:
         raise OptionError("stop= is for free text; a constraint says itself where texts end.")
-    return Gen(name, to_constraint(stated), stops, max_tokens, temperature, append)
+    return Gen(name, to_constraint(constraint), stops, max_tokens, temperature, append)
 
 
 def select(options: Sequence[str], name: str | None = None, *, append: bool = False) -> Gen:
-    """One of these texts, the one that the model writes; as `gen(name, choices=options)`."""
+    """One of these texts, chosen by the model; as `gen(name, choices=options)`."""
     return Gen(name, choice(options), (), DEFAULT_MAX_TOKENS, None, append)
 
 
@@ -92,12 +91,12 @@ Piece = Any
 
 @dataclass(frozen=True)
 class Program:
-    """A text that grows by what is added to it: by you, or by the model.
+    """A text that grows by `+`, with your text or the model's.
 
     Args:
         model: None for the built-in model, a path or hub name, or a `Generator`.
         seed: key of all draws.
-        temperature: of generations that do not say their own; 0 is greedy.
+        temperature: the default of generations; 0 is greedy.
 
     `+` takes a text, `gen(...)`, `select(...)`, a grammar (whose captures are values then), or a function
     that gets the program and returns one.  `program["name"]` is a value, `program.text` all of the text.
@@ -133,12 +132,12 @@ class Program:
                 done = done + part
             return done
         if isinstance(piece, ChatTurn):
-            return replace(self, turns=(*self._spoken(), (piece.role, piece.content)), text="")
+            return replace(self, turns=(*self._turns_so_far(), (piece.role, piece.content)), text="")
         if callable(piece):
-            made = piece(self)
-            if not isinstance(made, Program):
-                raise OptionError(f"a step of a program returns a Program, not {type(made).__name__}.")
-            return made
+            program = piece(self)
+            if not isinstance(program, Program):
+                raise OptionError(f"a step of a program returns a Program, not {type(program).__name__}.")
+            return program
         raise OptionError(_unreadable(piece))
 
     def __getitem__(self, name: str) -> Any:
@@ -164,47 +163,49 @@ class Program:
         at = len(self.text)
         return replace(self, captures={**self.captures, name: Capture(str(value), value, (at, at))})
 
-    def _spoken(self) -> tuple[tuple[str, str], ...]:
-        """The turns so far, with what the model has begun to say as its own."""
+    def _turns_so_far(self) -> tuple[tuple[str, str], ...]:
+        """The turns so far, the model's unfinished one included."""
         return (*self.turns, ("assistant", self.text)) if self.turns and self.text else self.turns
 
-    def _write(self, asked: Gen) -> Program:
-        """What the model writes next, with its values."""
+    def _write(self, request: Gen) -> Program:
+        """Writes the next text, with its values."""
         writer = _writer(self.model)
-        grammar = ending_at(asked.stop, None) if asked.stop else asked.constraint
-        temperature = self.temperature if asked.temperature is None else asked.temperature
+        grammar = ending_at(request.stop, None) if request.stop else request.constraint
+        temperature = self.temperature if request.temperature is None else request.temperature
         prompt, seed = self._prompt(writer, grammar), keyed(self.seed, self.generated)
         if isinstance(prompt, str) and not writer.own_format:  # the model goes on with the text
             (prompt,) = writer.framed([prompt], True, None, None)
         sampler = _sampler(grammar, temperature)
-        options = {"max_tokens": asked.max_tokens, "sampler": sampler, "thinking": False}
-        told = {**options, "seed": self.seed, "temperature": temperature, "name": asked.name}
-        call = replace(Call.of(grammar, {**options, "seed": seed}), keywords=told)
+        options = {"max_tokens": request.max_tokens, "sampler": sampler, "thinking": False}
+        keywords = {**options, "seed": self.seed, "temperature": temperature, "name": request.name}
+        call = replace(Call.of(grammar, {**options, "seed": seed}), keywords=keywords)
         result = writer.write(prompt, call)
-        written, value, begun = result.text, result.value, len(self.text)
-        found = grammar.captures(written) if isinstance(grammar, Grammar) else {}
-        for stop in asked.stop:
-            written = written.partition(stop)[0]
-        value = written if asked.stop else value
+        text, value, start = result.text, result.value, len(self.text)
+        captures = grammar.captures(text) if isinstance(grammar, Grammar) else {}
+        for stop in request.stop:
+            text = text.partition(stop)[0]
+        value = text if request.stop else value
         values = {**self.captures}
-        for name, one in found.items():
-            values[name] = [each.moved(begun) for each in one] if isinstance(one, list) else one.moved(begun)
-        if asked.name is not None:
-            own = Capture(written, value, (begun, begun + len(written)))
-            before = values.get(asked.name, [])
-            values[asked.name] = (
-                [*(before if isinstance(before, list) else [before]), own] if asked.append else own
+        for name, one in captures.items():
+            values[name] = [each.moved(start) for each in one] if isinstance(one, list) else one.moved(start)
+        if request.name is not None:
+            capture = Capture(text, value, (start, start + len(text)))
+            previous = values.get(request.name, [])
+            values[request.name] = (
+                [*(previous if isinstance(previous, list) else [previous]), capture]
+                if request.append
+                else capture
             )
         return replace(
             self,
-            text=self.text + written,
+            text=self.text + text,
             captures=values,
             generated=self.generated + 1,
             tokens=self.tokens + len(result.tokens),
         )
 
     def _prompt(self, writer: Generator, grammar: Any) -> Any:
-        """What the model reads: the text; or the chat, and what it has begun to say."""
+        """What the model reads: the text; or the chat with the model's unfinished turn."""
         if not self.turns:
             return self.text.strip() if self.model is None else self.text  # its own format ends the text
         messages = [{"role": role, "content": content} for role, content in self.turns]
@@ -216,15 +217,15 @@ class Program:
 
 @dataclass(frozen=True)
 class ChatTurn:
-    """What somebody said in a chat; made by `said`."""
+    """A message of a chat; made by `said`."""
 
     role: str
     content: str
 
 
 def said(role: str, content: str) -> ChatTurn:
-    """A turn of a chat, `said("user", "Where is Lisbon?")`: what a program writes next answers it, in the
-    model's own chat template.
+    """A message of a chat, `said("user", "Where is Lisbon?")`; the program's next generation answers it, in
+    the model's own chat template.
 
     Raises:
         OptionError: the content is not text.
@@ -243,7 +244,7 @@ def _unreadable(piece: Any) -> str:
 
 
 def _sampler(grammar: Any, temperature: float) -> Any:
-    """As `generate` draws; a condition that has no masks is drawn by a search, or by masking and weights."""
+    """As `generate` draws; a condition has no masks: it is drawn by a search, or by masking and weights."""
     if isinstance(grammar, Grammar):
         return Local(temperature)
     return Beam(1) if temperature == 0.0 else Masked(temperature=temperature)

@@ -80,7 +80,7 @@ class MatcherFactory:
         if guided_decoding_config.tokenizer_str is None:
             raise OptionError("tokenizer_str is needed: the tokenizer.json of the model, as text.")
         tokenizer = Tokenizer.from_str(guided_decoding_config.tokenizer_str)
-        self.asked = GrammarCompiler(
+        self.compiler = GrammarCompiler(
             tokenizer, size=vocab_size_padded, eos=guided_decoding_config.stop_token_ids or None
         )
 
@@ -92,6 +92,6 @@ class MatcherFactory:
                 raise OptionError(
                     f"there is no constraint of kind {kind!r}; choose one of {', '.join(KINDS)}."
                 )
-            return Matcher(self.asked.automaton(KINDS[kind], guided_decoding_params.guide or ""))
+            return Matcher(self.compiler.automaton(KINDS[kind], guided_decoding_params.guide or ""))
         except TokenformError as error:
             raise ValueError(told(error)) from error

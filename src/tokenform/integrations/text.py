@@ -1,9 +1,9 @@
 """One request's text in a serving engine: a matcher that never raises into the engine's loop.
 
-Purpose: what the grammar objects of vLLM and SGLang have in common.
-Invariant: what fails (a limit, a fault of the engine, a panic of its compiled part) leaves this text's rows
-open and refuses its next tokens, so that the host ends that request alone.  A text that has ended takes what
-comes without looking.
+Purpose: the common part of the grammar objects of vLLM and SGLang.
+Invariant: after a failure (a limit, a fault of the engine, a panic of its compiled part) this text's rows are
+open and its next tokens are refused, so that the host ends that request alone.  A text that has ended accepts
+any further tokens.
 Threads: one at a time, as hosts use it.
 """
 
@@ -28,15 +28,15 @@ class RequestMatcher:
 
     Args:
         automaton: its constraint.
-        left: says, when the text begins, how many tokens it may have with its end-of-text token; None: there
-            is no bound.  It is asked once, at the first use, as a thought may have used some before.
+        tokens_left: gives the most tokens of the text with its end-of-text token; None: there is no bound.
+            Called once, at the first use, as a thought may have used some before.
     """
 
-    def __init__(self, automaton: TokenAutomaton, left: Callable[[], int] | None = None) -> None:
+    def __init__(self, automaton: TokenAutomaton, tokens_left: Callable[[], int] | None = None) -> None:
         self._automaton = automaton
-        self._left = left
+        self._tokens_left = tokens_left
         self._failed = False
-        # what may follow, from the first use until the text is given up: one look says that all is well
+        # set from the first use until the text is given up, so that one check finds it in order
         self.going: Matcher | None = None
 
     def check(self, most: int) -> None:
@@ -55,19 +55,19 @@ class RequestMatcher:
         return self.going
 
     def begin_ahead(self) -> None:
-        """Begins the text where no step waits for it: a fault costs this text alone, as in a step."""
+        """Begins the text before a step needs it; a fault ends this text alone, as in a step."""
         try:
             self.begin()
         except BaseException as error:
             self._fail(error)
 
     def _budget(self) -> int | None:
-        if self._left is None:
+        if self._tokens_left is None:
             return None
         try:
-            return room(self._automaton, self._left())
+            return room(self._automaton, self._tokens_left())
         except BudgetTooSmall as error:
-            # the thought before it took what there was: the host will cut this text, and say so
+            # the thought before it used the budget: the host will cut this text, and report it
             logger.warning("a text will be cut: %s", error)
             return None
 
@@ -80,7 +80,7 @@ class RequestMatcher:
             return self.refused(tokens, error)
 
     def refused(self, tokens: Sequence[int], error: BaseException) -> bool:
-        """After tokens that the matcher didn't take: whether those that may be next end the text."""
+        """After rejected tokens: whether the allowed ones among them end the text."""
         if self._failed:
             return False
         try:
@@ -128,7 +128,7 @@ class RequestMatcher:
         return self.going is not None and self.going.is_terminated()
 
     def forced(self) -> list[int]:
-        """The tokens that can't be otherwise."""
+        """The forced tokens."""
         try:
             return [] if self._failed else (self.going or self.begin()).forced_tokens()
         except BaseException as error:
@@ -136,9 +136,7 @@ class RequestMatcher:
             return []
 
     def complete(self) -> bool:
-        """Whether nothing may follow but an end-of-text token, or that was taken; a text that was given up
-        is not complete.
-        """
+        """Whether only an end-of-text token may follow, or was taken; False for a text that was given up."""
         if self._failed:
             return False
         try:
@@ -153,7 +151,7 @@ class RequestMatcher:
         return self._failed
 
     def give_up(self, why: str) -> None:
-        """Nothing more is asked of the text."""
+        """Ends the use of the text."""
         self._failed, self.going = True, None
         logger.error("a text can't go on: %s", why)
 
@@ -164,7 +162,7 @@ class RequestMatcher:
             self.going.reset()
 
     def _fail(self, error: BaseException) -> None:
-        """Gives the text up; raises what the process itself asks for (an interrupt, an exit)."""
+        """Gives the text up; raises interrupts and exits again."""
         if not is_fault(error):
             raise error
         self.give_up(f"{type(error).__name__}: {error}")
@@ -177,19 +175,19 @@ def fill_rows(
     rows: Sequence[int] | None = None,
     threads: int = 1,
 ) -> bool:
-    """Writes each text's block of rows in one call: what may follow, and what after each token of its draft.
+    """Writes each text's block of rows in one call: the mask now, and after each token of its draft.
 
-    Rows after the end are open, as hosts have them: what comes there is dropped, and a row that allows none
-    of the tokens is not a distribution.
+    Rows after the end are open, as hosts have them: tokens there are dropped, and a row that allows no token
+    is no distribution.
 
     Args:
         words: int32 [rows, ceil(V / 32)].
         drafts: of each text; None: there are none.
         rows: the first of each block, ascending; None: they follow each other.
-        threads: of rows that are not known yet.
+        threads: for masks that are not cached.
     Returns:
-        Whether all of them were written; else (a text that was given up or fails now, a draft token that may
-        not stand) the rows are to be filled one by one, which says what becomes of that text.
+        Whether all of them were written.  If not (a text was given up or fails now, a draft token is not
+        allowed), the caller fills the rows one by one, to find the text.
     """
     try:
         matchers = [one.going or one.begin() for one in texts]
@@ -203,7 +201,7 @@ def fill_rows(
 
 
 def only_end(matcher: Matcher) -> bool:
-    """Whether nothing may follow but an end-of-text token, or that was taken."""
+    """Whether only an end-of-text token may follow, or was taken."""
     if matcher.is_terminated():
         return True
     if not matcher.is_accepting():

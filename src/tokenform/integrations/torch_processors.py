@@ -1,7 +1,8 @@
 """Engines whose hook is a function over torch logits: LMDeploy, TensorRT-LLM, Dynamo.
 
-Each takes all ids of one sequence so far; none tells a processor how many tokens may come, so `max_tokens` is
-given here too.  Masks are applied on the logits' device.
+Each passes all ids of one sequence so far; none passes the token limit, so set `max_tokens` here, too.  Masks
+are applied on the logits' device.
+
 Sources: LMDeploy 0.18, `GenerationConfig.logits_processors`: (ids [n], logits [V]) -> logits; TensorRT-LLM
 1.2, `LogitsProcessor` of its `SamplingParams`: (req_id, logits [1, beams, V], ids of each beam, stream_ptr,
 client_id), in place; Dynamo, `BaseLogitsProcessor`: (ids, logits [V]), in place.
@@ -29,16 +30,16 @@ class _Processor:
     """Keeps one sequence to a grammar; the arguments are those of `HistoryMatcher`."""
 
     def __init__(self, grammar: Any, vocabulary: Vocabulary, *, max_tokens: int | None = None) -> None:
-        self._made = grammar, vocabulary, max_tokens
+        self._arguments = grammar, vocabulary, max_tokens
         self.following = HistoryMatcher(grammar, vocabulary, max_tokens=max_tokens)
 
     def _mask_(self, following: HistoryMatcher, ids: Any, logits: torch.Tensor) -> None:
         """-inf in logits [V], in place, where the grammar forbids."""
-        found = ids.tolist() if isinstance(ids, torch.Tensor) else ids
-        allowed = following.allowed(np.asarray(found, dtype=np.int64))
-        kept = np.zeros(logits.shape[-1], dtype=bool)
-        kept[: len(allowed)] = allowed[: len(kept)]
-        logits.masked_fill_(torch.from_numpy(~kept).to(logits.device), float("-inf"))
+        ids_list = ids.tolist() if isinstance(ids, torch.Tensor) else ids
+        allowed = following.allowed(np.asarray(ids_list, dtype=np.int64))
+        allowed_here = np.zeros(logits.shape[-1], dtype=bool)
+        allowed_here[: len(allowed)] = allowed[: len(allowed_here)]
+        logits.masked_fill_(torch.from_numpy(~allowed_here).to(logits.device), float("-inf"))
 
 
 class LMDeployProcessor(_Processor):
@@ -74,7 +75,7 @@ class TensorRTProcessor(_Processor):
         client_id: int | None = None,
     ) -> None:
         """-inf in logits [1, beams, V], in place, where the grammar forbids."""
-        grammar, vocabulary, most = self._made
+        grammar, vocabulary, most = self._arguments
         while len(self._beams) < len(token_ids):
             self._beams.append(HistoryMatcher(grammar, vocabulary, max_tokens=most))
         with _stream(stream_ptr):

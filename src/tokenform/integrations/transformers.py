@@ -2,14 +2,14 @@
 
 Purpose: `GrammarLogitsProcessor` masks the scores of every row of a batch: sampling, beam search, assisted
 generation.
-Invariant: a row's state is a function of the tokens that were written in it, so rows may be reordered, copied
-and dropped between steps as beam search does, and cut back as assisted generation does.  A row that has
-ended, or that the search went on with although nothing was allowed, can only end.
-Complexity: a step compares the ids with those of the step before on their device, and brings the last token
-of each row home in one transfer (a second one where rows have moved); one mask a row, looked up after the
+Invariant: a row's state is a function of its tokens after the prompt, so rows may be reordered, copied and
+dropped between steps as beam search does, and cut back as assisted generation does.  A row that has ended, or
+has a refused token, can only end.
+Complexity: a step compares the ids with those of the step before on their device, and transfers the last
+token of each row to the host (a second transfer where rows have moved); one mask a row, cached after the
 first time (on the device, in a table of masks by row), and O(V) for its application.
-Rejected: a state for each row number (beam search moves rows without saying so); states by the tokens of
-whole rows (they are brought home and hashed anew at every step).
+Rejected: a state for each row number (beam search moves rows without notice); states by the tokens of whole
+rows (they would be transferred and hashed anew at every step).
 
     processor = GrammarLogitsProcessor(tf.json_schema(schema), tokenizer, model=model, max_tokens=200)
     model.generate(**inputs, logits_processor=[processor], max_new_tokens=200)
@@ -48,19 +48,19 @@ def _config_end(name: str) -> Any:
 
 
 def _vocabulary(model: Any, tokenizer: Any) -> Vocabulary:
-    """The vocabulary of a model; without one, of what the files beside its tokenizer say of its end."""
+    """The vocabulary of a model; without one, the files beside its tokenizer give the end-of-text ids."""
     if model is not None:
         return read_vocabulary(model, tokenizer)
-    own = getattr(tokenizer, "eos_token_id", None)
-    ends = {own} if isinstance(own, int) else set(own or ())
+    tokenizer_end = getattr(tokenizer, "eos_token_id", None)
+    ends = {tokenizer_end} if isinstance(tokenizer_end, int) else set(tokenizer_end or ())
     name = getattr(tokenizer, "name_or_path", "")
-    told = False
+    knows_end = False
     for read in (_generation_end, _config_end) if name else ():
         with suppress(OSError, ValueError):
             found = read(name)
-            told = told or found is not None
+            knows_end = knows_end or found is not None
             ends.update([found] if isinstance(found, int) else found or ())
-    if not told:
+    if not knows_end:
         warn_outside(
             "the model is not known, so only the tokenizer's own token ends texts; pass model= if the model "
             "has others.",
@@ -77,19 +77,19 @@ class GrammarLogitsProcessor(LogitsProcessor):  # type: ignore[misc,unused-ignor
 
     Args:
         grammar: a grammar, schema or type; or a list with one for each prompt of the batch.
-        tokenizer: the model's tokenizer, or a `Vocabulary` as wide as its logits.  By the tokenizer's chat
-            template a thought is known that a prompt has left open: the grammar begins after it.  A grammar
-            of `tools` is told of it by its `prompt=`.
+        tokenizer: the model's tokenizer, or a `Vocabulary` as wide as its logits.  Its chat template shows
+            whether a prompt has left a thought open; the grammar then begins after it.  A grammar of `tools`
+            has `prompt=` for that.
         model: gives the width of the logits and the ids that end texts; needed beside a tokenizer whose
             vocabulary is narrower than the logits.  Without it, the ids are the tokenizer's and those of the
-            configuration files beside it; where there are none, a warning says so.
+            configuration files beside it; if there are none, there is a warning.
         max_tokens: texts end within so many tokens; give `max_new_tokens` one more, for the end-of-text
             token.  None sets no bound, and `max_new_tokens` may then cut a text.
     Raises:
         BudgetTooSmall: no text has so few tokens.
         VocabularyError: the tokenizer can't be read.
-        SamplingError: by a call: what other processors left holds no token that the grammar allows.  Those
-            behind this one it does not see, so put it last.
+        SamplingError: by a call: the processors before this one forbid all tokens that the grammar allows.
+            It does not see those after it, so put it last.
     """
 
     def __init__(
@@ -126,32 +126,32 @@ class GrammarLogitsProcessor(LogitsProcessor):  # type: ignore[misc,unused-ignor
                 f"{len(self._automata)} grammars can't be shared by {len(input_ids)} rows; "
                 "give one for each prompt of the batch."
             )
-        if not self._go_on(input_ids, share):
+        if not self._follow(input_ids, share):
             self._prompt = input_ids.shape[1]
             self._begin(input_ids[:, -TAIL:].tolist(), share)
             self._states = [[self._automata[place // share].start] for place in range(len(input_ids))]
         self._ids = input_ids.clone()
         written = input_ids.shape[1] - self._prompt
-        wanted = [
+        requests = [
             self._mask_request(place // share, row[-1], written) for place, row in enumerate(self._states)
         ]
-        table = self._table_on(scores.device, len(wanted))
-        kept = table.apply(scores, table.rows(wanted), out=torch.empty_like(scores))
-        dead = torch.isneginf(kept.amax(1)).tolist()
+        table = self._table_on(scores.device, len(requests))
+        masked = table.apply(scores, table.rows(requests), out=torch.empty_like(scores))
+        no_token = torch.isneginf(masked.amax(1)).tolist()
         for place, row in enumerate(self._states):
-            if dead[place] and row[-1] is not None:
+            if no_token[place] and row[-1] is not None:
                 raise SamplingError(
                     f"row {place} has no token left after {written} tokens: the other logits processors and "
                     "options (min_new_tokens, bad_words_ids, ...) forbid all that its grammar allows; drop "
                     "one of them, or say in the grammar what it is to keep to."
                 )
-        return kept
+        return masked
 
     def _begin(self, tails: list[list[int]], share: int) -> None:
         """The automata of these prompts, given their last tokens."""
         if self._marks is None:
             return
-        made = []
+        automata = []
         for which, grammar in enumerate(self._grammars):
             rows = [text_of(self.vocabulary, tail) for tail in tails[which * share : (which + 1) * share]]
             after = {after_thought(self._marks, tail, grammar): None for tail in rows}
@@ -160,24 +160,28 @@ class GrammarLogitsProcessor(LogitsProcessor):  # type: ignore[misc,unused-ignor
                     "some prompts of one grammar have left a thought open, others have not; give a list with "
                     "one grammar for each prompt."
                 )
-            made.append(next(iter(after)).compile(self.vocabulary))
-        for automaton in made if self._max_tokens is not None and made != self._automata else ():
+            automata.append(next(iter(after)).compile(self.vocabulary))
+        for automaton in automata if self._max_tokens is not None and automata != self._automata else ():
             check_budget(automaton, self._max_tokens or 0)
-        self._automata = made
+        self._automata = automata
 
     def _table_on(self, device: torch.device, rows: int) -> MaskTable:
         if self._table is None or self._table.device != device or self._table.capacity < rows:
             self._table = MaskTable(self.vocabulary.size, device, capacity=max(CAPACITY, rows))
         return self._table
 
-    def _go_on(self, ids: torch.Tensor, share: int) -> bool:
-        """Moves the states on by the last token of each row; False if these rows begin anew."""
-        before, length = self._ids, ids.shape[1] - 1
-        if before is None or not self._prompt <= length <= before.shape[1] or before.device != ids.device:
+    def _follow(self, ids: torch.Tensor, share: int) -> bool:
+        """Advances the states by the last token of each row; False if these rows begin anew."""
+        previous, length = self._ids, ids.shape[1] - 1
+        if (
+            previous is None
+            or not self._prompt <= length <= previous.shape[1]
+            or previous.device != ids.device
+        ):
             return False
         rows = len(ids)
-        if rows == len(before):
-            same = (ids[:, :length] == before[:, :length]).all(1)
+        if rows == len(previous):
+            same = (ids[:, :length] == previous[:, :length]).all(1)
         else:
             same = torch.zeros(rows, dtype=torch.bool, device=ids.device)
         last = torch.stack([same.long(), ids[:, -1]], 1).tolist()  # the transfer
@@ -197,9 +201,8 @@ class GrammarLogitsProcessor(LogitsProcessor):  # type: ignore[misc,unused-ignor
         return True
 
     def _origins(self, ids: torch.Tensor, moved: list[int], share: int) -> list[int]:
-        """For each of these rows one of the call before that it goes on from, of the same grammar; else
-        -1.
-        """
+        """For each of these rows its origin among the rows of the call before, of one grammar; else -1."""
+
         assert self._ids is not None
         length, found = ids.shape[1] - 1, []
         groups = torch.arange(len(self._ids), device=ids.device) * len(self._automata) // len(self._ids)
@@ -218,8 +221,8 @@ class GrammarLogitsProcessor(LogitsProcessor):  # type: ignore[misc,unused-ignor
         left = self._max_tokens - written
         if left <= 0:
             return self._only_end
-        ample = np.array_equal(automaton.mask_within(state, left), automaton.mask(state))
-        return (automaton, state) if ample else (automaton, state, left)
+        unlimited = np.array_equal(automaton.mask_within(state, left), automaton.mask(state))
+        return (automaton, state) if unlimited else (automaton, state, left)
 
     def _after(self, automaton: TokenAutomaton, state: State | None, token: int) -> State | None:
         if state is None or automaton.is_finished(state) or token >= self.vocabulary.size:

@@ -1,10 +1,10 @@
 """SGLang's two interfaces over this engine: a backend for each server, a grammar for each request.
 
-Purpose: `SglangBackend` compiles what requests ask for, `SglangGrammar` follows one request's text, in chains
-of drafts and in trees of them.
+Purpose: `SglangBackend` compiles the constraints of requests; `SglangGrammar` follows one request's text, in
+chains of drafts and in trees of them.
 Invariant: a constraint that is wrong becomes an `InvalidGrammarObject` (a 400), never an exception.  A token
-that is not allowed raises `ValueError`, which SGLang takes for the end of that request alone.
-Complexity: a row of a state that was met is a copy; a batch of rows is one call.
+that is not allowed raises `ValueError`, with which SGLang ends that request alone.
+Complexity: a cached row is a copy; a batch of rows is one call.
 Memory: the last `KEPT` constraints, here and in SGLang's wrapper for thoughts.
 Source: sglang/srt/constrained/base_grammar_backend.py of 0.5.23.
 """
@@ -44,31 +44,33 @@ class SglangGrammar(BaseGrammarObject):  # type: ignore[misc]
 
     Args:
         automaton: its constraint.
-        kind: what was asked for, for SGLang's figures.
-        after: the automaton of the same after a prompt.
+        kind: of constraint, for SGLang's figures.
+        compile_after: the automaton of the same constraint after a prompt.
     """
 
-    def __init__(self, automaton: TokenAutomaton, kind: str, after: Callable[..., TokenAutomaton]) -> None:
+    def __init__(
+        self, automaton: TokenAutomaton, kind: str, compile_after: Callable[..., TokenAutomaton]
+    ) -> None:
         super().__init__()
         self._automaton = automaton
         self._kind = kind
-        self._after = after
+        self._compile_after = compile_after
         self.text = RequestMatcher(automaton)
         self.grammar_stats = GrammarStats(dispatch_type=kind)
 
     def begin(self, prompt: Sequence[int]) -> None:
-        """Before the first token, where SGLang does not tell thoughts apart: the constraint begins after the
+        """Before the first token, where SGLang does not handle thoughts: the constraint begins after a
         thought that the prompt has left open.
         """
-        automaton = self._after(prompt=prompt)
+        automaton = self._compile_after(prompt=prompt)
         if automaton is not self._automaton:
             self._automaton, self.text = automaton, RequestMatcher(automaton)
 
-    def limit(self, left: Callable[[], int]) -> None:
-        """Before the first token: the text has at most so many, its end-of-text token included; `left` is
-        asked when it begins.
+    def limit(self, tokens_left: Callable[[], int]) -> None:
+        """Before the first token: limits the text, its end-of-text token included; `tokens_left` is called
+        when it begins.
         """
-        self.text = RequestMatcher(self._automaton, left)
+        self.text = RequestMatcher(self._automaton, tokens_left)
 
     def check(self, max_new_tokens: int) -> None:
         """Raises `BudgetTooSmall` where no complete text is so short."""
@@ -90,7 +92,7 @@ class SglangGrammar(BaseGrammarObject):  # type: ignore[misc]
 
     def copy(self) -> SglangGrammar:
         """The same constraint for another request, before its first token."""
-        return SglangGrammar(self._automaton, self._kind, self._after)
+        return SglangGrammar(self._automaton, self._kind, self._compile_after)
 
     def allocate_vocab_mask(self, vocab_size: int, batch_size: int, device: Any) -> torch.Tensor:
         """Open rows: int32 [batch_size, ceil(V / 32)] on the CPU."""
@@ -126,7 +128,7 @@ class SglangGrammar(BaseGrammarObject):  # type: ignore[misc]
         apply_mask_(logits, vocab_mask)
 
     def try_jump_forward(self, tokenizer: Any) -> tuple[list[int], str] | None:
-        """The tokens that can't be otherwise, where there are any."""
+        """The forced tokens, if any."""
         forced = self.text.forced()
         return (forced, "") if forced else None
 
@@ -157,7 +159,7 @@ class SglangBackend(BaseGrammarBackend):  # type: ignore[misc]
         whitespace: str = "natural",
     ) -> None:
         super().__init__()
-        self.asked = GrammarCompiler(tokenizer, size=vocab_size, eos=eos_token_ids or None, ahead=AHEAD)
+        self.compiler = GrammarCompiler(tokenizer, size=vocab_size, eos=eos_token_ids or None, ahead=AHEAD)
         self._options = {"whitespace": whitespace}
         self.cache = LastGrammars()
 
@@ -165,13 +167,13 @@ class SglangBackend(BaseGrammarBackend):  # type: ignore[misc]
         self, name: str, vocab_size: int, max_rows: int, device: Any
     ) -> torch.Tensor:
         """The rows that are filled at each step."""
-        rows = open_rows(max_rows, mask_words(self.asked.vocabulary.size))
+        rows = open_rows(max_rows, mask_words(self.compiler.vocabulary.size))
         buffer: torch.Tensor = register_vocab_mask_buffer(name, rows, max_rows)
         return buffer
 
     def allocate_vocab_mask(self, vocab_size: int, batch_size: int, device: Any) -> torch.Tensor:
         """Open rows: int32 [batch_size, ceil(V / 32)] on the CPU."""
-        return open_rows(batch_size, mask_words(self.asked.vocabulary.size))
+        return open_rows(batch_size, mask_words(self.compiler.vocabulary.size))
 
     move_vocab_mask = staticmethod(SglangGrammar.move_vocab_mask)
     apply_vocab_mask = staticmethod(SglangGrammar.apply_vocab_mask)
@@ -215,18 +217,18 @@ class SglangBackend(BaseGrammarBackend):  # type: ignore[misc]
 
     def _grammar(self, kind: str, text: str, **options: Any) -> BaseGrammarObject:
         try:
-            after = functools.partial(self.asked.automaton, kind, text, **options)
-            return SglangGrammar(after(), kind, after)
+            compile_after = functools.partial(self.compiler.automaton, kind, text, **options)
+            return SglangGrammar(compile_after(), kind, compile_after)
         except TokenformError as error:
             logger.info("a %s was refused: %s", kind, error)
             return InvalidGrammarObject(told(error))
 
 
 class LastGrammars(OrderedDict[Any, Any]):
-    """Grammars by what was asked for, the last `KEPT` of them; SGLang's own table grows without end."""
+    """The last `KEPT` grammars by their keys; SGLang's own table grows without end."""
 
     def get(self, key: Any, default: Any = None) -> Any:
-        """The grammar, which is now the last asked for."""
+        """The grammar, which becomes the most recent one."""
         if key not in self:
             return default
         self.move_to_end(key)
@@ -245,8 +247,8 @@ def open_rows(rows: int, words: int) -> torch.Tensor:
 
 
 def limit(request: Any) -> None:
-    """Lets a request's text end within its `max_new_tokens`, thoughts before it included; a request for which
-    that is too few ends with an error.
+    """Makes a request's text end within its `max_new_tokens`, thoughts before it included; a request that has
+    too few ends with an error.
     """
     outer, most = request.grammar, request.sampling_params.max_new_tokens
     inner = getattr(outer, "grammar", outer)  # a model that thinks first has a wrapper around it
@@ -262,5 +264,5 @@ def limit(request: Any) -> None:
         except BudgetTooSmall as error:
             request.set_finish_with_abort(told(error))
             return
-    of = weakref.ref(request)
-    inner.limit(lambda: 0 if (one := of()) is None else most - len(one.output_ids))
+    reference = weakref.ref(request)
+    inner.limit(lambda: 0 if (one := reference()) is None else most - len(one.output_ids))
