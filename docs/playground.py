@@ -17,10 +17,10 @@ from pathlib import Path
 
 from tokenform.builtin.loading import WEIGHTS, read_tokenizer
 from tokenform.engine import Vocabulary
-from tokenform.server.playground import asked
+from tokenform.server.playground import queries
 
 ROOT = Path(__file__).parents[1]
-PAGE = Path(asked.__file__).parent / "page"
+PAGE = Path(queries.__file__).parent / "page"
 SCRIPT = ROOT / "rust" / "wasm" / "tokenform.js"
 
 
@@ -47,7 +47,7 @@ def write(out: Path, engine: Path) -> None:
     for example in examples:
         if example["kind"] in ("lark", "tools"):
             options = tuple(sorted(example["options"].items()))
-            grammar = asked.Query(example["kind"], example["source"], options).grammar
+            grammar = queries.Query(example["kind"], example["source"], options).grammar
             example["bytes"] = base64.b64encode(grammar.to_bytes()).decode()
     _write(out / "examples.json", examples)
 

@@ -39,7 +39,7 @@ def engine():
 
 
 def lines(caplog):
-    return [json.loads(one.getMessage()) for one in caplog.records if hasattr(one, "said")]
+    return [json.loads(one.getMessage()) for one in caplog.records if hasattr(one, "fields")]
 
 
 def wait_for(done):

@@ -25,8 +25,8 @@ from tokenform.builtin.loading import WEIGHTS, read_tokenizer  # noqa: E402
 from tokenform.engine import Vocabulary  # noqa: E402
 from tokenform.server import Engine  # noqa: E402
 from tokenform.server.playground import routes  # noqa: E402
-from tokenform.server.playground.asked import Query  # noqa: E402
 from tokenform.server.playground.inspecting import inspect  # noqa: E402
+from tokenform.server.playground.queries import Query  # noqa: E402
 
 from .conftest import running  # noqa: E402
 

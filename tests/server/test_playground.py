@@ -28,7 +28,7 @@ from starlette.testclient import TestClient  # noqa: E402
 
 from tokenform.frontends.byte_vocabulary import byte_vocabulary  # noqa: E402
 from tokenform.server import Engine, create_app  # noqa: E402
-from tokenform.server.playground import asked, endpoints, routes, running, writing  # noqa: E402
+from tokenform.server.playground import endpoints, queries, routes, running, writing  # noqa: E402
 
 PAGE = Path(endpoints.__file__).parent / "page"
 EXAMPLES: list[dict[str, Any]] = json.loads((PAGE / "examples.json").read_text(encoding="utf-8"))
@@ -81,7 +81,7 @@ def test_the_page_is_served_and_runs_no_script_but_its_own(client: TestClient) -
     assert client.get("/playground", follow_redirects=False).headers["location"] == "playground/"
 
 
-@pytest.mark.parametrize("name", ["nothing.js", "..%2fasked.py", "%2e%2e/asked.py", "__init__.py"])
+@pytest.mark.parametrize("name", ["nothing.js", "..%2fqueries.py", "%2e%2e/queries.py", "__init__.py"])
 def test_nothing_else_is_served(client: TestClient, name: str) -> None:
     assert client.get(f"/playground/{name}").status_code == 404
 
@@ -113,7 +113,7 @@ def test_examples_are_told_as_the_engine_tells_them(client: TestClient, example:
         return
     assert answer.status_code == 200, answer.text
     constraint = {name: example[name] for name in ("kind", "source", "options")}
-    automaton = asked.AskedConstraint(**constraint).grammar.compile(byte_vocabulary())
+    automaton = queries.ConstraintQuery(**constraint).grammar.compile(byte_vocabulary())
     verdict = automaton.check(example["text"].encode())
     if verdict is not None and verdict[0] < len(example["text"]):
         refused = found["refused"]
@@ -353,7 +353,7 @@ def test_other_sites_may_not_ask(client: TestClient) -> None:
 
 
 def test_a_body_that_goes_on_is_cut(client: TestClient) -> None:
-    large = b"[" + b" " * asked.BODY + b"]"
+    large = b"[" + b" " * queries.BODY + b"]"
     answer = client.post(
         "/playground/api/inspect", content=large, headers={"content-type": "application/json"}
     )

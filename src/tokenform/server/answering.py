@@ -1,10 +1,10 @@
-"""One request, from its body to its answer: what all endpoints do alike.
+"""One request, from its body to its answer: the common part of all endpoints.
 
-Purpose: an endpoint says how its body is read (`ApiPath.wanted`) and how an answer is written, whole
-(`whole`) or in events (`events`); this runs it.
-Invariant: whatever happens, the job is cancelled when nobody waits for it: the client went away, the time is
-over, the answer could not be written.  Errors before the first text are answers of their own; later ones are
-the last event of a stream.
+Purpose: an endpoint reads its body (`ApiPath.request_of`) and writes its answer, whole (`whole`) or in events
+(`events`); this runs it.
+Invariant: the job is cancelled when nobody waits for it: the client has disconnected, the time is over, the
+answer could not be written.  Errors before the first text are answers of their own; later ones are the last
+event of a stream.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from tokenform.server.faults import Refused, refused
 from tokenform.server.guard import bearer
 from tokenform.server.keys import Key
 from tokenform.server.record import Record
-from tokenform.server.wanted import Wanted
+from tokenform.server.text_request import TextRequest
 
 with extras():
     from starlette.requests import ClientDisconnect, Request
@@ -40,24 +40,24 @@ with extras():
 logger = logging.getLogger("tokenform.server")
 _ESCAPED = re.compile(r"\\u[dD][89a-fA-F]")
 WRITING = 5.0
-"""Seconds that a client has for the last event of a stream, which may say that the time is over."""
+"""Seconds that a client has for the last event of a stream, such as the one of a timeout."""
 Event = tuple[str | None, dict[str, Any] | str]
 """Name (or None) and data of a server-sent event."""
 
 
 @dataclass
 class Work:
-    """A request under way.
+    """A running request.
 
     Attributes:
         id: of the answer.
-        body: of the request, read.
+        body: of the request, validated.
         began: seconds since the epoch.
     """
 
     id: str
     body: Any
-    wanted: Wanted
+    request_of: TextRequest
     job: Job
     engine: Engine
     began: int = field(default_factory=lambda: int(time.time()))
@@ -72,8 +72,8 @@ class ApiPath(ABC):
     reads: type[BaseModel]
 
     @abstractmethod
-    def wanted(self, body: Any, engine: Engine, key: Key) -> Wanted:
-        """What a body asks for; called in a thread."""
+    def request_of(self, body: Any, engine: Engine, key: Key) -> TextRequest:
+        """The text request of a body; called in a thread."""
 
     @abstractmethod
     def whole(self, work: Work, results: list[Result]) -> dict[str, Any]:
@@ -92,62 +92,61 @@ class ApiPath(ABC):
 
 
 async def count(request: Request, endpoint: Any, server: Any) -> Response:
-    """Serves one request that nothing is written for: how long would its prompt be?
+    """Serves a request that counts the tokens of its prompt.
 
     Raises:
         Refused
     """
     key = _caller(request, server)
-    with server.guard.using(key):
+    with server.guard.resources(key):
         body: Any = endpoint.reads.model_validate(await _json(request, server))
         _check_model(body, server.engine)
-        tokens = await server.engine.counted(lambda: endpoint.wanted(body, server.engine, key))
-        return JSONResponse(endpoint.counted(tokens))
+        tokens = await server.engine.count_tokens(lambda: endpoint.request_of(body, server.engine, key))
+        return JSONResponse(endpoint.count_tokens(tokens))
 
 
 async def answer(request: Request, endpoint: ApiPath, server: Any) -> Response:
     """Serves one request.
 
     Raises:
-        Refused: before anything was answered.
+        Refused: before any answer.
     """
     began = time.monotonic()
     key, record = _caller(request, server), request.state.record
-    using = contextlib.ExitStack()
-    using.enter_context(server.guard.using(key))
+    resources = contextlib.ExitStack()
+    resources.enter_context(server.guard.resources(key))
     try:
         body = endpoint.reads.model_validate(await _json(request, server))
         _check_model(body, server.engine)
         work, pieces = await _begin(body, endpoint, server.engine, key, record)
-        using.callback(work.job.cancel)
+        resources.callback(work.job.cancel)
         deadline = began + server.timeout
         if getattr(body, "stream", False):
-            first = await _first(pieces, work, deadline, request)
+            first = await _first_piece(pieces, work, deadline, request)
             server.metrics.first.observe(time.monotonic() - began)
-            events = _stream(endpoint, work, _again(first, pieces), deadline, server, record)
+            events = _stream(endpoint, work, _chain(first, pieces), deadline, server, record)
             headers = {"Cache-Control": "no-cache", "X-Accel-Buffering": "no"}
             streamed = _Stream(events, media_type="text/event-stream", headers=headers)
-            streamed.using, streamed.until = using.pop_all(), deadline + WRITING
+            streamed.resources, streamed.until = resources.pop_all(), deadline + WRITING
             return streamed
         results = await _finished(work.job, deadline, request)
         server.metrics.whole.observe(time.monotonic() - began)
-        record.wrote(work.job.prompt_tokens, results)
+        record.complete(work.job.prompt_tokens, results)
         return JSONResponse(endpoint.whole(work, results))
     finally:
-        using.close()
+        resources.close()
 
 
 class _Stream(StreamingResponse):
-    """A stream that lets go of what it uses however it ends: a client that is gone before the first event
-    leaves a generator that never began, and such a one runs no `finally`; one that reads nothing would have
-    it wait without end.
+    """A stream that frees its resources however it ends.  If the client disconnects before the first event,
+    the generator never starts and runs no `finally`; if it reads nothing, the stream ends at `until`.
     """
 
-    using: contextlib.ExitStack
+    resources: contextlib.ExitStack
     until: float
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        with self.using, contextlib.suppress(asyncio.TimeoutError):
+        with self.resources, contextlib.suppress(asyncio.TimeoutError):
             sending = super().__call__(scope, receive, send)
             await asyncio.wait_for(sending, max(self.until - time.monotonic(), 0.001))
 
@@ -155,39 +154,39 @@ class _Stream(StreamingResponse):
 async def _begin(
     body: Any, endpoint: ApiPath, engine: Engine, key: Key, record: Record
 ) -> tuple[Work, AsyncIterator[Piece]]:
-    heard: asyncio.Queue[Piece | None] = asyncio.Queue()
+    queue: asyncio.Queue[Piece | None] = asyncio.Queue()
 
     def hear(piece: Piece) -> None:
-        record.tokens += len(piece.tokens)  # so far: what is known of a text that nobody waits for
-        heard.put_nowait(piece)
+        record.tokens += len(piece.tokens)  # so far, for texts that are cancelled
+        queue.put_nowait(piece)
 
-    wanted, job = await engine.begin(lambda: _checked(endpoint, body, engine, key), key, hear)
+    request, job = await engine.begin(lambda: _checked_request(endpoint, body, engine, key), key, hear)
     loop = asyncio.get_running_loop()
 
     def over(_: Any) -> None:
         with contextlib.suppress(RuntimeError):  # the loop is closed: nobody listens
-            loop.call_soon_threadsafe(heard.put_nowait, None)
+            loop.call_soon_threadsafe(queue.put_nowait, None)
 
     job.future.add_done_callback(over)
-    work = Work(f"{endpoint.prefix}{_name()}", body, wanted, job, engine)
+    work = Work(f"{endpoint.prefix}{_name()}", body, request, job, engine)
     record.answer, record.prompt_tokens = work.id, job.prompt_tokens
-    return work, _heard(heard, job)
+    return work, _pieces_of(queue, job)
 
 
-def _checked(endpoint: ApiPath, body: Any, engine: Engine, key: Key) -> Wanted:
-    wanted = endpoint.wanted(body, engine, key)
-    asked = wanted.n * (wanted.max_tokens or 1)
-    if asked > key.tokens:
+def _checked_request(endpoint: ApiPath, body: Any, engine: Engine, key: Key) -> TextRequest:
+    request = endpoint.request_of(body, engine, key)
+    tokens = request.n * (request.max_tokens or 1)
+    if tokens > key.tokens:
         raise Refused(
-            f"{wanted.n} texts of {wanted.max_tokens} tokens are {asked}; this key may have {key.tokens}.",
+            f"{request.n} texts of {request.max_tokens} tokens are {tokens}; this key may have {key.tokens}.",
             code="too_many_tokens",
             param="/max_tokens",
         )
-    return wanted
+    return request
 
 
-async def _heard(heard: asyncio.Queue[Piece | None], job: Job) -> AsyncIterator[Piece]:
-    while (piece := await heard.get()) is not None:
+async def _pieces_of(queue: asyncio.Queue[Piece | None], job: Job) -> AsyncIterator[Piece]:
+    while (piece := await queue.get()) is not None:
         yield piece
     if job.future.cancelled():
         raise Refused("the request was cancelled.", status=503, code="cancelled")
@@ -196,14 +195,14 @@ async def _heard(heard: asyncio.Queue[Piece | None], job: Job) -> AsyncIterator[
         raise error
 
 
-async def _first(pieces: AsyncIterator[Piece], work: Work, deadline: float, request: Request) -> Piece:
-    """The first piece, so that what fails before it is an answer and no event."""
+async def _first_piece(pieces: AsyncIterator[Piece], work: Work, deadline: float, request: Request) -> Piece:
+    """The first piece, so that an error before it is an answer and no event."""
     waiting = asyncio.ensure_future(anext(pieces))
-    piece: Piece = await _waited(waiting, deadline, request)
+    piece: Piece = await _wait(waiting, deadline, request)
     return piece
 
 
-async def _again(first: Piece, rest: AsyncIterator[Piece]) -> AsyncIterator[Piece]:
+async def _chain(first: Piece, rest: AsyncIterator[Piece]) -> AsyncIterator[Piece]:
     yield first
     async for piece in rest:
         yield piece
@@ -211,7 +210,7 @@ async def _again(first: Piece, rest: AsyncIterator[Piece]) -> AsyncIterator[Piec
 
 async def _finished(job: Job, deadline: float, request: Request) -> list[Result]:
     try:
-        results: list[Result] = await _waited(asyncio.wrap_future(job.future), deadline, request)
+        results: list[Result] = await _wait(asyncio.wrap_future(job.future), deadline, request)
         return results
     except asyncio.CancelledError:
         if job.future.cancelled():
@@ -219,32 +218,32 @@ async def _finished(job: Job, deadline: float, request: Request) -> list[Result]
         raise
 
 
-async def _waited(wanted: asyncio.Future[Any], deadline: float, request: Request) -> Any:
+async def _wait(future: asyncio.Future[Any], deadline: float, request: Request) -> Any:
     """The result, unless the time is over or the client goes away."""
-    gone = asyncio.ensure_future(_gone(request))
+    disconnected = asyncio.ensure_future(_disconnected(request))
     try:
-        left = max(deadline - time.monotonic(), 0.001)
-        await asyncio.wait({wanted, gone}, timeout=left, return_when=asyncio.FIRST_COMPLETED)
-        if wanted.done():
-            return wanted.result()
-        if gone.done():
-            raise _gone_away()
-        raise _late()
+        remaining = max(deadline - time.monotonic(), 0.001)
+        await asyncio.wait({future, disconnected}, timeout=remaining, return_when=asyncio.FIRST_COMPLETED)
+        if future.done():
+            return future.result()
+        if disconnected.done():
+            raise _client_closed()
+        raise _timed_out()
     finally:
-        gone.cancel()
-        wanted.cancel()
+        disconnected.cancel()
+        future.cancel()
 
 
-async def _gone(request: Request) -> None:
+async def _disconnected(request: Request) -> None:
     while (await request.receive())["type"] != "http.disconnect":
         pass
 
 
-def _gone_away() -> Refused:
+def _client_closed() -> Refused:
     return Refused("the client went away.", status=499, code="cancelled")
 
 
-def _late() -> Refused:
+def _timed_out() -> Refused:
     return Refused(
         "the answer was not written within the server's time; ask for fewer tokens.",
         status=504,
@@ -263,29 +262,29 @@ async def _stream(
     events = endpoint.events(work, pieces)
     try:
         while True:
-            left = max(deadline - time.monotonic(), 0.001)
+            remaining = max(deadline - time.monotonic(), 0.001)
             try:
-                event = await asyncio.wait_for(anext(events), left)
+                event = await asyncio.wait_for(anext(events), remaining)
             except StopAsyncIteration:
                 break
             except asyncio.TimeoutError:
-                raise _late() from None
-            yield written(event)
+                raise _timed_out() from None
+            yield event_text(event)
         server.metrics.whole.observe(time.monotonic() - record.began)
-        record.wrote(work.job.prompt_tokens, work.job.result(0))
+        record.complete(work.job.prompt_tokens, work.job.result(0))
     except (asyncio.CancelledError, GeneratorExit):
-        record.broke("cancelled")
+        record.fail("cancelled")
         raise
     except Exception as error:
         fault = refused(error)
         if fault.status >= 500:
             logger.exception("a stream failed", extra={"request": work.id})
-        record.broke(fault.code)
-        yield written(endpoint.fault(fault))
+        record.fail(fault.code)
+        yield event_text(endpoint.fault(fault))
 
 
-def written(event: Event) -> str:
-    """An event as it goes over the wire."""
+def event_text(event: Event) -> str:
+    """The bytes of an event, as text."""
     name, data = event
     text = data if isinstance(data, str) else json.dumps(data, ensure_ascii=False, separators=(",", ":"))
     return (f"event: {name}\n" if name else "") + f"data: {text}\n\n"
@@ -293,17 +292,17 @@ def written(event: Event) -> str:
 
 async def _json(request: Request, server: Any) -> Any:
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if kind != "application/json":  # what a page may send anywhere without asking first
+    if kind != "application/json":  # other types a page may send to any site without a preflight
         raise Refused(
             f"the body is to be application/json, not {kind!r}.", status=415, code="invalid_content_type"
         )
     try:
         data = await asyncio.wait_for(_bytes(request, server.max_bytes), server.patience)
     except ClientDisconnect:
-        raise _gone_away() from None
+        raise _client_closed() from None
     except asyncio.TimeoutError:
-        told: dict[str, Any] = {"status": 408, "code": "slow_body", "headers": {"Connection": "close"}}
-        raise Refused(f"the body did not come within {server.patience:g} seconds.", **told) from None
+        options: dict[str, Any] = {"status": 408, "code": "slow_body", "headers": {"Connection": "close"}}
+        raise Refused(f"the body did not come within {server.patience:g} seconds.", **options) from None
     try:
         text = data.decode(json.detect_encoding(data))
         with collected_later():  # hundreds of tools are thousands of objects, none of them garbage

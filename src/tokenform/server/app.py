@@ -39,7 +39,7 @@ Handler = Callable[[Request], Coroutine[Any, Any, Response]]
 
 @dataclass
 class Server:
-    """What requests share.
+    """The state that requests share.
 
     Attributes:
         max_bytes: of a request's body.
@@ -73,15 +73,15 @@ def create_app(
 
     Args:
         engine: the model; None: the built-in one.
-        keys: who may ask: secrets, or `Key`s with their limits; none: anybody.
+        keys: callers: secrets, or `Key`s with their limits; none: anybody may call.
         max_bytes: of a request's body.
         timeout: seconds that a request may take.
         patience: seconds that its body may take to come.
-        grace: seconds that texts under way have when the server ends.
-        origins: web sites whose pages may ask (CORS); none by default.
+        grace: seconds for running texts when the server ends.
+        origins: web sites whose pages may call (CORS); none by default.
         hosts: names that a server without keys answers to, beside localhost and addresses.
-        playground: serve the page; None: where no keys are asked for. With keys the page asks for one.
-        key_file: more keys, which may change while the server runs; with it nobody asks without a key.
+        playground: serve the page; None: if there are no keys.  With keys the page asks for one.
+        key_file: more keys, which may change while the server runs; with it every request needs a key.
     """
     engine = engine or Engine()
     named = [key if isinstance(key, Key) else Key(key, f"key-{i}") for i, key in enumerate(keys)]
@@ -106,9 +106,9 @@ def create_app(
         Middleware(OwnPages, origins=origins, hosts=list(hosts) if server.guard.open else None),
     ]
     if origins:
-        every: dict[str, Any] = {"allow_headers": ["*"], "allow_methods": ["*"]}
-        shown = ["X-Request-Id", "Retry-After"]
-        cors = Middleware(CORSMiddleware, allow_origins=list(origins), expose_headers=shown, **every)
+        allow_all: dict[str, Any] = {"allow_headers": ["*"], "allow_methods": ["*"]}
+        exposed = ["X-Request-Id", "Retry-After"]
+        cors = Middleware(CORSMiddleware, allow_origins=list(origins), expose_headers=exposed, **allow_all)
         middleware.append(cors)
     handlers: dict[Any, Any] = {404: _not_found, 405: _not_found}
     app = Starlette(routes=routes, lifespan=life, middleware=middleware, exception_handlers=handlers)
@@ -117,7 +117,7 @@ def create_app(
 
 
 def _playground(server: Server) -> list[Any]:
-    """The page's routes, where it is part of the installation."""
+    """The page's routes, if it is installed."""
     try:
         from tokenform.server.playground import routes
     except ModuleNotFoundError:
@@ -126,14 +126,14 @@ def _playground(server: Server) -> list[Any]:
     def admit(request: Request) -> None:
         request.state.record.key = server.guard.key(bearer(dict(request.headers))).name
 
-    # whose pages may ask, and by which names, is judged before (`origins.py`)
-    own: dict[str, Any] = {
+    # origins and hosts are checked before (`origins.py`)
+    options: dict[str, Any] = {
         "hosts": None,
         "admit": None if server.guard.open else admit,
         "served": server.engine.name,
     }
-    made = routes(server.engine.generator, path="/playground", **own)
-    return [*made, Route("/", _to_playground)]
+    page_routes = routes(server.engine.generator, path="/playground", **options)
+    return [*page_routes, Route("/", _to_playground)]
 
 
 async def _to_playground(_: Request) -> Response:
@@ -158,7 +158,7 @@ def _served(endpoint: Any, server: Server, run: Callable[[Request, Any, Server],
                 fault = refused(error)
                 if fault.status >= 500 and fault.status not in (503, 504):
                     logger.error("request %s failed", record.request, exc_info=error)
-                record.broke(fault.code)
+                record.fail(fault.code)
                 response = JSONResponse(endpoint.failure(fault), fault.status, headers=fault.headers)
             span.set_attribute("http.response.status_code", response.status_code)
         return response
@@ -168,7 +168,7 @@ def _served(endpoint: Any, server: Server, run: Callable[[Request, Any, Server],
 
 async def _not_found(request: Request, error: Exception) -> Response:
     status = getattr(error, "status_code", 404)
-    what = "takes no such request" if status == 405 else "is not served here"
-    fault = Refused(f"{request.method} {request.url.path} {what}.", status=status, code="not_found")
-    request.state.record.broke(fault.code)
+    problem = "takes no such request" if status == 405 else "is not served here"
+    fault = Refused(f"{request.method} {request.url.path} {problem}.", status=status, code="not_found")
+    request.state.record.fail(fault.code)
     return JSONResponse(fault.body(), status)

@@ -1,9 +1,9 @@
 """A diffusion model behind the server: the scheduler's calls, answered by filling canvases.
 
-Purpose: `CanvasScheduler` takes the calls of `Engine`, as `Scheduler` does.  A text is streamed as far as its
-first positions are known; positions behind an open one are filled before it, and come later.
-Invariant: what such a model can't do (`unsupported`) is refused with its place, never left out.
-Threads: one, while there are jobs; they wait in the order in which they came.
+Purpose: `CanvasScheduler` takes the calls of `Engine`, as `Scheduler` does.  A stream has the text up to the
+first open position; positions after it come later.
+Invariant: fields that such a model does not support are refused with their place, never ignored.
+Threads: one, while there are jobs; they run in the order in which they came.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from tokenform.decoding.scheduler import Job, JobQueue, Listener, Load, Piece
 from tokenform.decoding.tracing import traced_job
 from tokenform.errors import Interrupted
 from tokenform.server.faults import Refused
-from tokenform.server.wanted import Wanted
+from tokenform.server.text_request import TextRequest
 
 
 class CanvasScheduler(JobQueue):
@@ -43,25 +43,25 @@ class CanvasScheduler(JobQueue):
         sampler: Any,
         owner: Hashable,
         listener: Listener,
-        **told: Any,
+        **options: Any,
     ) -> Job:
         """Starts the texts of one prompt.
 
         Args:
             n, owner, listener: as for `Scheduler.submit`.
-            max_tokens: most positions of the canvas, which has the generator's length where that is less.
-            sampler: `Local`, of which the temperature counts; others: the generator's temperature.
-            told: of `DiffusionGenerator.generate`.
+            max_tokens: most positions of the canvas, at most the generator's length.
+            sampler: `Local`, of which only the temperature counts; others: the generator's temperature.
+            options: of `DiffusionGenerator.generate`.
         Raises:
             Busy: too many jobs wait, or the scheduler is closed.
         """
         with self._changed:
             self._refuse(1)
         job = Job(grammar, (), owner, listener, n)
-        chat_options = told.get("chat_options")
+        chat_options = options.get("chat_options")
         job.prompt_tokens = len(self.generator.prompt_ids(prompt, grammar, chat_options=chat_options))
-        watch = _Told(self.generator, job, n)
-        told |= {
+        watch = _Watch(self.generator, job, n)
+        options |= {
             "n": n,
             "length": min(max_tokens, self.generator.length),
             "temperature": sampler.temperature if isinstance(sampler, Local) else None,
@@ -69,7 +69,7 @@ class CanvasScheduler(JobQueue):
         }
 
         def work() -> None:
-            found = self.generator.generate(prompt, grammar, **told)
+            found = self.generator.generate(prompt, grammar, **options)
             results: list[Result] = found if n > 1 else [found]
             self._count(results)
             for number, result in enumerate(results):
@@ -93,8 +93,8 @@ class CanvasScheduler(JobQueue):
         return Load(**{**vars(self._done), "running": self._threads})
 
 
-class _Told:
-    """Tells a job what is known of its texts, and ends the work when nobody waits for them."""
+class _Watch:
+    """Sends the known part of texts to a job, and ends the work when the job has ended."""
 
     def __init__(self, generator: DiffusionGenerator, job: Job, n: int) -> None:
         self._vocabulary, self._job = generator.vocabulary, job
@@ -104,47 +104,47 @@ class _Told:
     def __call__(self, number: int, canvas: Known) -> None:
         if self._job.ended:
             raise Interrupted("nobody waits for the text.")
-        known = (
+        prefix = (
             canvas[: list(canvas).index(None)] if None in canvas else ()
         )  # the whole comes with its result
-        tokens = [token for token in known if token is not None]
+        tokens = [token for token in prefix if token is not None]
         end = next((at for at, token in enumerate(tokens) if token in self._vocabulary.eos), len(tokens))
-        written, new = self._read(number, tokens[:end])
+        text, new = self._read(number, tokens[:end])
         if new:
-            self._job.tell(Piece(number, written, new, [], []))
+            self._job.tell(Piece(number, text, new, [], []))
 
     def last(self, number: int, result: Result) -> Piece:
         """The rest of a text, with its result."""
-        written, new = self._read(number, result.tokens)
-        return Piece(number, written + self._texts[number].finish(), new, [], [], result)
+        text, new = self._read(number, result.tokens)
+        return Piece(number, text + self._texts[number].finish(), new, [], [], result)
 
     def _read(self, number: int, tokens: Sequence[int]) -> tuple[str, list[int]]:
-        """The characters and tokens that were not told yet."""
+        """The characters and tokens that were not sent yet."""
         new = list(tokens[len(self._tokens[number]) :])
         self._tokens[number] += new
         data = b"".join(self._vocabulary.token(token) for token in new)
         return self._texts[number].feed(data), new
 
 
-def check(wanted: Wanted) -> None:
-    """Refuses what is of models that write token by token.
+def check(request: TextRequest) -> None:
+    """Refuses fields for models that write token by token.
 
     Raises:
         Refused: `unsupported_parameter`, with its place.
     """
-    sampler = wanted.sampler
-    asked = {
+    sampler = request.sampler
+    used = {
         "/sampler": sampler is not None and not isinstance(sampler, Local),
         "/top_p": isinstance(sampler, Local) and not sampler.truncation.off,
-        "/frequency_penalty": wanted.penalties is not None,
-        "/logit_bias": bool(wanted.transforms),
-        "/stop": bool(wanted.stop),
-        "/logprobs": wanted.alternatives is not None,
-        "/drafter": wanted.drafter is not None,
-        "/confidence": bool(wanted.confidence),
-        wanted.asked.place: wanted.asked.thinking.enabled is True,
+        "/frequency_penalty": request.penalties is not None,
+        "/logit_bias": bool(request.transforms),
+        "/stop": bool(request.stop),
+        "/logprobs": request.alternatives is not None,
+        "/drafter": request.drafter is not None,
+        "/confidence": bool(request.confidence),
+        request.thought.place: request.thought.thinking.enabled is True,
     }
-    for place in (place for place, there in asked.items() if there):
+    for place in (place for place, there in used.items() if there):
         raise Refused(
             f"{place} is for models that write one token after the other; this one fills a canvas in any "
             "order: leave it out.",

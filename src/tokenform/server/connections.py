@@ -1,8 +1,8 @@
-"""Connections of clients that send nothing, or a byte now and then.
+"""Closes connections of clients that send nothing, or a byte now and then.
 
-Purpose: such a client holds a descriptor of the process for `PATIENCE` seconds and no longer; uvicorn waits
+Purpose: such a client occupies a descriptor of the process for at most `PATIENCE` seconds; uvicorn waits
 without end for the first request, and for the rest of one that has begun.
-Invariant: a connection on which an answer is due is never given up here; bodies have a time of their own
+Invariant: a connection that waits for an answer is never closed here; bodies have their own timeout
 (`answering.py`).
 """
 
@@ -24,7 +24,7 @@ PATIENCE = 60.0
 
 
 class Connection(_Protocol):  # type: ignore[misc]
-    """A connection of uvicorn's that ends where no request comes: `uvicorn.Config(http=Connection)`."""
+    """A uvicorn connection that closes if no request comes: `uvicorn.Config(http=Connection)`."""
 
     _waiting: asyncio.TimerHandle | None = None
 

@@ -1,7 +1,7 @@
-"""What a request binds the answer to: its fields, as one grammar.
+"""Reads the constraint of a request's fields, as one grammar.
 
-Invariant: a request has one constraint at most beside its tools; two are refused, as is every member that is
-not known.  Nothing is fetched: a `$ref` beyond the schema is an error of the schema.
+Invariant: a request has at most one constraint beside its tools; two are refused, as is every unknown member.
+Nothing is fetched: a `$ref` beyond the schema is an error of the schema.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from tokenform.integrations.asked import GrammarCompiler
 from tokenform.server.faults import Refused, about, check_names
 from tokenform.server.fields import Constrained
 
-Found = tuple[str, Grammar]
-"""The place in the request, and what it stands for."""
+PlacedGrammar = tuple[str, Grammar]
+"""The place in the request, and its grammar."""
 
 _KINDS = ("json", "regex", "choice", "grammar", "json_object", "structural_tag")
 _SWITCHES = {"disable_fallback", "disable_any_whitespace", "disable_additional_properties"}
@@ -26,12 +26,12 @@ class ConstraintReader:
     """Reads constraints for one model.
 
     Args:
-        asked: keeps grammars that were asked for.
+        compiler: compiles and caches grammars.
         most: bytes of a constraint's text.
     """
 
-    def __init__(self, asked: GrammarCompiler, most: int) -> None:
-        self._asked, self._most = asked, most
+    def __init__(self, compiler: GrammarCompiler, most: int) -> None:
+        self._compiler, self._most = compiler, most
 
     def grammar(self, kind: str, value: Any, param: str, **options: Any) -> Grammar:
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
@@ -41,78 +41,78 @@ class ConstraintReader:
                 f"{param} has {size} bytes; at most {self._most} are read.", code="too_large", param=param
             )
         with about(param):
-            return self._asked.grammar(kind, text, **options)
+            return self._compiler.grammar(kind, text, **options)
 
-    def one(self, body: Constrained, form: Any, place: str) -> Found | None:
+    def one(self, body: Constrained, form: Any, place: str) -> PlacedGrammar | None:
         """The constraint of a request's fields, the API's own (`form`, at `place`) among them."""
         found = [
             self.response_format(form, place),
             self.structured(body.structured_outputs),
             *(self._guided(body, name) for name in ("json", "regex", "choice", "grammar", "json_object")),
         ]
-        given = [one for one in found if one is not None]
-        if len(given) > 1:
-            places = " and ".join(place for place, _ in given)
-            raise Refused(f"{places} both bind the answer; give one of them.", param=given[1][0])
-        return given[0] if given else None
+        constraints = [one for one in found if one is not None]
+        if len(constraints) > 1:
+            places = " and ".join(place for place, _ in constraints)
+            raise Refused(f"{places} both bind the answer; give one of them.", param=constraints[1][0])
+        return constraints[0] if constraints else None
 
-    def response_format(self, asked: Any, param: str) -> Found | None:
+    def response_format(self, form: Any, param: str) -> PlacedGrammar | None:
         """`response_format` of chats, and `text.format` of Responses, which has its members one level up."""
-        if asked is None:
+        if form is None:
             return None
-        if not isinstance(asked, Mapping):
+        if not isinstance(form, Mapping):
             raise Refused(f"{param} is an object.", param=param)
-        kind = asked.get("type")
+        kind = form.get("type")
         if kind == "text":
-            check_names(asked, {"type"}, param)
+            check_names(form, {"type"}, param)
             return None
         if kind == "json_object":
-            check_names(asked, {"type"}, param)
+            check_names(form, {"type"}, param)
             return param, self.grammar("json_object", "", param)
         if kind == "json_schema":
-            inner = asked.get("json_schema")
-            place, holder = (param, asked) if "schema" in asked else (f"{param}/json_schema", inner)
+            inner = form.get("json_schema")
+            place, holder = (param, form) if "schema" in form else (f"{param}/json_schema", inner)
             if not isinstance(holder, Mapping):
                 raise Refused(f"{place} is an object with a schema.", param=place)
             names = {"name", "description", "schema", "strict"}
-            check_names(asked, {"type", *names} if holder is asked else {"type", "json_schema"}, param)
-            check_names(holder, {"type", *names} if holder is asked else names, place)
+            check_names(form, {"type", *names} if holder is form else {"type", "json_schema"}, param)
+            check_names(holder, {"type", *names} if holder is form else names, place)
             schema = holder.get("schema", {})
             return place, self.grammar("json", schema, f"{place}/schema")
         if kind in ("structural_tag", "regex", "grammar"):
             named = {"structural_tag": "format", "regex": "pattern", "grammar": "grammar"}[kind]
-            legacy = kind == "structural_tag" and "structures" in asked
-            check_names(asked, {"type", "structures", "triggers"} if legacy else {"type", named}, param)
-            value = dict(asked) if kind == "structural_tag" else asked.get(named)
+            legacy = kind == "structural_tag" and "structures" in form
+            check_names(form, {"type", "structures", "triggers"} if legacy else {"type", named}, param)
+            value = dict(form) if kind == "structural_tag" else form.get(named)
             if not isinstance(value, str | dict):
                 raise Refused(f"{param}/{named} is missing.", param=f"{param}/{named}")
             return param, self.grammar(kind, value, param if kind == "structural_tag" else f"{param}/{named}")
         kinds = "text, json_object, json_schema, structural_tag, regex or grammar"
         raise Refused(f"{param}/type {kind!r} is not known; choose {kinds}.", param=f"{param}/type")
 
-    def structured(self, asked: Mapping[str, Any] | None) -> Found | None:
+    def structured(self, outputs: Mapping[str, Any] | None) -> PlacedGrammar | None:
         """`structured_outputs`."""
-        if asked is None:
+        if outputs is None:
             return None
         param = "/structured_outputs"
-        given = {name: value for name, value in asked.items() if value is not None and value is not False}
-        check_names(given, {*_KINDS, *_SWITCHES}, param)
-        kinds = [name for name in given if name in _KINDS]
+        members = {name: value for name, value in outputs.items() if value is not None and value is not False}
+        check_names(members, {*_KINDS, *_SWITCHES}, param)
+        kinds = [name for name in members if name in _KINDS]
         if len(kinds) != 1:
             listed = ", ".join(_KINDS)
             raise Refused(f"{param} takes exactly one of {listed}.", param=param)
         options: dict[str, Any] = {}
-        if given.get("disable_any_whitespace"):
+        if members.get("disable_any_whitespace"):
             options["whitespace"] = "compact"
-        if given.get("disable_additional_properties"):
+        if members.get("disable_additional_properties"):
             options["additional"] = "forbid"
         kind = kinds[0]
-        value = "" if kind == "json_object" else given[kind]
+        value = "" if kind == "json_object" else members[kind]
         if options and kind not in ("json", "json_object"):
-            raise Refused(f"{', '.join(given.keys() - {kind})} is for json alone.", param=param)
+            raise Refused(f"{', '.join(members.keys() - {kind})} is for json alone.", param=param)
         return f"{param}/{kind}", self.grammar(kind, value, f"{param}/{kind}", **options)
 
-    def _guided(self, body: Constrained, kind: str) -> Found | None:
+    def _guided(self, body: Constrained, kind: str) -> PlacedGrammar | None:
         value = getattr(body, f"guided_{kind}")
         if value is None or (value is False and kind == "json_object"):
             return None

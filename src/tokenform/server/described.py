@@ -1,7 +1,6 @@
 """What the server takes, as OpenAPI and as a page that loads nothing.
 
-Invariant: both come from the types that read the bodies, so they name exactly the fields that
-are not refused.
+Invariant: both come from the types that read the bodies, so they list exactly the accepted fields.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from tokenform.server.endpoints import COUNTS, ENDPOINTS
 from tokenform.version import __version__
 
 _PLACE = "#/components/schemas/"
-_GOT = {
+_GET_PATHS = {
     "/v1/models": "The model that is served.",
     "/v1/models/{name}": "The model, if it has this name.",
     "/health": "Whether the server takes requests, and how many are under way; asks for no key.",
@@ -54,8 +53,8 @@ def openapi() -> dict[str, Any]:
     """The description, OpenAPI 3.1."""
     schemas: dict[str, Any] = {"Error": _ERROR}
     paths: dict[str, Any] = {}
-    every: list[Any] = [*ENDPOINTS, *COUNTS]
-    for one in every:
+    endpoints: list[Any] = [*ENDPOINTS, *COUNTS]
+    for one in endpoints:
         body = one.reads.model_json_schema(ref_template=f"{_PLACE}{one.name}.{{model}}")
         for name, part in body.pop("$defs", {}).items():
             schemas[f"{one.name}.{name}"] = part
@@ -80,15 +79,15 @@ def openapi() -> dict[str, Any]:
                 },
             }
         }
-    for path, said in _GOT.items():
-        known: dict[str, Any] = {"summary": said, "responses": {"200": {"description": said}}}
+    for path, summary in _GET_PATHS.items():
+        operation: dict[str, Any] = {"summary": summary, "responses": {"200": {"description": summary}}}
         if "{name}" in path:
-            known["parameters"] = [
+            operation["parameters"] = [
                 {"name": "name", "in": "path", "required": True, "schema": {"type": "string"}}
             ]
-        if "no key" not in said:
-            known["security"] = [{"key": []}]
-        paths[path] = {"get": known}
+        if "no key" not in summary:
+            operation["security"] = [{"key": []}]
+        paths[path] = {"get": operation}
     return {
         "openapi": "3.1.0",
         "info": {"title": "tokenform", "version": __version__},
@@ -103,18 +102,18 @@ def openapi() -> dict[str, Any]:
 @cache
 def page() -> str:
     """The description as a page of tables."""
-    told = openapi()
+    description = openapi()
     parts = [
         f"<h1>tokenform {html.escape(__version__)}</h1>",
         '<p><a href="openapi.json">openapi.json</a></p>',
     ]
-    for path, methods in told["paths"].items():
+    for path, methods in description["paths"].items():
         for method, one in methods.items():
             parts.append(f"<h2>{method.upper()} <code>{html.escape(path)}</code></h2>")
             if "summary" in one:
                 parts.append(f"<p>{html.escape(one['summary'])}</p>")
             if "requestBody" in one:
-                parts.append(_table(told["components"]["schemas"][one["operationId"]]))
+                parts.append(_table(description["components"]["schemas"][one["operationId"]]))
     head = (
         '<!doctype html><html lang="en"><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width,initial-scale=1">'

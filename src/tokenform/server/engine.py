@@ -1,7 +1,7 @@
 """The model behind a server: its generator, its scheduler, its constraints and its format of tool calls.
 
-Purpose: `begin` turns what a request wants into a job of the scheduler, off the event loop.
-Invariant: at most `compilers` requests read constraints at once; the others wait their turn.
+Purpose: `begin` turns a request into a job of the scheduler, off the event loop.
+Invariant: at most `compilers` requests read constraints at once; the others wait.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from tokenform.server.canvases import CanvasScheduler, check
 from tokenform.server.constraints import ConstraintReader
 from tokenform.server.faults import Refused
 from tokenform.server.keys import Key
-from tokenform.server.wanted import Wanted
+from tokenform.server.text_request import TextRequest
 
 BUILTIN = "tokenform-builtin"
 
@@ -34,9 +34,9 @@ class Engine:
     Args:
         model: None for the built-in model, a path or hub name, or a `Generator`; `builtin:diffusion` is the
             built-in model that fills canvases, and a `DiffusionGenerator` serves others of its kind.
-        name: what clients call it; None: its path, or `tokenform-builtin`.
-        tool_format: how the model writes calls of tools: a format's name or a `tf.tools.Format`; None: as its
-            chat template shows.
+        name: for clients; None: its path, or `tokenform-builtin`.
+        tool_format: how the model writes tool calls: a format's name or a `tf.tools.Format`; None: by its
+            chat template.
         batch_size, waiting, jobs: of the scheduler.
         compilers: requests whose constraints are read at once.
         **options: of `Generator`, or `DiffusionGenerator`, for a model by name.
@@ -58,7 +58,7 @@ class Engine:
         **options: Any,
     ) -> None:
         self.diffusion = is_diffusion(model)
-        self.generator: Any = _opened(model, self.diffusion, options)
+        self.generator: Any = _open_model(model, self.diffusion, options)
         if self.generator.tokenizer is None:
             raise OptionError("a server reads and writes text: give a model with its tokenizer.")
         self.name = name or (model if isinstance(model, str) else BUILTIN)
@@ -68,7 +68,7 @@ class Engine:
             else Scheduler(self.generator, batch_size=batch_size, waiting=waiting, jobs=jobs)
         )
         vocabulary = self.generator.vocabulary
-        self.asked = GrammarCompiler(self.generator.tokenizer, size=vocabulary.size, eos=vocabulary.eos)
+        self.compiler = GrammarCompiler(self.generator.tokenizer, size=vocabulary.size, eos=vocabulary.eos)
         self._compiling = asyncio.Semaphore(compilers)
         self.format = (
             _format_of(self.generator.tokenizer) if tool_format is None else find_format(tool_format)
@@ -78,19 +78,19 @@ class Engine:
 
     @property
     def sampler(self) -> Any:
-        """How texts are drawn where a request says nothing."""
+        """The default sampler of requests."""
         return Local(self.generator.temperature) if self.diffusion else self.generator.sampler
 
     def reader(self, key: Key) -> ConstraintReader:
         """Reads constraints within a caller's limits."""
-        return ConstraintReader(self.asked, key.schema_bytes)
+        return ConstraintReader(self.compiler, key.schema_bytes)
 
     def text(self, token: int) -> bytes:
         """The bytes of a token."""
         return bytes(self.generator.vocabulary.token(token))
 
-    async def counted(self, read: Callable[[], Wanted]) -> int:
-        """How many tokens the prompt of a request has; nothing is written.
+    async def count_tokens(self, read: Callable[[], TextRequest]) -> int:
+        """The number of tokens of a request's prompt; nothing is written.
 
         Args:
             read: reads it, in a thread.
@@ -99,24 +99,24 @@ class Engine:
         """
 
         def count() -> int:
-            wanted = read()
-            told: Any = {"chat_options": wanted.chat_options}
+            request = read()
+            options: Any = {"chat_options": request.chat_options}
             if not self.diffusion:
-                told["thinking"] = wanted.asked.thinking
-            with self._prompt_of(wanted):
-                return len(self.generator.prompt_ids(self._shown(wanted), wanted.grammar, **told))
+                options["thinking"] = request.thought.thinking
+            with self._prompt_of(request):
+                return len(self.generator.prompt_ids(self._prompt(request), request.grammar, **options))
 
         async with self._compiling:
             return await asyncio.to_thread(count)
 
     async def begin(
-        self, read: Callable[[], Wanted], key: Key, listener: Callable[[Piece], None]
-    ) -> tuple[Wanted, Job]:
-        """Starts what a request wants.
+        self, read: Callable[[], TextRequest], key: Key, listener: Callable[[Piece], None]
+    ) -> tuple[TextRequest, Job]:
+        """Starts the texts of a request.
 
         Args:
             read: reads it, in a thread.
-            listener: is told the pieces, in the event loop.
+            listener: called with the pieces, in the event loop.
         Raises:
             Refused, TokenformError.
         """
@@ -125,69 +125,69 @@ class Engine:
         def tell(piece: Piece) -> None:
             loop.call_soon_threadsafe(listener, piece)
 
-        def start() -> tuple[Wanted, Job]:
-            wanted = read()
+        def start() -> tuple[TextRequest, Job]:
+            request = read()
             if self.diffusion:
-                check(wanted)
-            return wanted, self._submit(wanted, key, tell)
+                check(request)
+            return request, self._submit(request, key, tell)
 
         async with self._compiling:
-            # not cancelled in the middle: a job that was begun is always known, and can be cancelled
-            begun = asyncio.ensure_future(asyncio.to_thread(start))
+            # not cancelled in the middle, so that a submitted job is always known and can be cancelled
+            submitted = asyncio.ensure_future(asyncio.to_thread(start))
             try:
-                return await asyncio.shield(begun)
+                return await asyncio.shield(submitted)
             except asyncio.CancelledError:
-                begun.add_done_callback(_drop)
+                submitted.add_done_callback(_drop)
                 raise
 
-    def _submit(self, wanted: Wanted, key: Key, tell: Callable[[Piece], None]) -> Job:
-        with self._prompt_of(wanted):
-            return self._begun(wanted, key, tell)
+    def _submit(self, request: TextRequest, key: Key, on_piece: Callable[[Piece], None]) -> Job:
+        with self._prompt_of(request):
+            return self._submit_job(request, key, on_piece)
 
     @contextlib.contextmanager
-    def _prompt_of(self, wanted: Wanted) -> Iterator[None]:
-        """Says of what is wrong with a prompt where it stands in the request."""
+    def _prompt_of(self, request: TextRequest) -> Iterator[None]:
+        """Gives errors of a prompt their place in the request."""
         try:
             yield
         except NoThought as error:
-            raise Refused(str(error), code="unsupported_parameter", param=wanted.asked.place) from error
+            raise Refused(str(error), code="unsupported_parameter", param=request.thought.place) from error
         except DrafterError as error:
             raise Refused(str(error), code="drafter_error", param="/drafter") from error
-        except ModelError as error:  # nothing has run: the model's template refuses these messages
+        except ModelError as error:  # before any pass: the model's template refuses these messages
             raise Refused(str(error), code="unreadable_prompt", param="/messages") from error
 
-    def _shown(self, wanted: Wanted) -> Any:
-        """The prompt, with the schema shown or not, as the request says."""
-        (prompt,) = self.generator.framed([wanted.prompt], None, None, wanted.show_schema)
+    def _prompt(self, request: TextRequest) -> Any:
+        """The prompt, with the request's `show_schema`."""
+        (prompt,) = self.generator.framed([request.prompt], None, None, request.show_schema)
         return prompt
 
-    def _begun(self, wanted: Wanted, key: Key, tell: Callable[[Piece], None]) -> Job:
-        most = max(key.tokens // wanted.n, 1)
-        told: dict[str, Any] = {
-            "n": wanted.n,
-            "seed": wanted.seed,
-            "max_tokens": most if wanted.max_tokens is None else wanted.max_tokens,
-            "sampler": wanted.sampler,
-            "chat_options": wanted.chat_options,
+    def _submit_job(self, request: TextRequest, key: Key, on_piece: Callable[[Piece], None]) -> Job:
+        most = max(key.tokens // request.n, 1)
+        options: dict[str, Any] = {
+            "n": request.n,
+            "seed": request.seed,
+            "max_tokens": most if request.max_tokens is None else request.max_tokens,
+            "sampler": request.sampler,
+            "chat_options": request.chat_options,
             "limits": key.limits,
             "owner": key.name,
-            "listener": tell,
+            "listener": on_piece,
         }
         if not self.diffusion:  # `check` has refused them
-            told |= {
-                "penalties": wanted.penalties,
-                "transforms": wanted.transforms,
-                "stop": list(wanted.stop),
-                "alternatives": wanted.alternatives or 0,
-                "logprobs": wanted.alternatives is not None or bool(wanted.confidence),
-                "drafter": wanted.drafter,
-                "thinking": wanted.asked.thinking,
+            options |= {
+                "penalties": request.penalties,
+                "transforms": request.transforms,
+                "stop": list(request.stop),
+                "alternatives": request.alternatives or 0,
+                "logprobs": request.alternatives is not None or bool(request.confidence),
+                "drafter": request.drafter,
+                "thinking": request.thought.thinking,
             }
-        return self.scheduler.submit(self._shown(wanted), wanted.grammar, **told)
+        return self.scheduler.submit(self._prompt(request), request.grammar, **options)
 
 
-def _opened(model: Any, diffusion: bool, options: Mapping[str, Any]) -> Any:
-    """The generator of a model, by name or made already."""
+def _open_model(model: Any, diffusion: bool, options: Mapping[str, Any]) -> Any:
+    """The generator of a model, by name or as an object."""
     if "length" in options and not diffusion:
         raise OptionError(
             "length is of the canvas of a diffusion model; max_tokens of a request is for others."
@@ -203,14 +203,14 @@ def _opened(model: Any, diffusion: bool, options: Mapping[str, Any]) -> Any:
     return DiffusionGenerator(model, **options)
 
 
-def _drop(begun: asyncio.Future[tuple[Wanted, Job]]) -> None:
-    """Cancels a job that nobody waits for any more."""
-    if not begun.cancelled() and begun.exception() is None:
-        begun.result()[1].cancel()
+def _drop(submitted: asyncio.Future[tuple[TextRequest, Job]]) -> None:
+    """Cancels a job whose request was cancelled."""
+    if not submitted.cancelled() and submitted.exception() is None:
+        submitted.result()[1].cancel()
 
 
 def _format_of(tokenizer: Any) -> Any:
-    """The format of a model's tool calls, or why there is none."""
+    """The format of a model's tool calls, or the error that there is none."""
     try:
         return detect_format(tokenizer)
     except TokenformError as error:

@@ -1,7 +1,7 @@
-"""What goes wrong, as an HTTP answer in OpenAI's form.
+"""Errors as HTTP answers in OpenAI's form.
 
-Invariant: an answer names the place as a JSON Pointer into the request's body (`param`) wherever there is
-one; nothing of the server's own state, and no key, is in it.
+Invariant: an answer has the place as a JSON Pointer into the request's body (`param`) wherever there is one,
+and nothing of the server's state or keys.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def refused(error: Exception, param: str | None = None) -> Refused:
     """Any error as a refusal.
 
     Args:
-        param: the part of the request that it is about; an error's own pointer goes on from there.
+        param: the part of the request that it concerns; an error's own pointer is relative to it.
     """
     if isinstance(error, Refused):
         return error
@@ -74,8 +74,8 @@ def refused(error: Exception, param: str | None = None) -> Refused:
     if isinstance(error, errors.Busy):
         return Refused(f"the server is busy: {error}", status=429, code="busy", headers={"Retry-After": "1"})
     if out_of_memory(error):
-        told: dict[str, Any] = {"status": 503, "code": "out_of_memory", "headers": {"Retry-After": "1"}}
-        return Refused("memory ran out for this request; ask again later, or for less.", **told)
+        options: dict[str, Any] = {"status": 503, "code": "out_of_memory", "headers": {"Retry-After": "1"}}
+        return Refused("memory ran out for this request; ask again later, or for less.", **options)
     if not isinstance(error, TokenformError):
         return Refused("the server failed; its log says how.", status=500, code="failed")
     status = 500 if isinstance(error, _OF_THE_SERVER) else 400
@@ -90,18 +90,18 @@ def refused(error: Exception, param: str | None = None) -> Refused:
 
 @contextmanager
 def about(param: str) -> Iterator[None]:
-    """Errors inside are about this part of the request."""
+    """Gives errors inside this place in the request."""
     try:
         yield
     except TokenformError as error:
         raise refused(error, param) from error
 
 
-def check_names(members: Iterable[str], known: Collection[str], place: str) -> None:
-    """Refuses a member of an object that is not known there; `place` is the object's."""
+def check_names(members: Iterable[str], allowed: Collection[str], place: str) -> None:
+    """Refuses an unknown member of an object; `place` is the object's."""
     for name in members:
-        if name not in known:
-            message = f"{place}/{name} is not known here; there are {', '.join(sorted(known))}."
+        if name not in allowed:
+            message = f"{place}/{name} is not known here; there are {', '.join(sorted(allowed))}."
             raise Refused(message, code="unknown_field", param=f"{place}/{name}")
 
 
@@ -120,7 +120,7 @@ def _of_fields(error: ValidationError) -> Refused:
 
 
 def _places(loc: tuple[int | str, ...]) -> Iterator[int | str]:
-    """The steps of a place that stand in the body: names of alternatives are left out."""
+    """The steps of a place in the body, without the names of alternatives."""
     for part in loc:
         if isinstance(part, int) or not ("[" in part or part in _ALTERNATIVES):
             yield part

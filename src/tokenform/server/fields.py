@@ -1,8 +1,7 @@
 """Fields that several endpoints have, with their types and bounds.
 
-Invariant: a field that this server does not know is refused, for it may bind the answer.  Those that say
-nothing about the answer's text (who asks, where it is stored, how it is billed) are known by name and change
-nothing.
+Invariant: an unknown field is refused, because it may bind the answer.  Fields that don't concern the text of
+the answer (caller, storage, billing) are known by name and ignored.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ _FAITHFUL = {"asap": ASAp, "cars": CARS, "awrs": AWRS, "smc": SMC, "mcmc": MCMC,
 
 
 class Strict(BaseModel):
-    """A part of a body: known fields of the right type alone."""
+    """A part of a body: only known fields of the right type."""
 
     model_config = ConfigDict(extra="forbid", strict=True, protected_namespaces=(), populate_by_name=True)
 
@@ -38,7 +37,7 @@ class SamplerChoice(Strict):
 
 
 class Sampling(Strict):
-    """How texts are drawn, and fields that change nothing."""
+    """Sampling, and fields that are ignored."""
 
     model: str = ""
     n: Annotated[int, Field(ge=1, le=MOST)] | None = None
@@ -65,42 +64,42 @@ class Sampling(Strict):
     prompt_cache_key: str | None = None
     prompt_cache_retention: str | None = None
 
-    def drawn(self, own: AnySampler) -> AnySampler | None:
-        """The sampler that the fields ask for; None: the model's own."""
+    def sampler_of(self, default: AnySampler) -> AnySampler | None:
+        """The sampler of the fields; None: the model's own."""
         changed = {
             "temperature": self.temperature,
             "top_p": self.top_p,
             "top_k": None if self.top_k in (0, -1) else self.top_k,
             "min_p": self.min_p,
         }
-        given = {name: value for name, value in changed.items() if value is not None}
+        settings = {name: value for name, value in changed.items() if value is not None}
         if self.sampler is not None:
-            return self._faithful(given)
-        if not given:
+            return self._faithful(settings)
+        if not settings:
             return None
-        base = own if isinstance(own, Local) else Local(temperature=0.0)
-        with about(f"/{next(iter(given))}"):
-            return Local(**{**vars_of(base), **given})
+        base = default if isinstance(default, Local) else Local(temperature=0.0)
+        with about(f"/{next(iter(settings))}"):
+            return Local(**{**vars_of(base), **settings})
 
-    def _faithful(self, given: dict[str, Any]) -> AnySampler:
+    def _faithful(self, settings: dict[str, Any]) -> AnySampler:
         choice = SamplerChoice(name=self.sampler) if isinstance(self.sampler, str) else self.sampler
         assert choice is not None
         numbers = {name: value for name, value in choice.model_dump().items() if name != "name" and value}
         if choice.name == "local" and not numbers:
-            return Local(**{"temperature": 1.0, **given})
+            return Local(**{"temperature": 1.0, **settings})
         if choice.name not in _FAITHFUL:
-            known = ", ".join(["local", *_FAITHFUL])
-            raise Refused(f"there is no sampler {choice.name!r}; choose one of {known}.", param="/sampler")
+            names = ", ".join(["local", *_FAITHFUL])
+            raise Refused(f"there is no sampler {choice.name!r}; choose one of {names}.", param="/sampler")
         with about("/sampler"):
             try:
-                made: AnySampler = _FAITHFUL[choice.name](**numbers, **given)
+                sampler: AnySampler = _FAITHFUL[choice.name](**numbers, **settings)
             except TypeError:
-                asked = ", ".join([*numbers, *given])
-                raise Refused(f"{choice.name} does not take all of {asked}.", param="/sampler") from None
-            return made
+                options = ", ".join([*numbers, *settings])
+                raise Refused(f"{choice.name} does not take all of {options}.", param="/sampler") from None
+            return sampler
 
     def penalties(self) -> Penalties | None:
-        """Penalties, if any are asked for."""
+        """Penalties, if any are set."""
         numbers = self.repetition_penalty or 1.0, self.frequency_penalty or 0.0, self.presence_penalty or 0.0
         return None if numbers == (1.0, 0.0, 0.0) else Penalties(*numbers)
 
@@ -121,7 +120,7 @@ class StreamSettings(Strict):
 
 
 class Constrained(Sampling):
-    """Constraints as vLLM spells them, in its present and its former way, and what templates are told."""
+    """vLLM's fields for constraints, present and former, and fields for templates."""
 
     structured_outputs: dict[str, Any] | None = None
     guided_json: dict[str, Any] | str | bool | None = None

@@ -1,7 +1,7 @@
-"""Who may ask, and how much.
+"""Callers and their limits.
 
-Invariant: keys are compared in constant time and are never written anywhere; a limit that is met refuses the
-request with its number, before any work.
+Invariant: keys are compared in constant time and never written anywhere; a request over a limit is refused
+with the limit's number, before any work.
 """
 
 from __future__ import annotations
@@ -16,40 +16,40 @@ from tokenform.server.keys import Key, KeyFile
 
 
 class Guard:
-    """Knows the keys, and what they use.
+    """The keys, and their running requests.
 
     Args:
-        keys: callers; none, or one without a secret: anybody may ask, within its limits.
-        file: more of them, which may change; with it nobody asks without a key.
+        keys: callers; with none, or one without a secret, anybody may call, within its limits.
+        file: more of them, which may change; with it every request needs a key.
     """
 
     def __init__(self, keys: Sequence[Key] = (), file: KeyFile | None = None) -> None:
-        self._given, self._file = list(keys), file
+        self._fixed_keys, self._file = list(keys), file
         self._keys = self._all()
         self.open = file is None and not any(key.secret for _, key in self._keys)
         self._using: dict[str, int] = {}
 
     def _all(self) -> list[tuple[bytes, Key]]:
-        listed = self._given + ([] if self._file is None else self._file.keys)
+        listed = self._fixed_keys + ([] if self._file is None else self._file.keys)
         if not listed and self._file is None:
             listed = [Key()]
         return [(_digest(key.secret), key) for key in listed]
 
-    def key(self, given: str | None) -> Key:
+    def key(self, secret: str | None) -> Key:
         """The caller whose secret this is.
 
         Raises:
-            Refused: nobody's.
+            Refused: there is no such key.
         """
         if self.open:
             return self._keys[0][1]
         if self._file is not None and self._file.changed():
             self._keys = self._all()
-        digest, found = _digest(given or ""), None
-        for known, key in self._keys:  # all of them: the time says nothing
-            if hmac.compare_digest(known, digest):
+        digest, found = _digest(secret or ""), None
+        for digest_of_key, key in self._keys:  # all of them: the time says nothing
+            if hmac.compare_digest(digest_of_key, digest):
                 found = key
-        if found is None or not given:
+        if found is None or not secret:
             raise Refused(
                 "this server wants an API key: send it as 'Authorization: Bearer ...'.",
                 status=401,
@@ -79,12 +79,12 @@ class Guard:
 
     @property
     def count(self) -> int:
-        """Keys that may ask now."""
+        """The number of valid keys."""
         return sum(bool(key.secret) for _, key in self._keys)
 
     @property
     def in_use(self) -> int:
-        """Requests under way."""
+        """Running requests."""
         return sum(self._using.values())
 
 

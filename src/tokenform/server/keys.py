@@ -1,7 +1,7 @@
-"""Keys, given or in a file: one a line, read again when the file has changed.
+"""Keys, as arguments or in a file: one a line, read again when the file has changed.
 
-Invariant: a file that can't be read, or in which a line is wrong, leaves the keys as they were, and the
-log says so once; a file without keys admits nobody.
+Invariant: a file that can't be read, or has a wrong line, leaves the keys as they were, with one line in the
+log; a file without keys admits nobody.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ class Key:
     """One caller.
 
     Attributes:
-        secret: what it sends; empty: anybody may ask.
-        name: how logs and metrics call it.
+        secret: what it sends; empty: anybody may call.
+        name: in logs and metrics.
         concurrent: requests at once.
         tokens: most tokens of an answer, over all of its texts.
         schema_bytes: size of a constraint's text.
@@ -40,7 +40,7 @@ class Key:
 
 
 class KeyFile:
-    """Lines of a name, blanks, and the secret; `#` begins a comment.
+    """A file with lines of a name, blanks, and the secret; `#` begins a comment.
 
     Args:
         path: of the file.
@@ -53,15 +53,15 @@ class KeyFile:
 
     def __init__(self, path: Path, make: Callable[[str, str], Key]) -> None:
         self._path, self._make = path, make
-        self._seen: tuple[int, ...] | None = self._stamp()
+        self._last_stamp: tuple[int, ...] | None = self._stamp()
         self.keys = self._read()
 
     def changed(self) -> bool:
-        """Whether `keys` are others now than when this was last asked."""
+        """Whether `keys` have changed since the last call."""
         stamp = self._stamp()
-        if stamp == self._seen:
+        if stamp == self._last_stamp:
             return False
-        self._seen = stamp
+        self._last_stamp = stamp
         try:
             self.keys = self._read()
         except OptionError as error:
@@ -72,7 +72,7 @@ class KeyFile:
 
     def forget(self) -> None:
         """The next request reads the file, whatever its date."""
-        self._seen = ()
+        self._last_stamp = ()
 
     def _stamp(self) -> tuple[int, ...] | None:
         try:

@@ -1,4 +1,4 @@
-"""Chat messages of an API as prompts take them: roles, text, calls and answers, and nothing else."""
+"""Chat messages of an API in the form of prompts: only roles, text, calls and answers."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ def _message(message: Any, param: str) -> dict[str, Any]:
     role = message.get("role") if isinstance(message, dict) else None
     if role not in _ROLES:
         raise Refused(f"{param}/role is one of {', '.join(_ROLES)}.", param=f"{param}/role")
-    made: dict[str, Any] = {
+    read: dict[str, Any] = {
         "role": _ROLES[role],
         "content": text_of(message.get("content"), f"{param}/content"),
     }
     if message.get("tool_calls"):
         calls = message["tool_calls"]
-        made["tool_calls"] = [_call(one, f"{param}/tool_calls/{i}") for i, one in enumerate(calls)]
+        read["tool_calls"] = [_call(one, f"{param}/tool_calls/{i}") for i, one in enumerate(calls)]
     for name in ("tool_call_id", "name", "reasoning_content"):
         if isinstance(message.get(name), str):
-            made[name] = message[name]
-    return made
+            read[name] = message[name]
+    return read
 
 
 def text_of(content: Any, param: str) -> str:
@@ -62,7 +62,7 @@ def text_of(content: Any, param: str) -> str:
 
 
 def _call(call: Any, param: str) -> dict[str, Any]:
-    """A call as templates take it: the arguments are a mapping."""
+    """A call in the form of templates: the arguments are a mapping."""
     body = call.get("function") or call.get("custom") if isinstance(call, dict) else None
     if not isinstance(body, dict) or not isinstance(body.get("name"), str):
         raise Refused(f"{param} is no call of a function.", param=param)

@@ -1,4 +1,4 @@
-"""What the server does, for Prometheus; each app has a registry of its own."""
+"""Metrics of the server for Prometheus; each app has a registry of its own."""
 
 from __future__ import annotations
 
@@ -20,29 +20,31 @@ _SECONDS = (0.005, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 2, 5, 10, 30, 60, 120)
 
 class Metrics:
     """Args:
-    load: asks the scheduler what it has to do.
+    load: gives the scheduler's load.
     """
 
     def __init__(self, load: Callable[[], Load]) -> None:
         self._registry = CollectorRegistry()
         self._load = load
-        own: dict[str, Any] = {"registry": self._registry}
+        registry: dict[str, Any] = {"registry": self._registry}
         self._requests = Counter(
-            "tokenform_requests", "Requests by endpoint and status.", ["endpoint", "status"], **own
+            "tokenform_requests", "Requests by endpoint and status.", ["endpoint", "status"], **registry
         )
         self._refusals = Counter(
-            "tokenform_refusals", "Requests without a whole answer, by reason.", ["reason"], **own
+            "tokenform_refusals", "Requests without a whole answer, by reason.", ["reason"], **registry
         )
-        self._cancelled = Counter("tokenform_cancelled", "Requests whose client went away.", **own)
+        self._cancelled = Counter("tokenform_cancelled", "Requests whose client went away.", **registry)
         self.first = Histogram(
-            "tokenform_first_token_seconds", "Request to first text.", buckets=_SECONDS, **own
+            "tokenform_first_token_seconds", "Request to first text.", buckets=_SECONDS, **registry
         )
-        self.whole = Histogram("tokenform_request_seconds", "Request to last text.", buckets=_SECONDS, **own)
+        self.whole = Histogram(
+            "tokenform_request_seconds", "Request to last text.", buckets=_SECONDS, **registry
+        )
         self._registry.register(self)
         ProcessCollector(registry=self._registry)  # memory, time of the processor, open files; on Linux
 
     def count(self, endpoint: str, status: int, refusal: str | None) -> None:
-        """A request has ended; `refusal` is why it has no whole answer."""
+        """Counts a finished request; `refusal` is why it has no whole answer."""
         self._requests.labels(endpoint, str(status)).inc()
         if refusal is not None:
             self._refusals.labels(refusal).inc()
@@ -77,7 +79,7 @@ class Metrics:
             yield CounterMetricFamily(f"tokenform_{name}", help, value=value)
 
     def text(self) -> bytes:
-        """All of it, as Prometheus reads it."""
+        """All metrics in Prometheus's format."""
         written: bytes = generate_latest(self._registry)
         return written
 

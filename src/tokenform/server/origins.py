@@ -1,8 +1,8 @@
-"""Whose pages may ask: a browser on this machine can reach a server that nobody else can.
+"""Checks the origin and host of requests: a browser on this machine reaches servers that nobody else can.
 
 Invariant: a request from another site's page is refused, whatever its method, unless the site was named.  A
-server without keys answers to its own names and to addresses alone, for a foreign name may be made to lead
-here (DNS rebinding).
+server without keys answers only to its own names and to addresses, because a foreign name may be made to
+resolve to this machine (DNS rebinding).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class OwnPages:
     """The check before everything else.
 
     Args:
-        origins: sites whose pages may ask.
+        origins: sites whose pages may call.
         hosts: names of the server; None: any.
     """
 
@@ -39,7 +39,7 @@ class OwnPages:
             headers, scheme = Headers(scope=scope), str(scope.get("scheme", "http"))
             fault = foreign(headers, scheme, self._origins, self._hosts)
             if fault is not None:
-                scope["state"]["record"].broke(fault.code)
+                scope["state"]["record"].fail(fault.code)
                 await JSONResponse(fault.body(), fault.status)(scope, receive, send)
                 return
         await self._app(scope, receive, send)
@@ -48,7 +48,7 @@ class OwnPages:
 def foreign(
     headers: Headers, scheme: str, origins: Collection[str], hosts: Collection[str] | None
 ) -> Refused | None:
-    """Why a request is refused that comes from another site's page, or by another name; else None."""
+    """The refusal of a request from another site's page, or with another host name; else None."""
     host, origin = headers.get("host", ""), headers.get("origin")
     if hosts is not None and not _is_own(host, hosts):
         message = (

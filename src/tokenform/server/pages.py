@@ -1,4 +1,4 @@
-"""What the server says of itself: its model, its state, its figures, its version, what it takes."""
+"""The server's own pages: its model, its state, its metrics, its version, its API."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ def _served(name: str, handler: Callable[[Request, Any], Response], server: Any)
         try:
             return handler(request, server)
         except Refused as fault:
-            record.broke(fault.code)
+            record.fail(fault.code)
             return JSONResponse(fault.body(), fault.status, headers=fault.headers)
 
     return serve
 
 
 def _guarded(handler: Callable[[Request, Any], Response]) -> Callable[[Request, Any], Response]:
-    """A page that wants a key, where the server has keys."""
+    """A page that needs a key, where the server has keys."""
 
     def serve(request: Request, server: Any) -> Response:
         request.state.record.key = server.guard.key(bearer(dict(request.headers))).name

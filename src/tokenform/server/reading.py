@@ -1,6 +1,6 @@
-"""From the fields of a body to what is wanted, for all endpoints: what binds, how it is drawn, what is told.
+"""From the fields of a body to a `TextRequest`, for all endpoints: constraint, sampling, reports.
 
-Invariant: fields that stand in several APIs mean the same in each.
+Invariant: fields of several APIs mean the same in each.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from tokenform.server.engine import Engine
 from tokenform.server.faults import Refused
 from tokenform.server.fields import Constrained
 from tokenform.server.keys import Key
-from tokenform.server.thinking import AskedThought, template_options
+from tokenform.server.text_request import TextRequest
+from tokenform.server.thinking import RequestedThought, template_options
 from tokenform.server.tooling import read_turn
-from tokenform.server.wanted import Wanted
 
 _DRAFTERS: dict[str, Callable[[], Any]] = {
     "forced": drafters.Forced,
@@ -32,7 +32,7 @@ _DRAFTERS: dict[str, Callable[[], Any]] = {
 _POINTERS = 64
 
 
-def read_wanted(
+def text_request(
     body: Constrained,
     engine: Engine,
     key: Key,
@@ -45,25 +45,25 @@ def read_wanted(
     parallel: bool | None = None,
     max_tokens: int | None = None,
     alternatives: int | None = None,
-    asked: AskedThought | None = None,
-) -> Wanted:
-    """What a request comes to.
+    thought: RequestedThought | None = None,
+) -> TextRequest:
+    """The text request of a body.
 
     Args:
-        form, form_place: the API's own field for the form of answers, and where it stands.
+        form, form_place: the API's own field for the form of answers, and its place.
         tools, tool_choice, parallel: as OpenAI's chats have them.
     """
     reader = engine.reader(key)
-    found = reader.one(body, form, form_place)
-    final = None if found is None else found[1]
+    constraint = reader.one(body, form, form_place)
+    final = None if constraint is None else constraint[1]
     turn = read_turn(tools, tool_choice, parallel, engine.format, final, reader)
-    sampler = body.drawn(engine.sampler)
+    sampler = body.sampler_of(engine.sampler)
     chosen = engine.sampler if sampler is None else sampler
     drafter = _drafter(body.drafter)
     if isinstance(chosen, AlignedSampler) and drafter is not None:
         raise Refused(f"{type(chosen).__name__} draws whole texts: /drafter is not for it.", param="/drafter")
     render = getattr(engine.generator.tokenizer, "apply_chat_template", None)
-    return Wanted(
+    return TextRequest(
         prompt,
         final if turn is None else turn.grammar,
         turn,
@@ -76,7 +76,7 @@ def read_wanted(
         stop=body.stops(),
         alternatives=alternatives,
         drafter=drafter,
-        asked=asked or AskedThought(),
+        thought=thought or RequestedThought(),
         chat_options=template_options(body.chat_template_kwargs, render),
         show_schema=body.show_schema,
         confidence=_confidence(body.confidence, final is not None and turn is None),
@@ -84,41 +84,41 @@ def read_wanted(
     )
 
 
-def _drafter(asked: str | list[str] | None) -> Any:
-    """`drafter`: names of what guesses tokens; None: the server's own does."""
-    names = [asked] if isinstance(asked, str) else asked
+def _drafter(value: str | list[str] | None) -> Any:
+    """`drafter`: names of drafters; None: the server's own."""
+    names = [value] if isinstance(value, str) else value
     if names is None or names == ["auto"]:
         return None
     for place, name in enumerate(names):
         if name not in _DRAFTERS or (name == "none" and len(names) > 1):
-            known = ", ".join(["auto", *_DRAFTERS])
-            where = "/drafter" if isinstance(asked, str) else f"/drafter/{place}"
-            raise Refused(f"drafter {name!r} can't be taken here; choose of {known}.", param=where)
+            names_known = ", ".join(["auto", *_DRAFTERS])
+            where = "/drafter" if isinstance(value, str) else f"/drafter/{place}"
+            raise Refused(f"drafter {name!r} can't be taken here; choose of {names_known}.", param=where)
     if not names or len(names) > len(_DRAFTERS):
         raise Refused("drafter names one or a few drafters.", param="/drafter")
-    made = [_DRAFTERS[name]() for name in names]
-    return made[0] if len(made) == 1 else drafters.Merge(*made)
+    chosen = [_DRAFTERS[name]() for name in names]
+    return chosen[0] if len(chosen) == 1 else drafters.Merge(*chosen)
 
 
-def _confidence(asked: bool | list[str] | None, document: bool) -> bool | list[str]:
+def _confidence(value: bool | list[str] | None, document: bool) -> bool | list[str]:
     """`confidence`: every value of the document, or those at the JSON Pointers."""
-    if not asked:
+    if not value:
         return False
     if not document:
         raise Refused("confidence is of the fields of a document: bind the answer.", param="/confidence")
-    if isinstance(asked, list) and (len(asked) > _POINTERS or any(one and one[0] != "/" for one in asked)):
+    if isinstance(value, list) and (len(value) > _POINTERS or any(one and one[0] != "/" for one in value)):
         raise Refused(f"confidence takes up to {_POINTERS} JSON Pointers.", param="/confidence")
-    return asked
+    return value
 
 
-def _biases(asked: dict[str, float] | None, size: int) -> list[Transform]:
-    """`logit_bias`: token ids and what is added to their logits."""
-    if not asked:
+def _biases(biases: dict[str, float] | None, size: int) -> list[Transform]:
+    """`logit_bias`: token ids and the amounts added to their logits."""
+    if not biases:
         return []
-    if len(asked) > 1024:
+    if len(biases) > 1024:
         raise Refused("logit_bias takes up to 1024 tokens.", param="/logit_bias")
     ids, values = [], []
-    for name, value in asked.items():
+    for name, value in biases.items():
         if not name.isascii() or not name.isdigit() or int(name) >= size:
             raise Refused(f"logit_bias has {name!r}; ids are below {size}.", param="/logit_bias")
         if not -100 <= value <= 100:

@@ -1,7 +1,8 @@
-"""What is told of each request: a line of the log, its counts, its id in the answer, a span.
+"""The records of each request: a line of the log, its counts, its id in the answer, a span.
 
-Purpose: `Recorded` stands before everything else of the app, so that a request that another part refuses is
-told too.
+Purpose: `Recorded` is the outermost part of the app, so that requests refused by other parts are recorded,
+too.
+
 Invariant: a request is one line and one count, however it ends, and nothing of its texts or keys is in them.
 """
 
@@ -32,8 +33,8 @@ except ModuleNotFoundError:
 logger = logging.getLogger("tokenform.server")
 HEADER = b"x-request-id"
 PLAIN = "%(levelname)s %(name)s %(message)s"
-_GIVEN = re.compile(r"[\x21-\x7e]{1,128}")
-# asked every few seconds, or by the dozen when a page is opened: told at level debug
+_REQUEST_ID = re.compile(r"[\x21-\x7e]{1,128}")
+# requested every few seconds, or by the dozen when a page is opened: logged at level debug
 _QUIET = frozenset({"health", "metrics", "playground"})
 
 
@@ -42,12 +43,12 @@ class Record:
     """One request.
 
     Attributes:
-        request: its id: the client's, or one that is made here.
-        endpoint: what it asked for; "other" where there is none.
-        status: of the answer; 499 where nobody waited for one.
+        request: its id: the client's, or a new one.
+        endpoint: its name; "other" where there is none.
+        status: of the answer; 499 where the client disconnected before it.
         key: the name of the caller's key.
         answer: the id of the answer.
-        prompt_tokens, tokens: of the prompt, and of the texts with what was thought before them.
+        prompt_tokens, tokens: of the prompt, and of the texts with their thoughts.
         reason: how the texts ended ("end", "length"), or the code of the error.
         forwards, seconds_model, seconds_mask: the work behind the texts.
     """
@@ -66,8 +67,8 @@ class Record:
     failed: bool = False
     began: float = field(default_factory=time.monotonic)
 
-    def wrote(self, prompt_tokens: int, results: Sequence[Result]) -> None:
-        """The texts are whole."""
+    def complete(self, prompt_tokens: int, results: Sequence[Result]) -> None:
+        """Records complete texts."""
         thoughts = [len(one.thought.tokens) for one in results if one.thought is not None]
         self.prompt_tokens = prompt_tokens
         self.tokens = sum(thoughts) + sum(len(one.tokens) for one in results)
@@ -76,12 +77,12 @@ class Record:
         self.seconds_model = sum(one.stats.seconds_model for one in results)
         self.seconds_mask = sum(one.stats.seconds_mask for one in results)
 
-    def broke(self, code: str) -> None:
-        """No answer, or none that is whole."""
+    def fail(self, code: str) -> None:
+        """Records that there is no answer, or no whole one."""
         self.reason, self.failed = code, True
 
-    def told(self) -> dict[str, Any]:
-        """The line; what is not known of a request is left out."""
+    def fields(self) -> dict[str, Any]:
+        """The fields of the line, without unknown ones."""
         line: dict[str, Any] = {"request": self.request, "endpoint": self.endpoint, "status": self.status}
         line |= {"key": self.key, "answer": self.answer, "reason": self.reason}
         line["ms"] = round(1000 * (time.monotonic() - self.began))
@@ -93,7 +94,7 @@ class Record:
 
 
 class Recorded:
-    """The first of the app's parts.
+    """The outermost part of the app.
 
     Args:
         metrics: counts the requests.
@@ -120,25 +121,25 @@ class Recorded:
         try:
             await self._app(scope, receive, sent)
         except Exception:
-            if record.reason is None:  # one that no handler knows
-                record.broke("failed")
+            if record.reason is None:  # an error without a handler
+                record.fail("failed")
             raise
         finally:
             quiet = scope["method"] == "GET" and record.endpoint in _QUIET and record.status < 400
             self._end(record, logging.DEBUG if quiet else logging.INFO)
 
     def _end(self, record: Record, level: int) -> None:
-        if record.answer is not None and record.reason is None:  # a stream that nobody heard the first of
-            record.broke("cancelled")
+        if record.answer is not None and record.reason is None:  # a stream that was closed before its start
+            record.fail("cancelled")
         self._metrics.count(record.endpoint, record.status, record.reason if record.failed else None)
-        said = record.told()
-        logger.log(level, "%s", json.dumps(said), extra={"said": said})
+        line = record.fields()
+        logger.log(level, "%s", json.dumps(line), extra={"fields": line})
 
 
 def _id_of(scope: Scope) -> str:
-    """The client's id, where it is one that may stand in a header and a line; else a new one."""
+    """The client's id, if it is fit for a header and a line; else a new one."""
     for name, value in scope["headers"]:
-        if name == HEADER and _GIVEN.fullmatch(value.decode("latin-1")):
+        if name == HEADER and _REQUEST_ID.fullmatch(value.decode("latin-1")):
             return str(value.decode("latin-1"))
     return secrets.token_hex(12)
 
@@ -152,8 +153,8 @@ class Lines(logging.Formatter):
             "level": record.levelname.lower(),
             "logger": record.name,
         }
-        said = getattr(record, "said", None)
-        line |= said if isinstance(said, dict) else {"message": record.getMessage()}
+        fields = getattr(record, "fields", None)
+        line |= fields if isinstance(fields, dict) else {"message": record.getMessage()}
         if record.exc_info:
             line["error"] = self.formatException(record.exc_info)
         return json.dumps(line, ensure_ascii=False, default=str)

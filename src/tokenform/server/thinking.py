@@ -1,7 +1,7 @@
-"""A thought before the answer: how much of it a request asks for.
+"""A thought before the answer: the fields of a request.
 
-Invariant: an answer's form binds the answer alone.  Where no field says anything, the thought is as the
-rendered prompt and the model have it.
+Invariant: an answer's form binds the answer alone.  Without any field, the rendered prompt and the model
+decide about the thought.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from tokenform.decoding.thinking import Thinking
 from tokenform.server.faults import Refused
 
 EFFORTS = {"minimal": 1 / 8, "low": 1 / 4, "medium": 1 / 2, "high": 3 / 4, "xhigh": 7 / 8, "max": 1.0}
-"""The share of a text's tokens that its thought may take."""
+"""The largest share of a text's tokens for its thought."""
 
 
 @dataclass(frozen=True)
-class AskedThought:
+class RequestedThought:
     """The thought that a request asks for.
 
     Attributes:
-        place: of the field that says so.
-        thinking: how much of it.
+        place: of its field.
+        thinking: its options.
     """
 
     place: str = "/chat_template_kwargs"
@@ -33,36 +33,38 @@ class AskedThought:
 
 def read_thinking(
     effort: Any, tokens: int | None, place: str, tokens_place: str = "/thinking_token_budget"
-) -> AskedThought:
-    """How much thought a request asks for.
+) -> RequestedThought:
+    """The thought of a request.
 
     Args:
         effort: one of `EFFORTS`, "none" or None.
-        tokens: most tokens of the thought, by itself or beside an effort; 0: none.
+        tokens: most tokens of the thought, by itself or beside an effort; 0: no thought.
         place, tokens_place: of the two in the request.
     """
     if effort is not None and (not isinstance(effort, str) or effort not in ("none", *EFFORTS)):
-        known = ", ".join(["none", *EFFORTS])
-        raise Refused(f"{place} {effort!r} is not known; choose one of {known}.", param=place)
+        names = ", ".join(["none", *EFFORTS])
+        raise Refused(f"{place} {effort!r} is not known; choose one of {names}.", param=place)
     if effort == "none" and tokens:
         raise Refused(f"{place} asks for no thought, {tokens_place} for {tokens} tokens.", param=tokens_place)
     if effort is None and tokens is None:
-        return AskedThought()
+        return RequestedThought()
     if effort == "none" or tokens == 0:
-        return AskedThought(place if effort == "none" else tokens_place, Thinking(False))
+        return RequestedThought(place if effort == "none" else tokens_place, Thinking(False))
     share = EFFORTS.get(effort or "", 1.0)
-    return AskedThought(place if tokens is None else tokens_place, Thinking(True, tokens, share, effort))
+    return RequestedThought(place if tokens is None else tokens_place, Thinking(True, tokens, share, effort))
 
 
-def template_options(given: Mapping[str, Any] | None, render: Callable[..., Any] | None) -> dict[str, Any]:
-    """`chat_template_kwargs`: what the template is told, but nothing of how it is rendered.
+def template_options(options: Mapping[str, Any] | None, render: Callable[..., Any] | None) -> dict[str, Any]:
+    """`chat_template_kwargs`: arguments of the template, except those that control its rendering.
 
     Args:
         render: the tokenizer's `apply_chat_template`.
     """
-    own = set() if render is None else set(inspect.signature(render).parameters) - {"documents", "kwargs"}
-    for name in given or ():
-        if name in own or name in ("messages", "add_generation_prompt", "tools"):
+    reserved = (
+        set() if render is None else set(inspect.signature(render).parameters) - {"documents", "kwargs"}
+    )
+    for name in options or ():
+        if name in reserved or name in ("messages", "add_generation_prompt", "tools"):
             place = f"/chat_template_kwargs/{name}"
             raise Refused(f"{place} is not for requests: it says how a prompt is made.", param=place)
-    return dict(given or {})
+    return dict(options or {})

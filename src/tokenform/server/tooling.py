@@ -68,16 +68,16 @@ def read_turn(
             raise Refused("tool_choice asks for a call, but there are no tools.", param="/tool_choice")
         return None
     custom: set[str] = set()
-    known = [_tool(tool, f"/tools/{place}", reader, custom) for place, tool in enumerate(listed)]
+    definitions = [_tool(tool, f"/tools/{place}", reader, custom) for place, tool in enumerate(listed)]
     if choice == "none":
         return None
     if isinstance(format, TokenformError):
-        told = str(format).replace("name one with format=", "start the server with --tool-format NAME")
-        raise Refused(f"this model can't call tools: {told}", param="/tools", code="no_tools")
+        message = str(format).replace("name one with format=", "start the server with --tool-format NAME")
+        raise Refused(f"this model can't call tools: {message}", param="/tools", code="no_tools")
     required = choice if final is None or choice not in (None, "auto") else "required"
     try:
-        made = tools(
-            known,
+        grammar = tools(
+            definitions,
             format=format,
             tool_choice=_choice(required),
             parallel=parallel is not False,
@@ -88,10 +88,12 @@ def read_turn(
         place = "/tool_choice" if "tool_choice" in str(error) else "/tools"
         with about(place):
             raise
-    usable = made.tool_reader["tools"] if made.tool_reader else known  # a bad one takes any arguments
+    usable = (
+        grammar.tool_reader["tools"] if grammar.tool_reader else definitions
+    )  # a bad one takes any arguments
     if final is not None and choice in (None, "auto"):
-        made = made | final  # calls, or an answer in its form
-    return CallLayout(usable, format, made, custom)
+        grammar = grammar | final  # calls, or an answer in its form
+    return CallLayout(usable, format, grammar, custom)
 
 
 def _choice(choice: Any) -> Any:

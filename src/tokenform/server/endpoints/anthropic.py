@@ -21,9 +21,9 @@ from tokenform.server.faults import Refused, check_names
 from tokenform.server.fields import Constrained
 from tokenform.server.keys import Key
 from tokenform.server.messages import text_of
-from tokenform.server.reading import read_wanted
-from tokenform.server.thinking import AskedThought, read_thinking
-from tokenform.server.wanted import Wanted
+from tokenform.server.reading import text_request
+from tokenform.server.text_request import TextRequest
+from tokenform.server.thinking import RequestedThought, read_thinking
 
 _KINDS = {
     401: "authentication_error",
@@ -38,7 +38,7 @@ _TOOL = (
 _THOUGHTS = ("thinking", "redacted_thinking")
 
 
-class Counted(Constrained):
+class CountedBody(Constrained):
     """What is known of the body of a request that counts tokens."""
 
     messages: list[Any]
@@ -54,7 +54,7 @@ class Counted(Constrained):
     cache_control: dict[str, Any] | None = None
 
 
-class MessagesBody(Counted):
+class MessagesBody(CountedBody):
     """What is known of a request's body."""
 
     max_tokens: Annotated[int, Field(ge=1)]
@@ -64,32 +64,32 @@ class Messages(ApiPath):
     """The endpoint."""
 
     name, path, prefix = "messages", "/v1/messages", "msg_"
-    reads: type[Counted] = MessagesBody
+    reads: type[CountedBody] = MessagesBody
 
-    def wanted(self, body: Counted, engine: Engine, key: Key) -> Wanted:
+    def request_of(self, body: CountedBody, engine: Engine, key: Key) -> TextRequest:
         config = dict(body.output_config or {})
         check_names(config, ("format", "effort"), "/output_config")
-        asked, place = config.get("format"), "/output_config/format"
-        if asked is None:
-            asked, place = body.output_format, "/output_format"
+        form, place = config.get("format"), "/output_config/format"
+        if form is None:
+            form, place = body.output_format, "/output_format"
         choice, parallel = _choice(body.tool_choice)
         tools = [_tool(tool, f"/tools/{i}") for i, tool in enumerate(body.tools or ())]
         if body.stop is not None and body.stop_sequences is not None:
             raise Refused("give stop_sequences or stop, not both.", param="/stop")
         if body.stop_sequences is not None:
             body.stop = body.stop_sequences
-        return read_wanted(
+        return text_request(
             body,
             engine,
             key,
             _messages(body),
-            form=asked,
+            form=form,
             form_place=place,
             tools=tools,
             tool_choice=choice,
             parallel=parallel,
             max_tokens=body.max_tokens,
-            asked=_thoughts(body.thinking, config.get("effort")),
+            thought=_requested_thought(body.thinking, config.get("effort")),
         )
 
     def whole(self, work: Work, results: list[Result]) -> dict[str, Any]:
@@ -151,11 +151,11 @@ def _head(work: Work, content: list[Any], usage: dict[str, Any]) -> dict[str, An
 
 
 def _usage(work: Work, result: Result | None = None) -> dict[str, Any]:
-    """Tokens so far; what this server does not have is null, as the API asks."""
-    written = 0 if result is None else len(result.tokens) + thought_tokens(result)
+    """Tokens so far; fields that this server does not have are null, as the API requires."""
+    output_tokens = 0 if result is None else len(result.tokens) + thought_tokens(result)
     caches = dict.fromkeys(("cache_creation", "cache_creation_input_tokens", "cache_read_input_tokens"))
     others = dict.fromkeys(("inference_geo", "output_tokens_details", "server_tool_use", "service_tier"))
-    return {"input_tokens": work.job.prompt_tokens, "output_tokens": written, **caches, **others}
+    return {"input_tokens": work.job.prompt_tokens, "output_tokens": output_tokens, **caches, **others}
 
 
 def _reason(result: Result, items: list[OutputItem]) -> str:
@@ -192,22 +192,22 @@ def _call(item: OutputItem, arguments: Any) -> dict[str, Any]:
     }
 
 
-def _thoughts(thinking: Mapping[str, Any] | None, effort: Any) -> AskedThought:
-    """`thinking`, whose effort stands in `output_config`."""
+def _requested_thought(thinking: Mapping[str, Any] | None, effort: Any) -> RequestedThought:
+    """The thought of `thinking`, with the effort of `output_config`."""
     if thinking is None:
-        read_thinking(effort, None, "/output_config/effort")  # it is of the answer, too, and changes nothing
-        return AskedThought()
-    given = dict(thinking)
-    check_names(given, ("type", "budget_tokens", "display"), "/thinking")
-    kind, tokens = given.get("type"), given.get("budget_tokens")
+        read_thinking(effort, None, "/output_config/effort")  # checked only: without `thinking` no effect
+        return RequestedThought()
+    settings = dict(thinking)
+    check_names(settings, ("type", "budget_tokens", "display"), "/thinking")
+    kind, tokens = settings.get("type"), settings.get("budget_tokens")
     if kind not in ("enabled", "adaptive", "disabled"):
         raise Refused("/thinking/type is enabled, adaptive or disabled.", param="/thinking/type")
     if tokens is not None and (type(tokens) is not int or tokens < 1):
         raise Refused("/thinking/budget_tokens is a number from 1.", param="/thinking/budget_tokens")
-    asked = read_thinking(effort, tokens, "/output_config/effort", "/thinking/budget_tokens")
+    thought = read_thinking(effort, tokens, "/output_config/effort", "/thinking/budget_tokens")
     if kind == "disabled":
-        return AskedThought("/thinking", Thinking(False))
-    return asked if asked.thinking.enabled is not None else read_thinking("high", None, "/thinking")
+        return RequestedThought("/thinking", Thinking(False))
+    return thought if thought.thinking.enabled is not None else read_thinking("high", None, "/thinking")
 
 
 def _choice(choice: Mapping[str, Any] | None) -> tuple[Any, bool]:
@@ -219,10 +219,10 @@ def _choice(choice: Mapping[str, Any] | None) -> tuple[Any, bool]:
     kind, parallel = choice.get("type"), not choice.get("disable_parallel_tool_use", False)
     if kind == "tool":
         return {"type": "function", "function": {"name": choice.get("name")}}, parallel
-    known = {"auto": "auto", "any": "required", "none": "none"}
-    if kind not in known:
+    choices = {"auto": "auto", "any": "required", "none": "none"}
+    if kind not in choices:
         raise Refused(f"{param}/type {kind!r} is not known.", param=f"{param}/type")
-    return known[kind], parallel
+    return choices[kind], parallel
 
 
 def _tool(tool: Mapping[str, Any], param: str) -> dict[str, Any]:
@@ -234,11 +234,11 @@ def _tool(tool: Mapping[str, Any], param: str) -> dict[str, Any]:
     return {"type": "function", "function": {**function, "description": tool.get("description") or ""}}
 
 
-def _messages(body: Counted) -> list[dict[str, Any]]:
+def _messages(body: CountedBody) -> list[dict[str, Any]]:
     """The conversation as chat messages."""
-    made: list[dict[str, Any]] = []
+    messages: list[dict[str, Any]] = []
     if body.system:
-        made.append({"role": "system", "content": text_of(body.system, "/system")})
+        messages.append({"role": "system", "content": text_of(body.system, "/system")})
     if not body.messages:
         raise Refused("there are no messages.", param="/messages")
     for place, message in enumerate(body.messages):
@@ -246,12 +246,12 @@ def _messages(body: Counted) -> list[dict[str, Any]]:
         role = message.get("role") if isinstance(message, dict) else None
         if role not in ("user", "assistant", "system"):
             raise Refused(f"{param}/role is user or assistant.", param=f"{param}/role")
-        made += _split(role, message.get("content"), f"{param}/content")
-    return made
+        messages += _split(role, message.get("content"), f"{param}/content")
+    return messages
 
 
 def _split(role: str, content: Any, param: str) -> list[dict[str, Any]]:
-    """A message as those that stand for it: answers of tools are messages of their own."""
+    """A message as several: results of tools are messages of their own."""
     if not isinstance(content, list):
         return [{"role": role, "content": text_of(content, param)}]
     texts, calls, answers = [], [], []
@@ -275,7 +275,7 @@ class CountTokens(Messages):
     """The endpoint."""
 
     name, path = "count_tokens", "/v1/messages/count_tokens"
-    reads = Counted
+    reads = CountedBody
 
     def counted(self, tokens: int) -> dict[str, Any]:
         """The answer's body."""

@@ -20,9 +20,9 @@ from tokenform.server.faults import Refused
 from tokenform.server.fields import Constrained, StreamSettings
 from tokenform.server.keys import Key
 from tokenform.server.messages import read_messages
-from tokenform.server.reading import read_wanted
+from tokenform.server.reading import text_request
+from tokenform.server.text_request import TextRequest
 from tokenform.server.thinking import read_thinking
-from tokenform.server.wanted import Wanted
 
 
 class ChatBody(Constrained):
@@ -47,13 +47,13 @@ class Chat(ApiPath):
 
     name, path, prefix, reads = "chat", "/v1/chat/completions", "chatcmpl-", ChatBody
 
-    def wanted(self, body: ChatBody, engine: Engine, key: Key) -> Wanted:
+    def request_of(self, body: ChatBody, engine: Engine, key: Key) -> TextRequest:
         prompt = read_messages(body.messages)
         if body.max_tokens is not None and body.max_completion_tokens is not None:
             raise Refused("give max_completion_tokens or max_tokens, not both.", param="/max_tokens")
         if body.top_logprobs and not body.logprobs:
             raise Refused("top_logprobs needs logprobs to be true.", param="/top_logprobs")
-        return read_wanted(
+        return text_request(
             body,
             engine,
             key,
@@ -64,7 +64,7 @@ class Chat(ApiPath):
             parallel=body.parallel_tool_calls,
             max_tokens=body.max_tokens or body.max_completion_tokens,
             alternatives=(body.top_logprobs or 0) if body.logprobs else None,
-            asked=read_thinking(body.reasoning_effort, body.thinking_token_budget, "/reasoning_effort"),
+            thought=read_thinking(body.reasoning_effort, body.thinking_token_budget, "/reasoning_effort"),
         )
 
     def whole(self, work: Work, results: list[Result]) -> dict[str, Any]:
@@ -77,7 +77,7 @@ class Chat(ApiPath):
         reason = finish(result)
         if result.reasoning is not None:
             message["reasoning_content"] = result.reasoning
-        if work.wanted.turn is not None:
+        if work.request_of.turn is not None:
             items = items_of(work, result)
             calls = [_called(item) for item in items if item.name is not None]
             texts = [item.text for item in items if item.name is None and not item.thought]
@@ -85,40 +85,40 @@ class Chat(ApiPath):
             if calls:
                 message["tool_calls"] = calls
                 reason = "length" if reason == "length" else "tool_calls"
-        told = None
-        if work.wanted.alternatives is not None:
+        logprobs = None
+        if work.request_of.alternatives is not None:
             listed = probabilities(work.engine, result.tokens, result.token_logprobs, result.likeliest)
-            told = {"content": listed, "refusal": None}
-        choice = {"index": number, "message": message, "logprobs": told, "finish_reason": reason}
+            logprobs = {"content": listed, "refusal": None}
+        choice = {"index": number, "message": message, "logprobs": logprobs, "finish_reason": reason}
         return choice | extras_of(work, result)
 
     async def events(self, work: Work, pieces: AsyncIterator[Piece]) -> AsyncIterator[Event]:
-        head, turn = _head(work, "chat.completion.chunk"), work.wanted.turn
-        asked: StreamSettings = work.body.stream_options or StreamSettings()
-        blank: dict[str, Any] = {"usage": None} if asked.include_usage else {}
+        head, turn = _head(work, "chat.completion.chunk"), work.request_of.turn
+        stream_settings: StreamSettings = work.body.stream_options or StreamSettings()
+        blank: dict[str, Any] = {"usage": None} if stream_settings.include_usage else {}
 
         def chunk(number: int, delta: dict[str, Any], **more: Any) -> Event:
             choice = {"index": number, "delta": delta, "logprobs": None, "finish_reason": None, **more}
             return None, {**head, "choices": [choice], **blank}
 
-        for number in range(work.wanted.n):
+        for number in range(work.request_of.n):
             yield chunk(number, {"role": "assistant", "content": "", "refusal": None})
-        writers = [Writer(turn) for _ in range(work.wanted.n)]
-        written = 0
+        writers = [Writer(turn) for _ in range(work.request_of.n)]
+        output_tokens = 0
         async for piece in pieces:
             number, result = piece.number, piece.result
             writer = writers[number]
             deltas = [delta for step in writer.read(piece) for delta in _deltas(step, writer)]
             more: dict[str, Any] = {}
-            if work.wanted.alternatives is not None and piece.tokens and not piece.thought:
+            if work.request_of.alternatives is not None and piece.tokens and not piece.thought:
                 listed = probabilities(work.engine, piece.tokens, piece.logprobs, piece.likeliest)
                 more["logprobs"] = {"content": listed, "refusal": None}
                 deltas = deltas or [{}]
-            if asked.continuous_usage_stats:
-                written += len(piece.tokens)
+            if stream_settings.continuous_usage_stats:
+                output_tokens += len(piece.tokens)
                 prompt = work.job.prompt_tokens
-                counts = {"prompt_tokens": prompt, "completion_tokens": written}
-                blank["usage"] = {**counts, "total_tokens": prompt + written}
+                counts = {"prompt_tokens": prompt, "completion_tokens": output_tokens}
+                blank["usage"] = {**counts, "total_tokens": prompt + output_tokens}
             for delta in deltas:
                 yield chunk(number, delta, **more)
                 more = {}
@@ -126,7 +126,7 @@ class Chat(ApiPath):
                 called = any(item.name is not None for item in writer.items)
                 reason = "tool_calls" if called and finish(result) == "stop" else finish(result)
                 yield chunk(number, {}, finish_reason=reason, **extras_of(work, result))
-        if asked.include_usage:
+        if stream_settings.include_usage:
             yield None, {**head, "choices": [], "usage": usage_of(work, work.job.result(0))}
         yield None, "[DONE]"
 

@@ -1,4 +1,4 @@
-"""What the answers of several endpoints have in common: usage, probabilities, reports, biases."""
+"""Common parts of the endpoints' answers: usage, probabilities, reports."""
 
 from __future__ import annotations
 
@@ -13,29 +13,29 @@ from tokenform.server.answering import Work
 from tokenform.server.engine import Engine
 
 Likely = list[list[tuple[int, float]]]
-LEAST = -9999.0  # what JSON holds in place of minus infinity, as OpenAI writes it
+LEAST = -9999.0  # JSON's minus infinity, as OpenAI writes it
 
 
 def usage_of(work: Work, results: Sequence[Result] = ()) -> dict[str, Any]:
     """Tokens of the prompt and of the texts."""
     prompt, thought = work.job.prompt_tokens, sum(map(thought_tokens, results))
-    written = thought + sum(len(one.tokens) for one in results)
-    counts = {"prompt_tokens": prompt, "completion_tokens": written, "total_tokens": prompt + written}
+    completion = thought + sum(len(one.tokens) for one in results)
+    counts = {"prompt_tokens": prompt, "completion_tokens": completion, "total_tokens": prompt + completion}
     details = {} if not thought else {"completion_tokens_details": {"reasoning_tokens": thought}}
     return {**counts, **details}
 
 
 def thought_tokens(result: Result) -> int:
-    """Tokens of what was written before a text."""
+    """Tokens of the thought before a text."""
     return 0 if result.thought is None else len(result.thought.tokens)
 
 
 def finish(result: Result) -> str:
-    """Why a text ended: "length" where the budget cut in, be the text complete."""
+    """Why a text ended: "length" where the budget cut in, even if the text is complete."""
     return "length" if result.reason == "length" else "stop"
 
 
-def told(engine: Engine, token: int, logprob: float) -> dict[str, Any]:
+def token_entry(engine: Engine, token: int, logprob: float) -> dict[str, Any]:
     """A token with its probability under the model's own distribution, before masks."""
     data = engine.text(token)
     return {"token": data.decode("utf-8", "replace"), "logprob": number(logprob), "bytes": list(data)}
@@ -52,13 +52,13 @@ def probabilities(
     """`logprobs.content` of a chat."""
     listed = likeliest or [[] for _ in tokens]
     return [
-        told(engine, token, logprob) | {"top_logprobs": [told(engine, *one) for one in likely]}
+        token_entry(engine, token, logprob) | {"top_logprobs": [token_entry(engine, *one) for one in likely]}
         for token, logprob, likely in zip(tokens, logprobs, listed)
     ]
 
 
 def extras_of(work: Work, result: Result) -> dict[str, Any]:
-    """What this server tells beyond the APIs, where it was asked for: certificates, weights, speculation."""
+    """The requested fields beyond the APIs: certificates, weights, reports on speculation."""
     more: dict[str, Any] = {}
     if result.estimates is not None:
         more["log_weight"] = number(result.log_weight)
@@ -67,22 +67,22 @@ def extras_of(work: Work, result: Result) -> dict[str, Any]:
             name: number(value) if isinstance(value, float) else value
             for name, value in vars(result.estimates).items()
         }
-    if work.wanted.confidence:
-        pointers = None if work.wanted.confidence is True else work.wanted.confidence
+    if work.request_of.confidence:
+        pointers = None if work.request_of.confidence is True else work.request_of.confidence
         more["confidence"] = _confidence(result, pointers)
-    if work.wanted.report:
+    if work.request_of.report:
         more["stats"] = dict(vars(result.stats))
         more["cut"] = result.cut
         if result.report is not None:
             more["drafts"] = {name: list(counts) for name, counts in result.report.sources.items()}
-        if work.wanted.grammar is not None:
-            more["constraint_report"] = [str(one) for one in work.wanted.grammar.report]
+        if work.request_of.grammar is not None:
+            more["constraint_report"] = [str(one) for one in work.request_of.grammar.report]
     return {"tokenform": more} if more else {}
 
 
 def _confidence(result: Result, pointers: list[str] | None) -> dict[str, Any] | None:
-    """How sure the model was of fields of a document, by its own distribution, before masks; None for a text
-    that is no document.
+    """The model's probabilities of a document's fields, by its own distribution, before masks; None for a
+    text that is no document.
     """
     try:
         fields = result_fields(result, pointers)

@@ -1,4 +1,4 @@
-"""`POST /v1/completions`, as OpenAI's API has it: text goes on where the prompt ends.
+"""`POST /v1/completions`, as OpenAI's API has it: the text continues the prompt.
 
 Source: OpenAI's API reference, "Completions".
 """
@@ -20,9 +20,9 @@ from tokenform.server.engine import Engine
 from tokenform.server.faults import Refused
 from tokenform.server.fields import Constrained, StreamSettings
 from tokenform.server.keys import Key
-from tokenform.server.reading import read_wanted
-from tokenform.server.thinking import AskedThought
-from tokenform.server.wanted import Wanted
+from tokenform.server.reading import text_request
+from tokenform.server.text_request import TextRequest
+from tokenform.server.thinking import RequestedThought
 
 
 class CompletionsBody(Constrained):
@@ -43,13 +43,13 @@ class Completions(ApiPath):
 
     name, path, prefix, reads = "completions", "/v1/completions", "cmpl-", CompletionsBody
 
-    def wanted(self, body: CompletionsBody, engine: Engine, key: Key) -> Wanted:
+    def request_of(self, body: CompletionsBody, engine: Engine, key: Key) -> TextRequest:
         if body.best_of not in (None, body.n or 1):
             raise Refused("best_of is not served; ask for n texts, or a sampler.", param="/best_of")
         prompt = _prompt(body.prompt)
         if not engine.generator.own_format:
             prompt = Framed(prompt, PromptOptions(raw=True))  # this API is of bare text
-        wanted = read_wanted(
+        request = text_request(
             body,
             engine,
             key,
@@ -58,54 +58,57 @@ class Completions(ApiPath):
             max_tokens=body.max_tokens,
             alternatives=body.logprobs,
         )
-        if wanted.grammar is None:
-            wanted.asked = AskedThought(thinking=RAW)
-            wanted.max_tokens = wanted.max_tokens or 16  # as the API has it
-        return wanted
+        if request.grammar is None:
+            request.thought = RequestedThought(thinking=RAW)
+            request.max_tokens = request.max_tokens or 16  # as the API has it
+        return request
 
     def whole(self, work: Work, results: list[Result]) -> dict[str, Any]:
         choices = []
         for place, result in enumerate(results):
-            told = None
-            if work.wanted.alternatives is not None:
-                told = _told(work, result.tokens, result.token_logprobs, result.likeliest, 0)
+            logprobs = None
+            if work.request_of.alternatives is not None:
+                logprobs = _logprobs(work, result.tokens, result.token_logprobs, result.likeliest, 0)
             reason = finish(result)
-            choice = {"index": place, "text": result.text, "logprobs": told, "finish_reason": reason}
+            choice = {"index": place, "text": result.text, "logprobs": logprobs, "finish_reason": reason}
             if result.reasoning is not None:
                 choice["reasoning_content"] = result.reasoning
             choices.append(choice | extras_of(work, result))
         return {**_head(work), "choices": choices, "usage": usage_of(work, results)}
 
     async def events(self, work: Work, pieces: AsyncIterator[Piece]) -> AsyncIterator[Event]:
-        asked: StreamSettings = work.body.stream_options or StreamSettings()
-        blank = {"usage": None} if asked.include_usage else {}
-        at = [0] * work.wanted.n
+        stream_settings: StreamSettings = work.body.stream_options or StreamSettings()
+        blank = {"usage": None} if stream_settings.include_usage else {}
+        at = [0] * work.request_of.n
         async for piece in pieces:
-            told = None
+            logprobs = None
             if piece.thought:
                 if piece.text:
-                    said = {"index": piece.number, "text": "", "reasoning_content": piece.text}
-                    yield None, {**_head(work), "choices": [{**said, "finish_reason": None}], **blank}
+                    choice_of_thought = {"index": piece.number, "text": "", "reasoning_content": piece.text}
+                    yield (
+                        None,
+                        {**_head(work), "choices": [{**choice_of_thought, "finish_reason": None}], **blank},
+                    )
                 continue
-            if work.wanted.alternatives is not None:
-                told = _told(work, piece.tokens, piece.logprobs, piece.likeliest, at[piece.number])
+            if work.request_of.alternatives is not None:
+                logprobs = _logprobs(work, piece.tokens, piece.logprobs, piece.likeliest, at[piece.number])
             at[piece.number] += sum(len(work.engine.text(token)) for token in piece.tokens)
             choice: dict[str, Any] = {
                 "index": piece.number,
                 "text": piece.text,
-                "logprobs": told,
+                "logprobs": logprobs,
                 "finish_reason": None if piece.result is None else finish(piece.result),
             }
             if piece.result is not None:
                 choice |= extras_of(work, piece.result)
             yield None, {**_head(work), "choices": [choice], **blank}
-        if asked.include_usage:
+        if stream_settings.include_usage:
             yield None, {**_head(work), "choices": [], "usage": usage_of(work, work.job.result(0))}
         yield None, "[DONE]"
 
 
 def _prompt(prompt: Any) -> Any:
-    """Text or ids; of a list of prompts the only one."""
+    """Text or ids; a list with one prompt is that prompt."""
     if isinstance(prompt, list) and len(prompt) == 1 and isinstance(prompt[0], str | list):
         prompt = prompt[0]
     if isinstance(prompt, list) and not all(type(one) is int for one in prompt):
@@ -118,14 +121,16 @@ def _head(work: Work) -> dict[str, Any]:
     return {**head, "system_fingerprint": "tokenform"}
 
 
-def _told(work: Work, tokens: Any, logprobs: Any, likeliest: Any, at: int) -> dict[str, Any]:
+def _logprobs(work: Work, tokens: Any, logprobs: Any, likeliest: Any, at: int) -> dict[str, Any]:
     """`logprobs`, with the place of each token in bytes."""
     texts = [work.engine.text(token) for token in tokens]
     offsets = [at + sum(map(len, texts[:i])) for i in range(len(texts))]
-    shown = [{work.engine.text(t).decode("utf-8", "replace"): number(p) for t, p in row} for row in likeliest]
+    top_logprobs = [
+        {work.engine.text(t).decode("utf-8", "replace"): number(p) for t, p in row} for row in likeliest
+    ]
     return {
         "tokens": [text.decode("utf-8", "replace") for text in texts],
         "token_logprobs": [number(one) for one in logprobs],
-        "top_logprobs": shown or [{} for _ in texts],
+        "top_logprobs": top_logprobs or [{} for _ in texts],
         "text_offset": offsets,
     }

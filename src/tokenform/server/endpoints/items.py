@@ -1,8 +1,8 @@
-"""An answer as a list of items: thoughts, texts and calls, whole or as they come.
+"""An answer as a list of items: thoughts, texts and calls, whole or streamed.
 
-Purpose: what `/v1/responses` and `/v1/messages` write, each in its own words.
-Invariant: the steps of a text, joined, are its items.  Of a turn with tools nothing is told that the budget
-made: a call whose arguments were not complete when it cut in is left out, and breaks off in a stream.
+Purpose: the common model of `/v1/responses` and `/v1/messages`, which each format it.
+Invariant: the steps of a text, joined, are its items.  A turn with tools has nothing that the budget made: a
+call whose arguments were not complete at the cut is left out, and breaks off in a stream.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class OutputItem:
 
 @dataclass
 class ItemStep:
-    """What a piece does to the items: `item` begins (`first`), goes on by `delta`, or ends (`last`)."""
+    """A change of the items: `item` begins (`first`), grows by `delta`, or ends (`last`)."""
 
     place: int
     item: OutputItem
@@ -60,9 +60,9 @@ class ItemStep:
 
 def items_of(work: Work, result: Result) -> list[OutputItem]:
     """The items of a text."""
-    writer = Writer(work.wanted.turn)
+    writer = Writer(work.request_of.turn)
     writer.feed(result.reasoning or "", thought=True)
-    writer.feed(result.text if work.wanted.turn is None else result.text[: result.cut_at])
+    writer.feed(result.text if work.request_of.turn is None else result.text[: result.cut_at])
     writer.close(result.cut_at is not None)
     return [item for item in writer.items if not item.cut] or [OutputItem(_fresh("msg"))]
 
@@ -127,8 +127,8 @@ class Writer:
 
     def _text(self, text: str) -> list[ItemStep]:
         last = self.items[-1] if self._open else None
-        going = last is not None and last.name is None and not last.thought
-        return [*([] if going else self._begin(OutputItem(_fresh("msg")))), *self._more(text)]
+        in_text = last is not None and last.name is None and not last.thought
+        return [*([] if in_text else self._begin(OutputItem(_fresh("msg")))), *self._more(text)]
 
     def _begin(self, item: OutputItem) -> list[ItemStep]:
         ended = self._end()
@@ -155,7 +155,7 @@ class Writer:
 
 async def steps_of(work: Work, pieces: AsyncIterator[Piece]) -> AsyncIterator[tuple[ItemStep | None, Piece]]:
     """The steps of the only text, each with the piece that it came with; None with a piece without any."""
-    writer = Writer(work.wanted.turn)
+    writer = Writer(work.request_of.turn)
     async for piece in pieces:
         for step in writer.read(piece):
             yield step, piece

@@ -1,4 +1,4 @@
-"""`POST /v1/responses`, as OpenAI's API has it; nothing is stored, so a request holds its whole conversation.
+"""`POST /v1/responses`, as OpenAI's API has it; nothing is stored, so a request has its whole conversation.
 
 Source: OpenAI's API reference, "Responses".
 """
@@ -20,9 +20,9 @@ from tokenform.server.faults import Refused, check_names
 from tokenform.server.fields import Constrained, StreamSettings
 from tokenform.server.keys import Key
 from tokenform.server.messages import read_arguments, read_messages, text_of
-from tokenform.server.reading import read_wanted
+from tokenform.server.reading import text_request
+from tokenform.server.text_request import TextRequest
 from tokenform.server.thinking import read_thinking
-from tokenform.server.wanted import Wanted
 
 _LOGPROBS = "message.output_text.logprobs"
 
@@ -54,12 +54,12 @@ class Responses(ApiPath):
 
     name, path, prefix, reads = "responses", "/v1/responses", "resp_", ResponsesBody
 
-    def wanted(self, body: ResponsesBody, engine: Engine, key: Key) -> Wanted:
+    def request_of(self, body: ResponsesBody, engine: Engine, key: Key) -> TextRequest:
         text = body.text or {}
         check_names(text, ("format", "verbosity"), "/text")
         effort = (body.reasoning or {}).get("effort")
-        told = bool(body.top_logprobs) or _LOGPROBS in (body.include or ())
-        return read_wanted(
+        with_logprobs = bool(body.top_logprobs) or _LOGPROBS in (body.include or ())
+        return text_request(
             body,
             engine,
             key,
@@ -70,14 +70,14 @@ class Responses(ApiPath):
             tool_choice=body.tool_choice,
             parallel=body.parallel_tool_calls,
             max_tokens=body.max_output_tokens,
-            alternatives=(body.top_logprobs or 0) if told else None,
-            asked=read_thinking(effort, body.thinking_token_budget, "/reasoning/effort"),
+            alternatives=(body.top_logprobs or 0) if with_logprobs else None,
+            thought=read_thinking(effort, body.thinking_token_budget, "/reasoning/effort"),
         )
 
     def whole(self, work: Work, results: list[Result]) -> dict[str, Any]:
         result = results[0]
-        output = [_written(item) for item in items_of(work, result)]
-        if work.wanted.alternatives is not None:
+        output = [_item(item) for item in items_of(work, result)]
+        if work.request_of.alternatives is not None:
             listed = probabilities(work.engine, result.tokens, result.token_logprobs, result.likeliest)
             for item in output:
                 if item["type"] == "message":
@@ -92,21 +92,21 @@ class Responses(ApiPath):
             number += 1
             return kind, {"type": kind, "sequence_number": number, **members}
 
-        begun = _response(work, "in_progress", [])
-        yield event("response.created", response=begun)
-        yield event("response.in_progress", response=begun)
+        started = _response(work, "in_progress", [])
+        yield event("response.created", response=started)
+        yield event("response.in_progress", response=started)
         output: list[dict[str, Any]] = []
-        heard: Piece | None = None
+        last_piece: Piece | None = None
         async for step, piece in steps_of(work, pieces):
-            told = []
-            if work.wanted.alternatives is not None and piece is not heard and not piece.thought:
-                told = probabilities(work.engine, piece.tokens, piece.logprobs, piece.likeliest)
-                heard = piece
+            logprobs = []
+            if work.request_of.alternatives is not None and piece is not last_piece and not piece.thought:
+                logprobs = probabilities(work.engine, piece.tokens, piece.logprobs, piece.likeliest)
+                last_piece = piece
             if step is not None:
-                for kind, members in _events(step, told):
+                for kind, members in _events(step, logprobs):
                     yield event(kind, output_index=step.place, **members)
                 if step.last:
-                    output.append(_written(step.item, "incomplete" if step.item.cut else "completed"))
+                    output.append(_item(step.item, "incomplete" if step.item.cut else "completed"))
             elif piece.result is not None:
                 whole = _response(work, "completed", output, piece.result)
                 yield event(f"response.{whole['status']}", response=whole)
@@ -121,20 +121,20 @@ class Responses(ApiPath):
         return "error", {**body, "message": str(error)}
 
 
-def _events(step: ItemStep, told: list[Any]) -> list[tuple[str, dict[str, Any]]]:
+def _events(step: ItemStep, logprobs: list[Any]) -> list[tuple[str, dict[str, Any]]]:
     item, place = step.item, {"item_id": step.item.id}
     if item.name is not None:
         kind = "custom_tool_call_input" if item.custom else "function_call_arguments"
         if step.first:
-            return [("response.output_item.added", {"item": _written(item, "in_progress")})]
+            return [("response.output_item.added", {"item": _item(item, "in_progress")})]
         if step.last and item.cut:
-            return [("response.output_item.done", {"item": _written(item, "incomplete")})]
+            return [("response.output_item.done", {"item": _item(item, "incomplete")})]
         if step.last:
             whole = {"input" if item.custom else "arguments": item.text}
             named = {} if item.custom else {"name": item.name}
             return [
                 (f"response.{kind}.done", {**place, **named, **whole}),
-                ("response.output_item.done", {"item": _written(item)}),
+                ("response.output_item.done", {"item": _item(item)}),
             ]
         return [(f"response.{kind}.delta", {**place, "delta": step.delta})]
     if item.thought:
@@ -142,7 +142,7 @@ def _events(step: ItemStep, told: list[Any]) -> list[tuple[str, dict[str, Any]]]
     part = {"type": "output_text", "text": "", "annotations": [], "logprobs": []}
     inside = {**place, "content_index": 0}
     if step.first:
-        empty = _written(item, "in_progress") | {"content": []}
+        empty = _item(item, "in_progress") | {"content": []}
         return [
             ("response.output_item.added", {"item": empty}),
             ("response.content_part.added", {**inside, "part": part}),
@@ -151,37 +151,37 @@ def _events(step: ItemStep, told: list[Any]) -> list[tuple[str, dict[str, Any]]]
         return [
             ("response.output_text.done", {**inside, "text": item.text, "logprobs": []}),
             ("response.content_part.done", {**inside, "part": part | {"text": item.text}}),
-            ("response.output_item.done", {"item": _written(item)}),
+            ("response.output_item.done", {"item": _item(item)}),
         ]
-    return [("response.output_text.delta", {**inside, "delta": step.delta, "logprobs": told})]
+    return [("response.output_text.delta", {**inside, "delta": step.delta, "logprobs": logprobs})]
 
 
 def _thought_events(step: ItemStep, place: dict[str, str]) -> list[tuple[str, dict[str, Any]]]:
     inside = {**place, "content_index": 0}
     if step.first:
-        return [("response.output_item.added", {"item": _written(step.item, "in_progress")})]
+        return [("response.output_item.added", {"item": _item(step.item, "in_progress")})]
     if step.last:
         return [
             ("response.reasoning_text.done", {**inside, "text": step.item.text}),
-            ("response.output_item.done", {"item": _written(step.item)}),
+            ("response.output_item.done", {"item": _item(step.item)}),
         ]
     return [("response.reasoning_text.delta", {**inside, "delta": step.delta})]
 
 
-def _written(item: OutputItem, status: str = "completed") -> dict[str, Any]:
+def _item(item: OutputItem, status: str = "completed") -> dict[str, Any]:
     """An item as the API has it."""
     if item.thought:
         parts = [{"type": "reasoning_text", "text": item.text}] if status == "completed" else []
         return {"id": item.id, "type": "reasoning", "status": status, "summary": [], "content": parts}
     if item.name is None:
         part = {"type": "output_text", "text": item.text, "annotations": [], "logprobs": []}
-        made = {"id": item.id, "type": "message", "status": status, "role": "assistant"}
-        return {**made, "content": [part]}
+        head = {"id": item.id, "type": "message", "status": status, "role": "assistant"}
+        return {**head, "content": [part]}
     if item.custom:
-        made = {"id": f"ctc_{item.id}", "type": "custom_tool_call", "status": status, "call_id": item.id}
-        return {**made, "name": item.name, "input": "" if status == "in_progress" else item.text}
-    made = {"id": f"fc_{item.id}", "type": "function_call", "status": status, "call_id": item.id}
-    return {**made, "name": item.name, "arguments": "" if status == "in_progress" else item.text}
+        head = {"id": f"ctc_{item.id}", "type": "custom_tool_call", "status": status, "call_id": item.id}
+        return {**head, "name": item.name, "input": "" if status == "in_progress" else item.text}
+    head = {"id": f"fc_{item.id}", "type": "function_call", "status": status, "call_id": item.id}
+    return {**head, "name": item.name, "arguments": "" if status == "in_progress" else item.text}
 
 
 def _response(
@@ -224,8 +224,8 @@ def _response(
         "truncation": "disabled",
         "metadata": body.metadata or {},
     }
-    known = {"usage": usage, "user": body.user}  # the API leaves these out and has no null for them
-    response |= {name: value for name, value in known.items() if value is not None}
+    optional = {"usage": usage, "user": body.user}  # the API omits these and allows no null
+    response |= {name: value for name, value in optional.items() if value is not None}
     return response | ({} if result is None else extras_of(work, result))
 
 
@@ -237,14 +237,14 @@ def _messages(body: ResponsesBody) -> list[dict[str, Any]]:
     if isinstance(body.input, str):
         return [*messages, {"role": "user", "content": body.input}]
     for place, item in enumerate(body.input):
-        made = _message(item, f"/input/{place}")
-        if made is None:
+        message = _message(item, f"/input/{place}")
+        if message is None:
             continue
         last = messages[-1] if messages else {}
-        if made.get("tool_calls") and last.get("role") == "assistant":
-            last["tool_calls"] = [*last.get("tool_calls", ()), *made["tool_calls"]]
+        if message.get("tool_calls") and last.get("role") == "assistant":
+            last["tool_calls"] = [*last.get("tool_calls", ()), *message["tool_calls"]]
         else:
-            messages.append(made)
+            messages.append(message)
     if not messages:
         raise Refused("there is no input.", param="/input")
     return messages
@@ -259,10 +259,10 @@ def _message(item: Any, param: str) -> dict[str, Any] | None:
             error.param = (error.param or param).replace(f"{param}/0", param)
             raise
     if kind in ("function_call", "custom_tool_call"):
-        given = {"input": item.get("input")}
+        arguments = {"input": item.get("input")}
         if kind == "function_call":
-            given = read_arguments(item.get("arguments"), f"{param}/arguments")
-        function = {"name": item.get("name"), "arguments": given}
+            arguments = read_arguments(item.get("arguments"), f"{param}/arguments")
+        function = {"name": item.get("name"), "arguments": arguments}
         call = {"id": item.get("call_id", ""), "type": "function", "function": function}
         return {"role": "assistant", "content": "", "tool_calls": [call]}
     if kind in ("function_call_output", "custom_tool_call_output"):

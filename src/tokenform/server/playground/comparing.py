@@ -19,7 +19,7 @@ from tokenform.decoding.aligned.problem import Problem
 from tokenform.decoding.aligned.protocols import Tokens
 from tokenform.decoding.generator import Generator
 from tokenform.errors import SamplingError
-from tokenform.server.playground.asked import Query, Seed
+from tokenform.server.playground.queries import Query, Seed
 from tokenform.server.playground.running import Channel
 from tokenform.server.playground.writing import SAMPLERS, Watched
 
@@ -28,23 +28,23 @@ COMPARED = ("local", "asap", "cars", "awrs", "smc", "mcmc")
 
 
 class CompareQuery(Query):
-    """Which draws to compare."""
+    """The options of a comparison."""
 
     seed: Seed = 0
     max_tokens: Annotated[int, Field(ge=1, le=TOKENS)] = 16
     draws: Annotated[int, Field(ge=1, le=DRAWS)] = 200
 
 
-def compare(asked: CompareQuery, generator: Generator, channel: Channel) -> None:
+def compare(query: CompareQuery, generator: Generator, channel: Channel) -> None:
     """Sends `exact` (texts and their probabilities), then `sampler` for each, then `done`.
 
-    `ess` is how many equally weighted draws a sampler's are worth, `noise` how far so many exact draws would
-    be from the distribution by chance.
+    `ess` is a sampler's effective number of draws, `noise` the distance of so many exact draws from the
+    distribution by chance.
     """
-    draws, seed, most, masked = asked.draws, asked.seed, asked.max_tokens, Masked()
-    grammar = asked.constraint.grammar
+    draws, seed, most, masked = query.draws, query.seed, query.max_tokens, Masked()
+    grammar = query.constraint.grammar
     reference = generator.problem(
-        asked.told,
+        query.model_prompt,
         grammar,
         sampler=masked,
         model=Watched(generator.language_model(), "exact", channel),
@@ -69,21 +69,23 @@ def compare(asked: CompareQuery, generator: Generator, channel: Channel) -> None
     for name in COMPARED:
         model = Watched(generator.language_model(), name, channel)
         sampler = masked if name == "local" else SAMPLERS[name]()
-        problem = generator.problem(asked.told, grammar, sampler=sampler, model=model, max_tokens=most)
+        problem = generator.problem(
+            query.model_prompt, grammar, sampler=sampler, model=model, max_tokens=most
+        )
         began = time.perf_counter()
         try:
-            known = _distribution(name, problem, sampler, draws, seed)
+            summary = _distribution(name, problem, sampler, draws, seed)
         except SamplingError as error:
             channel.send("sampler", {"name": name, "gave_up": str(error)})
             continue
-        distribution = known.pop("distribution")
+        distribution = summary.pop("distribution")
         distance = 0.5 * sum(
             abs(target.get(x, 0.0) - distribution.get(x, 0.0)) for x in {*target, *distribution}
         )
         bars = [distribution.get(text, 0.0) for text in shown]
         seconds = time.perf_counter() - began
-        if "ess" in known:  # as many exact draws as these are worth would be so far away by chance
-            known["noise"] = sampling_noise(by_number, max(round(known["ess"]), 1))
+        if "ess" in summary:  # the distance by chance of as many exact draws
+            summary["noise"] = sampling_noise(by_number, max(round(summary["ess"]), 1))
         channel.send(
             "sampler",
             {
@@ -92,7 +94,7 @@ def compare(asked: CompareQuery, generator: Generator, channel: Channel) -> None
                 "distance": distance,
                 "seconds": seconds,
                 "forwards": model.forwards,
-                **known,
+                **summary,
             },
         )
     channel.send("done", {})

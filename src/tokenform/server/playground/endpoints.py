@@ -16,10 +16,10 @@ from tokenform.decoding.generator import Generator
 from tokenform.errors import OptionError, TokenformError
 from tokenform.server.faults import Refused
 from tokenform.server.origins import foreign
-from tokenform.server.playground.asked import BODY, Query, ReachQuery, read, told
 from tokenform.server.playground.comparing import CompareQuery, compare
 from tokenform.server.playground.filling import FillQuery, fill
 from tokenform.server.playground.inspecting import following, inspect, reach
+from tokenform.server.playground.queries import BODY, Query, ReachQuery, error_fields, read
 from tokenform.server.playground.running import QueueFull, Workers
 from tokenform.server.playground.writing import WriteQuery, write
 
@@ -94,21 +94,21 @@ def routes(
         return Route(f"/{name}", answered, methods=["POST"])
 
     def answer(name: str, work: Callable[[Any], Any], kind: type[Query] = Query) -> Route:
-        async def respond(asked: Query) -> Response:
-            return JSONResponse(await workers.run(partial(work, asked)))
+        async def respond(query: Query) -> Response:
+            return JSONResponse(await workers.run(partial(work, query)))
 
         return endpoint(name, kind, respond)
 
     def stream(work: Callable[..., None], kind: type[Query], of: Callable[[Any], Any] = causal) -> Route:
-        async def respond(asked: Query) -> Response:
-            return workers.stream(lambda channel: work(asked, of(generator), channel))
+        async def respond(query: Query) -> Response:
+            return workers.stream(lambda channel: work(query, of(generator), channel))
 
         return endpoint(work.__name__, kind, respond)
 
     api = [
-        answer("inspect", lambda asked: inspect(asked, generator.vocabulary)),
+        answer("inspect", lambda query: inspect(query, generator.vocabulary)),
         answer("reach", reach, ReachQuery),
-        answer("next", lambda asked: following(asked, causal(generator))),
+        answer("next", lambda query: following(query, causal(generator))),
         stream(write, WriteQuery),
         stream(fill, FillQuery, lambda own: own),
         stream(compare, CompareQuery),
@@ -149,10 +149,10 @@ async def _answered(
     except Refused as fault:
         return JSONResponse({"error": {"kind": fault.code, "message": str(fault)}}, fault.status)
     except TokenformError as error:
-        return JSONResponse({"error": told(error)}, 400)
+        return JSONResponse({"error": error_fields(error)}, 400)
     except QueueFull:
-        said = {"kind": "Busy", "message": "too many requests wait; come again in a second."}
-        return JSONResponse({"error": said}, 429, {"Retry-After": "1"})
+        fault_fields = {"kind": "Busy", "message": "too many requests wait; come again in a second."}
+        return JSONResponse({"error": fault_fields}, 429, {"Retry-After": "1"})
     return response
 
 

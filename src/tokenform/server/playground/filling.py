@@ -22,8 +22,8 @@ from tokenform.decoding.diffusion import (
 from tokenform.decoding.diffusion.generator import DiffusionGenerator
 from tokenform.engine.opening import opened_once
 from tokenform.integrations import diffusion
-from tokenform.server.playground.asked import Query, Seed, Temperature
 from tokenform.server.playground.inspecting import shown_token
+from tokenform.server.playground.queries import Query, Seed, Temperature
 from tokenform.server.playground.running import Channel
 from tokenform.server.playground.writing import finite
 
@@ -53,7 +53,7 @@ def builtin() -> DiffusionGenerator:
     return diffusion.DiffusionGenerator()
 
 
-def fill(asked: FillQuery, generator: Any, channel: Channel) -> None:
+def fill(query: FillQuery, generator: Any, channel: Channel) -> None:
     """Sends `canvas`, a `pass` for each pass with [position, text or None for an end] of what it commits, and
     `done`.
 
@@ -61,29 +61,31 @@ def fill(asked: FillQuery, generator: Any, channel: Channel) -> None:
         generator: the server's own; where it writes from left to right, the built-in model fills.
     """
     writer = generator if isinstance(generator, DiffusionGenerator) else builtin()
-    length = asked.length or min(64, writer.length)
-    known: set[int] = set()
+    length = query.length or min(64, writer.length)
+    filled_positions: set[int] = set()
 
     def watch(_: int, tokens: Sequence[int | None]) -> None:
-        new = [(at, token) for at, token in enumerate(tokens) if token is not None and at not in known]
-        known.update(at for at, _ in new)
+        new = [
+            (at, token) for at, token in enumerate(tokens) if token is not None and at not in filled_positions
+        ]
+        filled_positions.update(at for at, _ in new)
         ends = writer.vocabulary.eos
-        told = [
+        filled = [
             [at, None if token in ends else shown_token(writer.vocabulary.token(token))] for at, token in new
         ]
-        channel.send("pass", {"filled": told, "known": len(known)})
+        channel.send("pass", {"filled": filled, "known": len(filled_positions)})
 
     channel.send("canvas", {"length": length})
     result = writer.generate(
-        asked.told,
-        asked.constraint.grammar,
+        query.model_prompt,
+        query.constraint.grammar,
         length=length,
-        temperature=asked.temperature,
-        policy=POLICIES[asked.policy](),
-        seed=asked.seed,
+        temperature=query.temperature,
+        policy=POLICIES[query.policy](),
+        seed=query.seed,
         watch=watch,
     )
     stats = result.stats
-    told = {"text": result.text, "logprob": finite(result.logprob), "tokens": stats.tokens}
+    summary = {"text": result.text, "logprob": finite(result.logprob), "tokens": stats.tokens}
     seconds = {"model": stats.seconds_model, "mask": stats.seconds_mask}
-    channel.send("done", {**told, "forwards": stats.forwards, "seconds": seconds})
+    channel.send("done", {**summary, "forwards": stats.forwards, "seconds": seconds})

@@ -1,6 +1,6 @@
-"""A document under a constraint: how far it is accepted, why no further, and what may come next.
+"""A document under a constraint: its accepted part, the reason for a refusal, and the next tokens.
 
-Invariant: what is said of the next token is said of the state after the accepted part of the document.
+Invariant: all about the next token is about the state after the accepted part of the document.
 Complexity: the document's bytes, one mask, `STATES` states of a drawing; `following` runs the model once over
 the prompt and the document.
 """
@@ -17,7 +17,7 @@ from tokenform.engine import State, TokenAutomaton, Vocabulary, tokenizers
 from tokenform.engine.drawing import explore
 from tokenform.errors import TokenformError
 from tokenform.frontends.byte_vocabulary import byte_vocabulary
-from tokenform.server.playground.asked import LIMITS, AskedConstraint, Query, ReachQuery
+from tokenform.server.playground.queries import LIMITS, ConstraintQuery, Query, ReachQuery
 
 LISTED = 40
 """Allowed tokens that are listed without a model."""
@@ -25,29 +25,29 @@ LIKELIEST = 12
 """Tokens that are listed of each distribution."""
 
 
-def inspect(asked: Query, vocabulary: Vocabulary) -> dict[str, Any]:
+def inspect(query: Query, vocabulary: Vocabulary) -> dict[str, Any]:
     """Everything that needs no model.
 
     Returns:
-        `report`; `refused`: None, or where (byte) and why; `accepted`: bytes of the accepted part; `ended`:
-        it is a whole document; what is known of the state there, and a drawing of what follows it.
+        `report`; `refused`: None, or the byte and the reason; `accepted`: bytes of the accepted part;
+        `ended`: it is a whole document; facts of the state there, and a drawing of the automaton from it.
     """
-    automaton = asked.constraint.grammar.compile(vocabulary, limits=LIMITS)
-    data = asked.text.encode()
+    automaton = query.constraint.grammar.compile(vocabulary, limits=LIMITS)
+    data = query.text.encode()
     state, accepted = reached(automaton, data)
     verdict = automaton.check(data)
     refused = None
     if verdict is not None and accepted < len(data):
         _, expected, pointer = verdict
         refused = {"offset": accepted, "expected": expected, "pointer": pointer}
-        refused["spelling"] = _accepts_respelled(asked, data)
+        refused["spelling"] = _accepts_respelled(query, data)
     return {
-        "report": [str(line) for line in asked.constraint.grammar.report],
+        "report": [str(line) for line in query.constraint.grammar.report],
         "accepted": accepted,
         "refused": refused,
         "ended": verdict is None,
         **_place(automaton, state),
-        "drawing": _drawing(asked, data[:accepted]),
+        "drawing": _drawing(query, data[:accepted]),
     }
 
 
@@ -61,23 +61,23 @@ def reached(automaton: TokenAutomaton, data: bytes) -> tuple[State, int]:
         return automaton.step_bytes(automaton.start, data[:length]), length
 
 
-def reach(asked: ReachQuery) -> dict[str, Any]:
+def reach(query: ReachQuery) -> dict[str, Any]:
     """How many bytes of the document each other source accepts; None for one that is no constraint."""
-    data = asked.text.encode()
-    return {"accepted": [_length(asked.of(source), data) for source in asked.sources]}
+    data = query.text.encode()
+    return {"accepted": [_length(query.of(source), data) for source in query.sources]}
 
 
-def _length(other: AskedConstraint, data: bytes) -> int | None:
+def _length(constraint: ConstraintQuery, data: bytes) -> int | None:
     try:
-        return reached(other.grammar.compile(byte_vocabulary(), limits=LIMITS), data)[1]
+        return reached(constraint.grammar.compile(byte_vocabulary(), limits=LIMITS), data)[1]
     except TokenformError:
         return None
 
 
-def _accepts_respelled(asked: Query, data: bytes) -> bool:
+def _accepts_respelled(query: Query, data: bytes) -> bool:
     """Whether only the order of keys, or the way values are written, is refused."""
-    other = asked.respelled()
-    return other is not None and other.compile(byte_vocabulary(), limits=LIMITS).matches(data)
+    grammar = query.respelled()
+    return grammar is not None and grammar.compile(byte_vocabulary(), limits=LIMITS).matches(data)
 
 
 def _place(automaton: TokenAutomaton, state: State) -> dict[str, Any]:
@@ -102,24 +102,24 @@ def _place(automaton: TokenAutomaton, state: State) -> dict[str, Any]:
     }
 
 
-def _drawing(asked: Query, accepted: bytes) -> dict[str, Any]:
+def _drawing(query: Query, accepted: bytes) -> dict[str, Any]:
     """The automaton over bytes from the present state on: states, and the edges between them."""
-    automaton = asked.constraint.grammar.compile(byte_vocabulary(), limits=LIMITS)
+    automaton = query.constraint.grammar.compile(byte_vocabulary(), limits=LIMITS)
     states, edges = explore(automaton, automaton.step_bytes(automaton.start, accepted))
     return {"accepting": [automaton.is_accepting(state) for state in states], "edges": edges}
 
 
-def following(asked: Query, generator: Generator) -> dict[str, Any]:
+def following(query: Query, generator: Generator) -> dict[str, Any]:
     """The likeliest next tokens: by the model alone (`free`), and among those that the mask allows.
 
-    Beside them `reads`: what the model read before the document, in its own tokens.
+    Also `reads`: the prompt of the model, in its own tokens.
     """
-    automaton = asked.constraint.grammar.compile(generator.vocabulary, limits=LIMITS)
-    state, accepted = reached(automaton, asked.text.encode())
-    text = asked.text.encode()[:accepted].decode("utf-8", "ignore")
+    automaton = query.constraint.grammar.compile(generator.vocabulary, limits=LIMITS)
+    state, accepted = reached(automaton, query.text.encode())
+    text = query.text.encode()[:accepted].decode("utf-8", "ignore")
     tokens = _spelled(generator, text)
     began = time.perf_counter()
-    read = generator.prompt_ids(asked.told, asked.constraint.grammar)
+    read = generator.prompt_ids(query.model_prompt, query.constraint.grammar)
     prefix = (*read, *tokens)
     distribution = np.exp(generator.language_model().logprobs([prefix])[0])
     micros = 1e6 * (time.perf_counter() - began)

@@ -1,7 +1,7 @@
 """Work off the event loop: a few threads, a bounded queue before them, and streams of events out of them.
 
-Invariant: at most `THREADS` jobs run and `WAITING` wait; more are told to come again.  A job whose reader is
-gone ends at its next event, or at the model's next pass.
+Invariant: at most `THREADS` jobs run and `WAITING` wait; more are refused.  A job whose reader is gone ends at
+its next event, or at the model's next pass.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 from starlette.responses import StreamingResponse
 
 from tokenform.errors import Interrupted, TokenformError
-from tokenform.server.playground.asked import told
+from tokenform.server.playground.queries import error_fields
 
 THREADS = 2
 WAITING = 30
@@ -39,7 +39,7 @@ class Workers:
         self._slots = threading.BoundedSemaphore(THREADS + WAITING)
 
     async def run(self, job: Callable[[], _T]) -> _T:
-        """What the job returns or raises; `Busy` where too many wait."""
+        """The result or error of a job; `QueueFull` where too many wait."""
         return await asyncio.wrap_future(self._submit(job))
 
     def _submit(self, job: Callable[[], _T]) -> Any:
@@ -58,7 +58,7 @@ class Workers:
 
 
 class Channel:
-    """From a job to the one who reads."""
+    """A queue of events from a job to its reader."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop, self._queue, self._gone = loop, asyncio.Queue[Any](), threading.Event()
@@ -87,7 +87,7 @@ class Channel:
         except Interrupted:
             pass
         except TokenformError as error:
-            self._put({"type": "error", **told(error)})
+            self._put({"type": "error", **error_fields(error)})
         except Exception:
             _log.exception("a job of the playground failed")
             self._put({"type": "error", "kind": "EngineError", "message": "the server made a mistake."})

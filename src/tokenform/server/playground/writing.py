@@ -1,4 +1,4 @@
-"""A model writes under the constraint: each token with where it came from, or weighted draws.
+"""A model writes under the constraint: each token with its origin, or weighted draws.
 
 Invariant: one request has at most `DRAWS` texts of `TOKENS` tokens, and `FORWARDS` passes of the model; it
 ends when its reader is gone.
@@ -23,8 +23,8 @@ from tokenform.decoding.generator import Generator
 from tokenform.decoding.results import Result
 from tokenform.decoding.samplers.local import Local
 from tokenform.frontends import to_constraint
-from tokenform.server.playground.asked import Query, Seed, Temperature
 from tokenform.server.playground.inspecting import shown_token
+from tokenform.server.playground.queries import Query, Seed, Temperature
 from tokenform.server.playground.running import Channel
 
 TOKENS, DRAWS, FORWARDS = 512, 32, 5000
@@ -50,7 +50,7 @@ class WriteQuery(Query):
 
 
 class Watched(Metered):
-    """A language model that is asked no more once nobody reads."""
+    """A language model that stops when its reader is gone."""
 
     def __init__(self, model: LanguageModel, name: str, channel: Channel) -> None:
         super().__init__(model, name, FORWARDS, lambda line: None)
@@ -62,15 +62,15 @@ class Watched(Metered):
         return super().logprobs(prefixes)
 
 
-def write(asked: WriteQuery, generator: Generator, channel: Channel) -> None:
+def write(query: WriteQuery, generator: Generator, channel: Channel) -> None:
     """Sends `token` for each token or `draw` for each text, then `done`."""
-    (_write_one if asked.sampler == "local" else _draw)(asked, generator, channel)
+    (_write_one if query.sampler == "local" else _draw)(query, generator, channel)
 
 
-def _write_one(asked: WriteQuery, generator: Generator, channel: Channel) -> None:
-    sampler = Local(temperature=asked.temperature or 0.0, top_p=asked.top_p)
-    constraint = to_constraint(asked.constraint.grammar)
-    (row,) = generator.rows(asked.told, constraint, 1, asked.seed, asked.max_tokens)
+def _write_one(query: WriteQuery, generator: Generator, channel: Channel) -> None:
+    sampler = Local(temperature=query.temperature or 0.0, top_p=query.top_p)
+    constraint = to_constraint(query.constraint.grammar)
+    (row,) = generator.rows(query.model_prompt, constraint, 1, query.seed, query.max_tokens)
     state, tokens = row.automaton.start, generator.vocabulary.tokens
     decoder = codecs.getincrementaldecoder("utf-8")("replace")
     with contextlib.closing(generator.decoder(sampler, 1).run([row], 1)) as steps:
@@ -112,23 +112,23 @@ def _write_one(asked: WriteQuery, generator: Generator, channel: Channel) -> Non
     )
 
 
-def _draw(asked: WriteQuery, generator: Generator, channel: Channel) -> None:
-    temperature = 1.0 if asked.temperature is None else asked.temperature
-    sampler = SAMPLERS[asked.sampler](temperature=temperature, top_p=asked.top_p)
-    model = Watched(generator.language_model(), asked.sampler, channel)
+def _draw(query: WriteQuery, generator: Generator, channel: Channel) -> None:
+    temperature = 1.0 if query.temperature is None else query.temperature
+    sampler = SAMPLERS[query.sampler](temperature=temperature, top_p=query.top_p)
+    model = Watched(generator.language_model(), query.sampler, channel)
     problem = generator.problem(
-        asked.told,
-        asked.constraint.grammar,
-        max_tokens=asked.max_tokens,
+        query.model_prompt,
+        query.constraint.grammar,
+        max_tokens=query.max_tokens,
         sampler=sampler,
         model=model,
     )
     channel.send("target", {"target": problem.target})
-    sample = sampler.sample(problem, asked.n, seed=asked.seed)
+    sample = sampler.sample(problem, query.n, seed=query.seed)
     for draw, weight in zip(sample.draws, sample.weights.tolist(), strict=True):
         channel.send("draw", {"text": draw.text, "logprob": draw.logprob, "weight": weight})
     log_z, bounds = sample.log_z, sample.certificate
-    known: dict[str, Any] = {
+    summary: dict[str, Any] = {
         "exact": sample.exact,
         "ess": sample.ess,
         "forwards": sample.counts.forwards,
@@ -137,7 +137,7 @@ def _draw(asked: WriteQuery, generator: Generator, channel: Channel) -> None:
         "log_z_error": None if log_z is None else finite(log_z.error),
         "distance": 0.0 if sample.exact else None if bounds is None else bounds.distance,
     }
-    channel.send("done", known)
+    channel.send("done", summary)
 
 
 def finite(value: float) -> float | None:

@@ -1,4 +1,4 @@
-"""What a request comes to, whichever API it speaks: one value that the engine runs."""
+"""A request of any API as one value that the engine runs."""
 
 from __future__ import annotations
 
@@ -10,26 +10,26 @@ from tokenform.decoding.calls import AnySampler
 from tokenform.decoding.draws import Transform
 from tokenform.decoding.speculative.targets import Penalties
 from tokenform.frontends import Grammar
-from tokenform.server.thinking import AskedThought
+from tokenform.server.thinking import RequestedThought
 from tokenform.server.tooling import CallLayout
 
 
 @dataclass
-class Wanted:
-    """One prompt and what is to be written for it.
+class TextRequest:
+    """One prompt, and the options of its texts.
 
     Attributes:
         prompt: text, token ids, or chat messages.
-        grammar: what every text is bound to; None: nothing.
-        turn: how tools are called in it; None: there are none.
-        max_tokens: most tokens of a text; None: what the server allows.
-        alternatives: how many likely tokens to tell at each; None: no probabilities are asked for.
-        drafter: guesses tokens; None: the server's own does.
-        asked: the thought that comes before the text.
-        chat_options: what the chat template is told.
-        show_schema: whether the model reads the schema; None: as the server's generator has it.
-        confidence: the values of the document whose probabilities are told: all, or those at JSON Pointers.
-        report: what speculation did is told.
+        grammar: the constraint of every text; None: none.
+        turn: the layout of tool calls; None: there are no tools.
+        max_tokens: most tokens of a text; None: the server's limit.
+        alternatives: how many likely tokens to report at each; None: no probabilities.
+        drafter: proposes tokens; None: the server's own.
+        thought: options of the thought before the text.
+        chat_options: arguments of the chat template.
+        show_schema: whether the model reads the schema; None: the generator's default.
+        confidence: the values of the document whose probabilities to report: all, or those at JSON Pointers.
+        report: whether to report on speculation.
     """
 
     prompt: Any
@@ -44,7 +44,7 @@ class Wanted:
     stop: Sequence[str] = field(default_factory=list)
     alternatives: int | None = None
     drafter: Any = None
-    asked: AskedThought = field(default_factory=AskedThought)
+    thought: RequestedThought = field(default_factory=RequestedThought)
     chat_options: dict[str, Any] = field(default_factory=dict)
     show_schema: bool | None = None
     confidence: bool | list[str] = False

@@ -1,7 +1,7 @@
-"""What the page asks for: a request's body as checked values.
+"""The requests of the page: bodies as checked values.
 
-Invariant: a field that is not known, of another type or too large is an `OptionError` that names it; nothing
-in a request names code, a file or an address.
+Invariant: a field that is unknown, of another type or too large is an `OptionError` that names it; no request
+can name code, a file or an address.
 """
 
 from __future__ import annotations
@@ -30,27 +30,27 @@ SOURCE, TEXT, PROMPT = 1 << 16, 1 << 15, 1 << 13
 SOURCES = 60
 """Most constraints that one request compares."""
 LIMITS = Limits(work=20_000_000)
-"""Of a call of the engine: a page that is typed into waits for it."""
+"""Of a call of the engine, for which a page waits while its user types."""
 OPTIONS: dict[str, tuple[str, ...]] = {"schema": SPELLINGS, "tools": ("format", "tool_choice")}
 """Of `json_schema` and `tools`, by the kind of constraint."""
-KEPT = 128
-"""Grammars that are kept."""
+CACHED = 128
+"""Cached grammars."""
 
 Source = Annotated[str, Field(max_length=SOURCE)]
 Seed = Annotated[int, Field(ge=0, le=1 << 53)]
 Temperature = Annotated[float, Field(ge=0, le=5)]
-_Asked = TypeVar("_Asked", bound="Query")
+_Query = TypeVar("_Query", bound="Query")
 
 
-class AskedConstraint(Strict):
-    """A constraint as text; of choices a line each, of tools the JSON list of definitions."""
+class ConstraintQuery(Strict):
+    """A constraint as text: choices are lines, tools the JSON list of definitions."""
 
     kind: Literal["schema", "regex", "choices", "lark", "gbnf", "tools"]
     source: Source = ""
     options: dict[str, str] = Field(default_factory=dict)
 
     @model_validator(mode="after")
-    def _known(self) -> AskedConstraint:
+    def _check_options(self) -> ConstraintQuery:
         for name in self.options:
             if name not in OPTIONS.get(self.kind, ()):
                 raise ValueError(f"there is no option {name!r} for {self.kind}")
@@ -58,12 +58,12 @@ class AskedConstraint(Strict):
 
     @property
     def grammar(self) -> Grammar:
-        """Raises whatever is wrong with it."""
+        """Raises the errors of the constraint."""
         return _grammar(self.kind, self.source, tuple(sorted(self.options.items())))
 
 
 class Query(Strict):
-    """A request; those that ask for more have fields of their own.
+    """A request; the base of those with more fields.
 
     Attributes:
         text: the document so far.
@@ -71,21 +71,21 @@ class Query(Strict):
         messages: the prompt is chat messages in JSON.
     """
 
-    constraint: AskedConstraint
+    constraint: ConstraintQuery
     text: Annotated[str, Field(max_length=TEXT)] = ""
     prompt: Annotated[str, Field(max_length=PROMPT)] = ""
     messages: bool = False
 
     @model_validator(mode="before")
     @classmethod
-    def _given(cls, data: Any) -> Any:
+    def _without_nulls(cls, data: Any) -> Any:
         """A number that the page leaves out is null."""
         if not isinstance(data, dict):
             return data
         return {name: value for name, value in data.items() if value is not None}
 
     @property
-    def told(self) -> Any:
+    def model_prompt(self) -> Any:
         """The prompt as a generator takes it.
 
         Raises:
@@ -104,11 +104,11 @@ class Query(Strict):
             return None
         return self.of(self.constraint.source, dict.fromkeys(SPELLINGS, "any")).grammar
 
-    def of(self, source: str, options: dict[str, str] | None = None) -> AskedConstraint:
+    def of(self, source: str, options: dict[str, str] | None = None) -> ConstraintQuery:
         """A constraint of the same kind."""
-        known = self.constraint
-        return AskedConstraint(
-            kind=known.kind, source=source, options=known.options if options is None else options
+        own = self.constraint
+        return ConstraintQuery(
+            kind=own.kind, source=source, options=own.options if options is None else options
         )
 
 
@@ -118,11 +118,11 @@ class ReachQuery(Query):
     sources: Annotated[list[Source], Field(max_length=SOURCES)] = Field(default_factory=list)
 
 
-def read(body: bytes, kind: type[_Asked]) -> _Asked:
+def read(body: bytes, kind: type[_Query]) -> _Query:
     """The request of a body.
 
     Raises:
-        OptionError: it says something else, or too much.
+        OptionError: it is no such request, or too large.
     """
     try:
         data = json.loads(body)
@@ -134,7 +134,7 @@ def read(body: bytes, kind: type[_Asked]) -> _Asked:
         raise OptionError(f"the body is no JSON: {error}.") from None
 
 
-@lru_cache(maxsize=KEPT)
+@lru_cache(maxsize=CACHED)
 def _grammar(kind: str, source: str, options: tuple[tuple[str, str], ...]) -> Grammar:
     if kind == "choices":
         return choice([line for line in source.split("\n") if line])
@@ -147,7 +147,7 @@ def _grammar(kind: str, source: str, options: tuple[tuple[str, str], ...]) -> Gr
     return tools(listed, **chosen)
 
 
-def told(error: TokenformError) -> dict[str, Any]:
-    """An error as the page shows it: what, and where."""
+def error_fields(error: TokenformError) -> dict[str, Any]:
+    """The fields of an error for the page, with its place."""
     place = {"pointer": error.pointer, "keyword": error.keyword, "line": error.line, "column": error.column}
     return {"kind": type(error).__name__, "message": str(error), **place}
