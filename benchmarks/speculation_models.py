@@ -232,7 +232,7 @@ def assisted(prompts: list[Example], passes: Passes, most: int) -> dict[str, dic
 
 
 def folder(
-    path: str, count: int, most: int, device: str | None = None, compiled: bool = False
+    path: str, count: int, most: int, device: str | None = None, compiled: Any = ()
 ) -> dict[str, dict[str, Row]]:
     """A chat model of one's own, with strings as prompts: extraction under schemas, free text."""
     plain = tf.Generator(path, drafter=None, device=device)
@@ -246,10 +246,10 @@ def folder(
         rows = {"plain": chat_row(plain)}
         for name, drafter in drafters.items():
             rows[name] = chat_row(tf.Generator(plain.model, plain.tokenizer, drafter=drafter))
-        if compiled:
+        for way in compiled:
             for name, drafter in {"plain": None, "auto": "auto"}.items():
-                writer = tf.Generator(plain.model, plain.tokenizer, drafter=drafter, compile=True)
-                rows[f"{name}, compiled"] = chat_row(writer)
+                writer = tf.Generator(plain.model, plain.tokenizer, drafter=drafter, compile=way)
+                rows[f"{name}, {'graphs' if way == 'graphs' else 'compiled'}"] = chat_row(writer)
                 chat_row(writer).write(asked[0], most)  # its shapes are compiled here
         run(rows, asked, most, passes)
         found[title] = rows
@@ -265,13 +265,14 @@ def main() -> int:
     parser.add_argument("--max-tokens", type=int, default=MOST)
     parser.add_argument("--device", help="for `folder`")
     parser.add_argument("--compile", action="store_true", help="for `folder`: rows of compiled passes, too")
+    parser.add_argument("--graphs", action="store_true", help="for `folder`: rows of CUDA graphs, too")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--seed", type=int, default=EVALUATION_SEED, help="which prompts")
     parser.add_argument("--results", type=Path, default=RESULTS)
     arguments = parser.parse_args()
     torch.set_num_threads(arguments.threads)
     if arguments.job == "folder":
-        ways = arguments.device, arguments.compile
+        ways = arguments.device, ["graphs"] * arguments.graphs + [True] * arguments.compile
         found = folder(arguments.model, arguments.count, arguments.max_tokens, *ways)
     else:
         prompts = examples(arguments.seed, arguments.count + 1, held_out=True, tools=0.0)

@@ -105,6 +105,7 @@ def request(grammar, budget):
     asked = Request(
         grammar=grammar,
         sampling_params=SimpleNamespace(max_new_tokens=budget),
+        origin_input_ids=[1],
         output_ids=[],
         message=None,
         finished=lambda: False,

@@ -203,11 +203,11 @@ def test_a_wide_batch_is_filled_from_several_threads(engine):
         ({"grammar": 'root ::= "a'}, "line 1"),
         ({"grammar": "start: missing"}, "missing"),
         ({"grammar": "  "}, "empty"),
-        ({"choice": []}, "no text"),
+        ({"choice": []}, "no choice"),
         ({"json": {"type": "string", "minLength": 900}}, "max_tokens"),
         ({"json": {"type": "string"}, "whitespace_pattern": " *"}, "whitespace_pattern"),
         ({"json_object": False}, "json_object"),
-        ({"structural_tag": json.dumps({"format": {"type": "exclude_token"}})}, "/format"),
+        ({"structural_tag": json.dumps({"format": {"type": "unheard_of"}})}, "/format"),
     ],
 )
 def test_what_is_wrong_is_refused_in_the_front_end(engine, constraint, message):
@@ -465,12 +465,12 @@ def test_a_fault_where_a_text_begins_fails_one_request_alone(engine, monkeypatch
 def test_a_fault_in_the_front_end_is_a_400_of_its_request(engine, monkeypatch):
     from vllm.exceptions import VLLMValidationError
 
-    from tokenform.integrations import asked as requests
+    from tokenform.frontends import grammar_text
 
     def broken(text, **_):
         raise PanicException("broken")
 
-    monkeypatch.setitem(requests._READERS, "regex", broken)
+    monkeypatch.setitem(grammar_text._READERS, "regex", broken)
     one = engine()
     with pytest.raises(VLLMValidationError, match=r"EngineError.*PanicException"):
         one.add("bad", asked(regex="a fault"))

@@ -169,6 +169,36 @@ def test_a_capture_that_fails_leaves_the_compiled_pass(graphs, monkeypatch):
     ]
 
 
+def test_graphs_of_the_model_as_it_is_need_no_compiler(graphs, monkeypatch):
+    monkeypatch.setattr(torch, "compile", None)
+    net = network()
+    plain, fast = (
+        tf.Generator(net, vocabulary(), drafter=Forced(), compile=way) for way in (False, "graphs")
+    )
+    assert tokens(fast) == tokens(plain)
+    assert shapes(fast) and Graph.made
+
+
+def test_graphs_that_can_not_be_captured_leave_the_model_as_it_is(graphs, monkeypatch):
+    def fails(*_: Any) -> None:
+        raise RuntimeError("operation not permitted when stream is capturing")
+
+    monkeypatch.setattr(static_passes, "captured", fails)
+    net = copy.deepcopy(network())
+    plain, fast = (tf.Generator(net, vocabulary(), drafter=None, compile=way) for way in (False, "graphs"))
+    with pytest.warns(UserWarning, match='compile="graphs": no CUDA graph can be captured'):
+        assert tokens(fast) == tokens(plain)
+    assert not shapes(fast)
+
+
+def test_without_a_gpu_there_are_no_graphs():
+    net = copy.deepcopy(network())
+    plain, fast = (tf.Generator(net, vocabulary(), compile=way) for way in (False, "graphs"))
+    assert tokens(fast) == tokens(plain) and not shapes(fast)
+    (result,) = fast.sample(PROMPTS[0], tf.regex("[a-d]{4}"))
+    assert 'compile="graphs": there are no CUDA graphs on this device' in result.report.notes
+
+
 def test_a_model_that_breaks_the_graph_runs_as_it_is_and_says_so_once():
     net = copy.deepcopy(network())
     hook = net.register_forward_hook(lambda *given: float(given[-1].logits.sum()) and None)
@@ -282,3 +312,58 @@ def test_texts_of_other_backends(backend, monkeypatch):
     plain, fast = pair(network("qwen3"), drafter=Forced(), policy=lambda: Fixed(3))
     assert tokens(fast, PROMPTS[:2]) == tokens(plain, PROMPTS[:2])
     assert shapes(fast) and not fast.sample(PROMPTS[0], GRAMMAR, seed=2)[0].report.notes
+
+
+@pytest.fixture
+def kept(graphs, monkeypatch):
+    monkeypatch.setattr(static_passes, "_PART", 0)  # the model here is smaller than any cache
+
+
+def test_a_later_call_takes_the_graphs_of_the_call_before(kept):
+    plain, fast = (
+        tf.Generator(network(), vocabulary(), drafter=None, compile=way) for way in (False, "graphs")
+    )
+    assert tokens(fast, [[5, 6]]) == tokens(plain, [[5, 6]])
+    made = Graph.made
+    assert made
+    for prompt in ([7, 8], [9] * 30, [5, 6]):
+        assert tokens(fast, [prompt]) == tokens(plain, [prompt])
+    assert Graph.made == made
+
+
+def test_graphs_of_other_weights_and_hooks_are_not_taken(kept):
+    net = copy.deepcopy(network())
+    plain, fast = (tf.Generator(net, vocabulary(), drafter=None, compile=way) for way in (False, "graphs"))
+    for change in (
+        lambda: net.get_output_embeddings().weight.data.neg_(),
+        lambda: setattr(net.lm_head, "weight", torch.nn.Parameter(-net.lm_head.weight.detach())),
+        lambda: net.lm_head.register_forward_hook(lambda *args: -args[-1]),
+    ):
+        assert tokens(fast) == tokens(plain)
+        change()
+    assert tokens(fast) == tokens(plain)
+
+
+def test_large_caches_are_not_kept(graphs):
+    fast = tf.Generator(network(), vocabulary(), drafter=None, compile="graphs")
+    for _ in range(2):
+        tokens(fast, [[5, 6]])
+        assert not fast._decoders._compiled._idle
+
+
+def test_threads_have_buffers_of_their_own(kept):
+    plain, fast = (
+        tf.Generator(network(), vocabulary(), drafter=None, compile=way) for way in (False, "graphs")
+    )
+    want, found = {n: tokens(plain, [[n, 6]]) for n in range(5, 10)}, {}
+
+    def write(n: int) -> None:
+        found[n] = [tokens(fast, [[n, 6]]) for _ in range(3)]
+
+    threads = [threading.Thread(target=write, args=(n,)) for n in want]
+    for one in threads:
+        one.start()
+    for one in threads:
+        one.join()
+    assert found == {n: [text] * 3 for n, text in want.items()}
+    assert len(fast._decoders._compiled._idle) <= 2

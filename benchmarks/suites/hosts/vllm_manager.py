@@ -27,6 +27,7 @@ class Engine:
         folder: of the tokenizer, as `transformers` saves it.
         size: width of the model's logits.
         drafts: draft tokens a step.
+        method: how the engine drafts. "ngram", after which the plug-in drafts too, or one with a model.
         backend: vLLM's name of a backend; "auto" is tokenform's where its plug-in is registered.
         seats: most requests at once.
         reasoning: name of a reasoning parser, "" for none.
@@ -38,6 +39,7 @@ class Engine:
         *,
         size: int,
         drafts: int = 0,
+        method: str = "draft_model",
         backend: str = "auto",
         seats: int = 256,
         context: int = 100_000,
@@ -71,17 +73,23 @@ class Engine:
         self.config = SimpleNamespace(
             model_config=model,
             structured_outputs_config=SimpleNamespace(**outputs),
-            scheduler_config=SimpleNamespace(max_num_seqs=seats),
+            scheduler_config=SimpleNamespace(max_num_seqs=seats, async_scheduling=False),
             parallel_config=SimpleNamespace(distributed_executor_backend="mp"),
-            speculative_config=SimpleNamespace(num_speculative_tokens=drafts) if drafts else None,
+            speculative_config=SimpleNamespace(num_speculative_tokens=drafts, method=method)
+            if drafts
+            else None,
             num_speculative_tokens=drafts,
         )
         self.manager = StructuredOutputManager(self.config)
         self.tokenizer: Any = self.manager.tokenizer
-        self.size, self.drafts = size, drafts
+        self.size, self.drafts, self.method = size, drafts, method
         self.texts: dict[str, Text] = {}
         self.random = np.random.default_rng(seed)
         self.seconds: list[float] = []  # of the manager's part of each step
+        # what `Scheduler.update_draft_token_ids` reads of a scheduler
+        self.scheduler = SimpleNamespace(
+            requests={}, structured_output_manager=self.manager, num_spec_tokens=drafts
+        )
 
     def add(self, name: str, params: Any, prompt: Sequence[int] = (1,)) -> Text:
         """A request that passed the front end; raises what the front end raises (a 400)."""
@@ -110,13 +118,9 @@ class Engine:
         if not running:
             return 0
         requests = {name: text.request for name, text in running.items()}
-        proposed = {name: self._proposal(text) for name, text in running.items()}
+        proposed = {name: self._proposal(text) for name, text in running.items() if text.tokens}
         begin = time.perf_counter()
-        scheduled = {
-            name: self.manager.validate_tokens(requests[name], draft)
-            for name, draft in proposed.items()
-            if draft
-        }
+        scheduled = self._validated(requests, proposed) if self.drafts else {}
         rows: Any = self.manager.grammar_bitmask(requests, list(requests), scheduled)
         spent = time.perf_counter() - begin
         stride = 1 + self.drafts
@@ -134,6 +138,17 @@ class Engine:
         self.seconds.append(spent)
         return len(running)
 
+    def _validated(self, requests: dict[str, Any], proposed: dict[str, list[int]]) -> dict[str, list[int]]:
+        """The drafts of a step, as vLLM's scheduler takes them over."""
+        from vllm.v1.core.sched.scheduler import Scheduler
+        from vllm.v1.outputs import DraftTokenIds
+
+        self.scheduler.requests = requests
+        Scheduler.update_draft_token_ids(
+            self.scheduler, DraftTokenIds(list(proposed), list(proposed.values()))
+        )
+        return {name: one.spec_token_ids for name, one in requests.items() if one.spec_token_ids}
+
     def run(self, draw: Callable[[np.ndarray, int], int]) -> None:
         """Steps until every text has ended."""
         self.settle()
@@ -142,9 +157,9 @@ class Engine:
 
     def _proposal(self, text: Text) -> list[int]:
         """Draft tokens of a drafter that knows nothing of the grammar."""
-        if not self.drafts or not text.tokens:
+        if self.method == "ngram":
             return []
-        if text.tokens and self.random.random() < 0.5:
+        if self.random.random() < 0.5:
             place = int(self.random.integers(len(text.tokens)))
             return (text.tokens[place : place + self.drafts] + [-1] * self.drafts)[: self.drafts]
         drawn: list[int] = self.random.integers(self.size, size=self.drafts).tolist()

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from tokenform.decoding.decoder import Decoder, drafting_pays, speller
 from tokenform.decoding.samplers.local import Local
-from tokenform.decoding.speculative.backbone import Backbone, Compiled, PromptCache, device_of
+from tokenform.decoding.speculative.backbone import GRAPHS, Backbone, Compiled, PromptCache, device_of
 from tokenform.decoding.speculative.drafters.merge import auto as auto_drafter
 from tokenform.decoding.speculative.matching import DeviceDraws
 from tokenform.decoding.speculative.places import Places
@@ -31,13 +31,13 @@ class Decoders:
 
     Args:
         prompts: most bytes of what prompts leave.
-        compiled: whether steps are compiled passes.
+        compiled: whether steps are compiled passes; "graphs": CUDA graphs alone.
     """
 
     def __init__(
-        self, model: Any, vocabulary: Vocabulary, tokenizer: Any, prompts: int, compiled: bool = False
+        self, model: Any, vocabulary: Vocabulary, tokenizer: Any, prompts: int, compiled: bool | str = False
     ) -> None:
-        self._compiled = Compiled() if compiled else None
+        self._compiled = Compiled(GRAPHS if compiled == GRAPHS else None) if compiled else None
         self._model, self._vocabulary, self._tokenizer = model, vocabulary, tokenizer
         self.prompts, self._of_thread = PromptCache(prompts), threading.local()
         # what drafts and passes cost is learnt over all calls

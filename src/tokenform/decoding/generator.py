@@ -115,9 +115,10 @@ class Generator(Prompted, Writing):
         prompt_cache: most bytes of keys and values of prompts, on the model's device, for later calls whose
             prompts begin alike; 0 keeps none.  A change of the weights or adapters, or of which
             hooks there are, empties it.
-        compile: run steps of decoding as compiled passes of fixed shapes, on a GPU as CUDA graphs, which pays
-            for many texts: each shape is compiled for seconds when it first comes up.  Texts are the same up
-            to the model's own rounding; a model that can't be compiled runs as it is, with a warning.
+        compile: run steps of decoding as passes of fixed shapes.  "graphs": on a GPU, as CUDA graphs of the
+            model as it is; a shape takes a tenth of a second when it first comes up.  True: compiled too,
+            which takes seconds to a minute a shape.  Texts are the same up to the model's own rounding; a
+            model that can't be run so runs as it is, with a warning.
         format_prompt: for models with a prompt format of their own: (prompt, grammar) -> text.
         chat_options: arguments of the tokenizer's chat template, as `{"enable_thinking": False}`.
         raw, system, show_schema: how prompts are shown, see `PromptOptions`; each call may say otherwise.
@@ -126,7 +127,7 @@ class Generator(Prompted, Writing):
 
     Example, of a program that writes many texts on a GPU::
 
-        writer = tf.Generator(model, tokenizer, batch_size=32, compile=True)
+        writer = tf.Generator(model, tokenizer, batch_size=32, compile="graphs")
         results = writer.sample(prompts, tf.json_schema(schema))
     """
 
@@ -149,7 +150,7 @@ class Generator(Prompted, Writing):
         penalties: Penalties | None = None,
         batch_size: int = 16,
         prompt_cache: int = 256 << 20,
-        compile: bool = False,
+        compile: bool | Literal["graphs"] = False,
         format_prompt: PromptFormat | None = None,
         chat_options: Mapping[str, Any] | None = None,
         raw: bool = False,

@@ -20,9 +20,11 @@ from vllm.v1.structured_output.backend_types import (
     StructuredOutputOptions,
 )
 
+from tokenform.decoding.decoder import speller
 from tokenform.engine import TokenAutomaton
 from tokenform.engine.packed import mask_words
 from tokenform.integrations.asked import AHEAD, GrammarCompiler
+from tokenform.integrations.drafts import Drafts, RequestDrafts
 from tokenform.integrations.text import OPEN, RequestMatcher, fill_rows
 
 THREADS = max(1, min((os.cpu_count() or 1) // 2, 8))
@@ -39,13 +41,18 @@ class VllmGrammar(RequestMatcher, StructuredOutputGrammar):  # type: ignore[misc
         automaton: its constraint.
         backend: whose rows are filled.
         left: says how many tokens the text may have, as of `Text`.
+        drafts: of this request; None: the engine's own alone.
     """
 
     def __init__(
-        self, automaton: TokenAutomaton, backend: VllmBackend, left: Callable[[], int] | None = None
+        self,
+        automaton: TokenAutomaton,
+        backend: VllmBackend,
+        left: Callable[[], int] | None = None,
+        drafts: RequestDrafts | None = None,
     ) -> None:
         super().__init__(automaton, left)
-        self._backend = backend
+        self._backend, self._drafts = backend, drafts
 
     def accept_tokens(self, request_id: str, tokens: list[int]) -> bool:
         """Whether the tokens are the text's next; those after its end don't matter."""
@@ -58,6 +65,21 @@ class VllmGrammar(RequestMatcher, StructuredOutputGrammar):  # type: ignore[misc
     def validate_tokens(self, tokens: list[int]) -> list[int]:
         """The tokens up to the first that is not allowed; the text stays where it is."""
         return tokens[: self.valid(tokens)]
+
+    def drafted(self, tokens: Sequence[int], most: int) -> list[int]:
+        """At most `most` tokens that are likely next and allowed one after the other.
+
+        Args:
+            tokens: the request's: its prompt, then all that it has written.
+        """
+        if self._drafts is None or self.going is None or self.going.is_terminated():
+            return []
+        return self.validate_tokens(self._drafts.propose(self.going, tokens, most))
+
+    def read_ahead(self, prompt: Sequence[int]) -> None:
+        """Reads the prompt for the drafts where no step waits for it."""
+        if self._drafts is not None and self.going is not None:
+            self._drafts.begin(self.going, prompt)
 
     def fill_bitmask(self, bitmask: torch.Tensor, batch_index: int) -> None:
         """Writes the row of the tokens that may follow: int32 [rows, ceil(V / 32)] on the CPU."""
@@ -82,6 +104,10 @@ class VllmBackend(StructuredOutputBackend):  # type: ignore[misc]
         self.asked = GrammarCompiler(self.tokenizer, size=self.vocab_size, ahead=AHEAD)
         self.options = json_options(self.vllm_config.structured_outputs_config)
         self._filled: tuple[torch.Tensor, Any] | None = None
+        self.drafts: Drafts | None = None
+        if drafts_itself(vllm_config):
+            vocabulary = self.asked.vocabulary
+            self.drafts = Drafts(vocabulary, speller(self.tokenizer, vocabulary))
 
     def compile_grammar(
         self,
@@ -106,7 +132,12 @@ class VllmBackend(StructuredOutputBackend):  # type: ignore[misc]
         prompt: of a request whose thoughts vLLM does not tell apart, see `GrammarCompiler.automaton`.
         """
         automaton = self._automaton(request_type, grammar_spec, stop_token_ids, prompt, **options)
-        return VllmGrammar(automaton, self, left)
+        drafts = None
+        if self.drafts is not None:
+            kind, chosen = request_type.name, self._chosen(request_type, options)
+            grammar = self.asked.grammar(kind.lower(), grammar_spec, **chosen).for_writing
+            drafts = self.drafts.request(grammar)
+        return VllmGrammar(automaton, self, left, drafts)
 
     def _automaton(
         self,
@@ -116,8 +147,11 @@ class VllmBackend(StructuredOutputBackend):  # type: ignore[misc]
         prompt: Sequence[int] | None = None,
         **options: Any,
     ) -> TokenAutomaton:
-        chosen = {**self.options, **options} if kind.name in WITH_DOCUMENTS else {}
+        chosen = self._chosen(kind, options)
         return self.asked.automaton(kind.name.lower(), text, stop_token_ids=stops, prompt=prompt, **chosen)
+
+    def _chosen(self, kind: StructuredOutputOptions, options: dict[str, Any]) -> dict[str, Any]:
+        return {**self.options, **options} if kind.name in WITH_DOCUMENTS else {}
 
     def allocate_token_bitmask(self, max_num_seqs: int) -> torch.Tensor:
         """Rows of open masks: int32 [max_num_seqs, ceil(V / 32)], pinned where there is a GPU."""
@@ -151,6 +185,13 @@ class VllmBackend(StructuredOutputBackend):  # type: ignore[misc]
         """Lets go of what was compiled."""
         del self.asked
         self._filled = None
+
+
+def drafts_itself(vllm_config: Any) -> bool:
+    """Whether the engine drafts without a model, so that its test of drafts fits any that are guessed: one
+    that knows the probabilities of its own drafts takes no others.
+    """
+    return getattr(vllm_config.speculative_config, "method", None) in ("ngram", "suffix", "custom_class")
 
 
 def json_options(config: Any) -> dict[str, Any]:

@@ -1,16 +1,17 @@
 """Puts the backend into vLLM: what its entry point `vllm.general_plugins` calls, in each of its processes.
 
-Purpose: vLLM picks backends by an if/elif over four names, so five functions are wrapped; each calls the one
+Purpose: vLLM picks backends by an if/elif over four names, so six functions are wrapped; each calls the one
 that was there for every request that is not ours.  With a registry (vllm-project/vllm, RFC 50966) `register`
 becomes one call, and `_WRAPPED` goes.
-Invariant: a vLLM that is not among `SUPPORTED`, or lacks one of the five, is left exactly as it is, and the
+Invariant: a vLLM that is not among `SUPPORTED`, or lacks one of the six, is left exactly as it is, and the
 log says so.  Called again, nothing changes.
 
 1. `SamplingParams._validate_structured_outputs`, in the front end: what is wrong is a 400 with the place.
 2. `StructuredOutputManager.grammar_init`, in the engine: makes the backend for the first request.
 3. `StructuredOutputManager._create_grammar`: tells the grammar how many tokens its text may have.
 4. `StructuredOutputManager.grammar_bitmask`: a step's rows in one call, where all of them are ours.
-5. `_init_beam_search_structured_output`: beams make a backend of their own.
+5. `Scheduler.update_draft_token_ids`: drafts of the constraint, where vLLM drafts without a model.
+6. `_init_beam_search_structured_output`: beams make a backend of their own.
 """
 
 from __future__ import annotations
@@ -34,12 +35,15 @@ NAME = "tokenform"
 SUPPORTED = ("0.32", "0.33")
 """Versions of vLLM whose interfaces were read and run."""
 
+DRAFTED = 16
+"""Requests of a step up to which they are drafted here: each takes a tenth of a millisecond."""
+
 _MARK = "_by_tokenform"
 Wrap = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
 def register() -> bool:
-    """Wraps vLLM's five functions, once; whether structured outputs are now this engine's."""
+    """Wraps vLLM's six functions, once; whether structured outputs are now this engine's."""
     import vllm
 
     version = ".".join(vllm.__version__.split(".")[:2])
@@ -169,6 +173,7 @@ def _created(original: Callable[..., Any]) -> Callable[..., Any]:
         if not _thinks(self):
             grammar.check(left())  # the prompt may leave less of the context than max_tokens
             grammar.begin_ahead()  # a batch's first step would begin all of its texts
+            grammar.read_ahead(request.prompt_token_ids)
         return grammar
 
     return create_grammar
@@ -238,6 +243,28 @@ def _filled_blocks(manager: Any, grammars: list[Any], drafts: list[list[int]] | 
     return words[:end]
 
 
+def _drafted(original: Callable[..., None]) -> Callable[..., None]:
+    def update_draft_token_ids(self: Any, draft_token_ids: Any) -> None:
+        """Called between steps, after what was sampled is known: not where steps overlap."""
+        original(self, draft_token_ids)
+        names = draft_token_ids.req_ids
+        manager = self.structured_output_manager
+        if len(names) > DRAFTED or getattr(manager.backend, "drafts", None) is None:
+            return
+        for name in names:
+            request = self.requests.get(name)
+            if request is None or request.is_finished() or request.is_prefill_chunk:
+                continue
+            asked = request.structured_output_request
+            if asked is None or (_thinks(manager) and not asked.reasoning_ended):
+                continue
+            found = asked._grammar.drafted(request.all_token_ids, self.num_spec_tokens)
+            if found:
+                request.spec_token_ids = found
+
+    return update_draft_token_ids
+
+
 def _tokens_left(manager: Any, request: Any) -> Callable[[], int]:
     """How many tokens a request's text may have, with its end, when it begins: after a thought, whose last
     tokens may still be drafts, there are fewer.
@@ -280,6 +307,7 @@ _WRAPPED = (
     ("vllm.v1.structured_output", "StructuredOutputManager", "grammar_init", _initialized),
     ("vllm.v1.structured_output", "StructuredOutputManager", "_create_grammar", _created),
     ("vllm.v1.structured_output", "StructuredOutputManager", "grammar_bitmask", _filled),
+    ("vllm.v1.core.sched.scheduler", "Scheduler", "update_draft_token_ids", _drafted),
 )
 """Module, class, function, and what makes the wrapper of the function that is there."""
 

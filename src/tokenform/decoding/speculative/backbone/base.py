@@ -170,7 +170,7 @@ class Backbone:
 
     def _compile(self, compiled: Compiled) -> None:
         """Steps of decoding are run as these passes, where they can be."""
-        self.notes.append("compile=True: the model's own cache has no fixed shape, so it runs as it is")
+        self.notes.append(f"{compiled.option}: the model's own cache has no fixed shape, so it runs as it is")
 
     @property
     def notes(self) -> list[str]:

@@ -1,7 +1,8 @@
 """Steps of decoding as passes of fixed shapes: compiled, and on a GPU replayed as CUDA graphs.
 
 Purpose: a step of few tokens is some hundred small kernels, and launching them from Python takes longer than
-they do.  A compiled pass launches fewer; a graph of it is launched as one.
+they do.  A compiled pass launches fewer; a graph of it is launched as one.  A graph of the model as it is
+(`GRAPHS`) needs no compiler: a shape takes a tenth of a second, not a minute.
 Layout: row r of the cache is line r of the pass, and a pass attends over all slots of the cache, which has
 room for a power of two of each.  Ids, positions and slots are written to one buffer, who sees whom to
 another, keys and values where the slots say: all of it stays where it is from step to step, as a graph
@@ -10,6 +11,8 @@ Invariant: a shape's first pass is run as it is, too, and a model whose answers 
 what a model can't do is found there, said once, and costs no text.  What is given back is a copy, for the
 next replay overwrites a graph's own.
 Complexity: a compilation a shape, of which a generator has `_MOST` at most; a capture a shape and cache.
+Memory: a cache and its graphs are kept for the generator's next call, `_IDLE` of them at most, each of them
+where it takes no more than a `_PART`th of the model.
 Rejected: the library's own static cache (it has no slots to free, so no drafts, forks or rows that come and
 go); `mode="reduce-overhead"` (its graphs belong to the thread that made them, and are given up where buffers
 change); shapes that are symbols (a graph has one size anyway); prompts (their passes are long, so launching
@@ -24,7 +27,7 @@ import types
 import warnings
 import weakref
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -39,14 +42,19 @@ if TYPE_CHECKING:
     from .base import Counters
 
 BACKEND = "inductor"
+GRAPHS = "graphs"
+"""In place of a compiler: graphs of the model as it is."""
 _TOKENS = (1, 4, 16, 64)  # tokens of a line
 _SLOTS = 256  # fewest slots
 _POSITIONS = 1024  # most positions of a pass; of more, launching is the smaller part
 _MOST = 32  # shapes that are compiled
 _SPARE = 4  # rows and slots are given up when so small a part of them is in use
+_IDLE = 2  # caches that wait for a call, with their graphs
+_PART = 8
 _WARM = 2  # runs before a graph is captured, which load kernels and choose among them
 
-_refused: weakref.WeakKeyDictionary[Any, tuple[int, str]] = weakref.WeakKeyDictionary()
+_refused: weakref.WeakKeyDictionary[Any, dict[str, tuple[int, str]]] = weakref.WeakKeyDictionary()
+"""Model -> option -> the mark under which it was refused, and why."""
 _numbers = itertools.count()
 
 Key = tuple[int, int, int, int]
@@ -60,21 +68,38 @@ class Compiled:
     """The passes of one model that are compiled; the calls and threads of a generator share them.
 
     Args:
-        backend: of `torch.compile`; None is its own.
+        backend: of `torch.compile`; None is its own; `GRAPHS` does without.
         graphs: capture them where the model is on a GPU.
     """
 
     def __init__(self, backend: str | None = None, graphs: bool = True) -> None:
         self.backend, self.graphs = backend or BACKEND, graphs
+        self.option = f'compile="{GRAPHS}"' if backend == GRAPHS else "compile=True"
         self.checked: set[Key] = set()  # shapes whose answers are those of the model as it is
         self._passes: dict[Key, Pass] = {}
+        self._idle: list[Buffers] = []
         self._lock = threading.Lock()
+
+    def take(self, mark: int) -> Buffers:
+        """Buffers that an earlier call of the same modules has left, or new ones."""
+        with self._lock:
+            self._idle = [one for one in self._idle if one.mark == mark]
+            return self._idle.pop() if self._idle else Buffers(mark)
+
+    def give_back(self, buffers: Buffers, model_bytes: int) -> None:
+        """Keeps the buffers of a call that has ended for the next one."""
+        with self._lock:
+            if buffers.steps and len(self._idle) < _IDLE and _PART * buffers.cache.bytes <= model_bytes:
+                self._idle.append(buffers)
 
     def made(self, key: Key, make: Callable[[], Pass]) -> Pass | None:
         """The pass of a shape; None where there are too many."""
         with self._lock:
             if key not in self._passes and len(self._passes) < _MOST:
-                self._passes[key] = torch.compile(make(), backend=self.backend, dynamic=False, fullgraph=True)
+                run = make()
+                if self.backend != GRAPHS:
+                    run = torch.compile(run, backend=self.backend, dynamic=False, fullgraph=True)
+                self._passes[key] = run
             return self._passes.get(key)
 
 
@@ -137,47 +162,73 @@ class _Step:
         return rows[torch.from_numpy(wanted).to(rows.device)]
 
 
+@dataclass
+class Buffers:
+    """What passes of fixed shapes write to and read from; graphs know where it is.
+
+    Attributes:
+        mark: a hash of the model's `module_mark`.
+        edition: of the model's weights, as the cache of prompts counts them; None: not known yet.
+        room: rows and slots of the cache.
+        steps: passes by their tokens a line.
+        pool: memory of the graphs, of which one is replayed at a time.
+    """
+
+    mark: int
+    edition: int | None = None
+    cache: SlotCache = field(default_factory=SlotCache)
+    room: tuple[int, int] = (1, _SLOTS)
+    steps: dict[int, _Step] = field(default_factory=dict)
+    pool: Any = None
+
+
 class StaticPasses:
     """The steps of one backbone.
 
     Args:
         compiled: the generator's.
         model: whose steps they are.
-        cache: the backbone's, and the name by which the model takes one.
+        name: by which the model takes a cache.
         windows: of the model's layers.
         counters: where notes go, and what is compiled is counted.
+        kept: whether the buffers are another call's before and after.
+    Attributes:
+        cache: the backbone's.
     """
 
     def __init__(
-        self,
-        compiled: Compiled,
-        model: Any,
-        cache: SlotCache,
-        name: str,
-        windows: Windows,
-        counters: Counters,
+        self, compiled: Compiled, model: Any, name: str, windows: Windows, counters: Counters, kept: bool
     ) -> None:
-        self._compiled, self._model, self._cache, self._name = compiled, model, cache, name
+        self._compiled, self._model, self._name = compiled, model, name
         self._windows, self._counters = windows, counters
-        self._room, self._steps = (1, _SLOTS), dict[int, _Step]()
-        self._pool: Any = None  # memory of the graphs, of which one is replayed at a time
         self._mark = hash(module_mark(model))
-        mark, why = _refused.get(model, (None, ""))
+        self._buffers = compiled.take(self._mark) if kept else Buffers(self._mark)
+        self.cache = self._buffers.cache
+        if kept:
+            size = sum(one.numel() * one.element_size() for one in model.parameters())
+            weakref.finalize(self, compiled.give_back, self._buffers, size).atexit = False
+        mark, why = _refused.get(model, {}).get(compiled.option, (None, ""))
         if mark != self._mark:
             why = _split(model)
+        if not why and compiled.backend == GRAPHS and not replays(next(model.parameters()).device):
+            why = "there are no CUDA graphs on this device"
         self.off = bool(why)
         if why:
             self._note(why)
 
     def room(self, rows: int, slots: int) -> tuple[int, int]:
         """Rows and slots that the cache has to have room for, where so many are in use."""
-        self._room = _kept(self._room[0], rows), _kept(self._room[1], max(slots, _SLOTS))
-        return self._room
+        had = self._buffers.room
+        self._buffers.room = _kept(had[0], rows), _kept(had[1], max(slots, _SLOTS))
+        return self._buffers.room
 
-    def forget(self) -> None:
-        """The model has changed: what was captured is of no use any more."""
-        self._steps.clear()
-        self._mark = hash(module_mark(self._model))
+    def runs_with(self, edition: int) -> None:
+        """Says which edition of the model runs: what was captured of another is of no use any more."""
+        buffers = self._buffers
+        if buffers.edition not in (None, edition):
+            buffers.steps.clear()
+            self._mark = buffers.mark = hash(module_mark(self._model))
+        buffers.edition = edition
 
     def run(
         self, lines: Sequence[Line], rows: Sequence[SlotRow], as_is: Callable[[], torch.Tensor | Scores]
@@ -216,19 +267,19 @@ class StaticPasses:
         """Tokens of a line of the shape that serves a pass; 0 for none."""
         one_each = len({row for row, _ in lines}) == len(lines)
         short = all(len(item.pending) <= 1 for _, items in lines for item in items)
-        if self.off or not self._cache.keys or not one_each or not short:
+        if self.off or not self.cache.keys or not one_each or not short:
             return 0
-        if len(lines) * _SPARE <= self._room[0]:  # few of the rows: most of it would be padding
+        if len(lines) * _SPARE <= self._buffers.room[0]:  # few of the rows: most of it would be padding
             return 0
         longest = max(sum(item.wanted for item in items) for _, items in lines)
-        fitting = [t for t in _TOKENS if t >= longest and t * self._room[0] <= _POSITIONS]
+        fitting = [t for t in _TOKENS if t >= longest and t * self._buffers.room[0] <= _POSITIONS]
         return fitting[0] if fitting else 0
 
     def _step(self, key: Key) -> _Step | None:
         _, rows, tokens, slots = key
-        if self._cache.fit((rows, slots)):  # graphs know where keys and values were
-            self._steps.clear()
-        step = self._steps.get(tokens)
+        if self.cache.fit((rows, slots)):  # graphs know where keys and values were
+            self._buffers.steps.clear()
+        step = self._buffers.steps.get(tokens)
         if step is not None:
             return step
         run = self._compiled.made(key, self._pass)
@@ -236,7 +287,7 @@ class StaticPasses:
             self._note(f"more than {_MOST} shapes of passes came up, and further ones are not compiled")
             return None
         self._counters.prepared += 1
-        keys, values = list(self._cache.keys.values()), list(self._cache.values.values())
+        keys, values = list(self.cache.keys.values()), list(self.cache.values.values())
         with torch.inference_mode():
             held = torch.zeros((3, rows, tokens), dtype=torch.int64, device=keys[0].device)
             seen = torch.zeros(
@@ -246,17 +297,17 @@ class StaticPasses:
             step = _Step(lambda: run(held, seen, keys, values), held, seen)
             if self._compiled.graphs and replays(held.device):
                 self._capture(step)
-        self._steps[tokens] = step
+        self._buffers.steps[tokens] = step
         return step
 
     def _capture(self, step: _Step) -> None:
         step.run()  # compiled here, so that what fails below is the capture
         try:
-            if not self._steps and step.tokens.is_cuda:
-                self._pool = torch.cuda.graph_pool_handle()
-            step.graph = captured(step.run, step.tokens.device, self._pool)
+            if not self._buffers.steps and step.tokens.is_cuda:
+                self._buffers.pool = torch.cuda.graph_pool_handle()
+            step.graph = captured(step.run, step.tokens.device, self._buffers.pool)
         except Exception as error:
-            if out_of_memory(error):
+            if out_of_memory(error) or self._compiled.backend == GRAPHS:
                 raise
             self._compiled.graphs = False
             self._note(f"no CUDA graph can be captured of it ({_first(error)}): it is compiled alone")
@@ -264,7 +315,7 @@ class StaticPasses:
     def _pass(self) -> Pass:
         """What is compiled for a shape.  Its code is its own, for compilations are counted by it."""
         model, name, kinds = self._model, self._name, list(self._windows)
-        layers, dtype = list(self._cache.keys), next(model.parameters()).dtype
+        layers, dtype = list(self.cache.keys), next(model.parameters()).dtype
 
         def run(
             tokens: torch.Tensor, seen: torch.Tensor, keys: list[torch.Tensor], values: list[torch.Tensor]
@@ -290,23 +341,27 @@ class StaticPasses:
             self._stop()
             self._note("no memory was left for compiled passes")
         else:
-            self._refuse(f"it can't be compiled ({_first(error)})")
+            what = (
+                "no CUDA graph can be captured of it"
+                if self._compiled.backend == GRAPHS
+                else "it can't be compiled"
+            )
+            self._refuse(f"{what} ({_first(error)})")
 
     def _refuse(self, why: str) -> None:
         self._stop()
-        if _refused.get(self._model, (None,))[0] != self._mark:
-            _refused[self._model] = self._mark, why
-            warnings.warn(
-                f"{type(self._model).__name__}: compile=True: {why}; it runs as it is", stacklevel=2
-            )
+        option, known = self._compiled.option, _refused.setdefault(self._model, {})
+        if known.get(option, (None,))[0] != self._mark:
+            known[option] = self._mark, why
+            warnings.warn(f"{type(self._model).__name__}: {option}: {why}; it runs as it is", stacklevel=2)
         self._note(why)
 
     def _stop(self) -> None:
         self.off = True
-        self._steps.clear()
+        self._buffers.steps.clear()
 
     def _note(self, why: str) -> None:
-        note = f"compile=True: {why}"
+        note = f"{self._compiled.option}: {why}"
         if note not in self._counters.notes:
             self._counters.notes.append(note)
 

@@ -60,9 +60,11 @@ class TreeBackbone(Backbone):
         self._static: StaticPasses | None = None
 
     def _compile(self, compiled: Compiled) -> None:
+        kept = self._prompts is not None  # which tells what weights were captured
         self._static = StaticPasses(
-            compiled, self.model, self._cache, self._cache_name, self._windows, self.counters
+            compiled, self.model, self._cache_name, self._windows, self.counters, kept
         )
+        self._cache = self._static.cache
 
     def _start(self, tokens: list[int]) -> Track:
         best, length = None, 0
@@ -243,9 +245,9 @@ class TreeBackbone(Backbone):
         fresh = [track for track in tracks if track.prompt]
         known: dict[int, int] = {}
         if fresh and self._prompts is not None:
-            edition, self._edition = self._edition, self._prompts.begin(self.model)
-            if self._static is not None and edition != self._edition:
-                self._static.forget()
+            self._edition = self._prompts.begin(self.model)
+            if self._static is not None:
+                self._static.runs_with(self._edition)
             known = {id(t): self._prompts.length(self._edition, t.tokens[:-1]) for t in fresh}
         followers = _followers([track for track in fresh if not track.computed], known)
         for track in fresh:
