@@ -3,6 +3,7 @@
     python benchmarks/zoo.py --quick                       # the built-in model and its draft model
     python benchmarks/zoo.py                               # the same on more texts, and all policies
     python benchmarks/zoo.py --model .real/smollm2         # a chat model (it has no draft model)
+    python benchmarks/zoo.py --model .real/smollm2 --heads heads/* --parts written   # with trained heads
 
 Rows: `documents` are replayed (valid documents of MaskBench, 131,072 tokens; nothing is run, so only drafters
 that look things up are there), `schemas` and `free text` are written by the model, greedily; `distribution`
@@ -25,21 +26,23 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import asdict, astuple, dataclass
+from dataclasses import asdict, astuple, dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 
 import laws
 import speculation
 import tokenform as tf
-from speculation_models import QUESTIONS, Passes, Row, chat_row, run
+from speculation_models import Passes, Row, chat_row, run
 from tokenform.builtin import load_draft
 from tokenform.decoding.aligned.enumeration import sampling_noise, total_variation, trie_distribution
 from tokenform.decoding.speculative import drafters, policies
-from tokenform.decoding.speculative.drafters import DraftModel, Merge, auto
+from tokenform.decoding.speculative.drafters import Context, DraftModel, Merge, auto
+from tokenform.decoding.speculative.drafters.heads import HeadsSession
 from tokenform_bench.data import read_maskbench, sample, shared_folder
 from tokenform_bench.evaluate.tasks import make_tasks
 from tokenform_bench.tables import save, text_table
@@ -48,6 +51,7 @@ from training.data import examples
 from training.evaluate import EVALUATION_SEED
 
 RESULTS = Path(__file__).resolve().parent / "results"
+FREE = RESULTS.parent / "free_text.txt"
 LOOKED_UP: dict[str, Callable[[], Any]] = {
     "auto": auto,
     "Forced": drafters.Forced,
@@ -94,9 +98,31 @@ Cell = tuple[str, str, Any, Any]
 """Names of drafter and policy; drafter, policy."""
 
 
-def cells(draft: Any, tokens: Sequence[bytes], quick: bool) -> Iterator[Cell]:
+class RankedFirst(HeadsSession):
+    """Heads whose candidates are ranked before what the constraint refuses is taken out."""
+
+    def _best(self, context: Context, state: Any, row: np.ndarray) -> list[tuple[int, float]]:
+        found = super()._best(replace(context, automaton=None), state, row)
+        allows = None if context.automaton is None else context.automaton.allows
+        return [one for one in found if allows is None or allows(state, one[0])]
+
+
+class HeadsRankedFirst(drafters.Heads):
+    """See `RankedFirst`."""
+
+    makes = RankedFirst
+
+
+def cells(draft: Any, tokens: Sequence[bytes], quick: bool, heads: Sequence[Path] = ()) -> Iterator[Cell]:
     """All combinations; with `quick`, of fewer policies."""
     known: dict[str, Callable[[], Any]] = {**LOOKED_UP, **LEARNING}
+    for folder in heads:
+        alone, first = partial(drafters.Heads, folder), partial(HeadsRankedFirst, folder)
+        known |= {
+            f"Heads {folder.name}": alone,
+            f"auto + Heads {folder.name}": lambda alone=alone: Merge(*auto().drafters, alone()),
+            f"Heads {folder.name}, ranked first": first,
+        }
     if draft is not None:
         # a vocabulary of which a third is unknown to the other
         other = [token if i % 3 else b"" for i, token in enumerate(tokens)]
@@ -204,6 +230,7 @@ def main() -> int:
     parser.add_argument("--quick", action="store_true", help="few texts, fewer policies")
     parser.add_argument("--model", help="a folder or GGUF file of a chat model; else the built-in model")
     parser.add_argument("--device", help="where that model runs")
+    parser.add_argument("--heads", nargs="*", type=Path, default=[], help="folders of its heads")
     parser.add_argument("--count", type=int, help="texts of a workload")
     parser.add_argument("--max-tokens", type=int)
     parser.add_argument("--draws", type=int, help="of drafts' laws; samplers of whole texts draw 20 a run")
@@ -220,15 +247,16 @@ def main() -> int:
     if options.model:
         first = tf.Generator(options.model, drafter=None, device=options.device)
         make = partial(tf.Generator, first.model, first.tokenizer)
-        schemas = [(task.prompt, task.schema) for task in make_tasks("extraction", count, 0)]
-        free: list[Any] = [(question, None) for question in QUESTIONS[:count]]
+        family = "extraction_aside" if options.heads else "extraction"  # heads were trained on the latter
+        schemas = [(task.prompt, task.schema) for task in make_tasks(family, count, 0)]
+        free: list[Any] = [(question, None) for question in FREE.read_text().splitlines()[:count]]
     else:
         make, draft = partial(tf.Generator, raw=True), load_draft()[0]
         first = make(drafter=None)
         prompts = examples(EVALUATION_SEED, count, held_out=True, tools=0.0)
         schemas = [(e.prompt, e.record.schema) for e in prompts if e.record is not None]
         free = [(e.prompt, None) for e in prompts]
-    todo = list(cells(draft, first.vocabulary.tokens, options.quick))
+    todo = list(cells(draft, first.vocabulary.tokens, options.quick, options.heads))
     if options.only:
         todo = [cell for cell in todo if any(part in " ".join(cell[:2]) for part in options.only)]
     lines, found = Told(), Told()

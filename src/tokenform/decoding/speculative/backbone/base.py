@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, cast
 import torch
 from typing_extensions import Self
 
-from tokenform.errors import InvalidState, OptionError, PromptTooLong
+from tokenform.errors import InvalidState, ModelError, OptionError, PromptTooLong
 
 from ..scores import Columns, Scores, root_of
 from ..tree import DraftTree
@@ -43,6 +43,9 @@ class Track:
         computed: how many of them have keys and values in the cache.
         tree, logits: the last scored tree and its logits [n + 1, V]; None after `commit`.
         root: logits [V] after all committed tokens, if all of them are known.
+        follows: whether somebody asks for hidden states.
+        states: hidden states [n + 1, d] that came with `logits`; None: unknown.
+        hidden: [d], the one that the last committed token was drawn at; None: unknown.
         place: where the subclass keeps its keys and values.
         prompt: how many first tokens are the prompt, until those are kept for later calls; then 0.
     """
@@ -52,6 +55,9 @@ class Track:
     tree: DraftTree | None = None
     logits: Logits | None = None
     root: torch.Tensor | None = None
+    follows: bool = False
+    states: torch.Tensor | None = None
+    hidden: torch.Tensor | None = None
     place: Any = None
     prompt: int = 0
 
@@ -234,8 +240,11 @@ class Backbone:
         track.tokens.extend(map(int, tokens))
         known = nodes and len(nodes) == len(tokens) and logits is not None
         root = root_of(logits, nodes[-1] + 1) if known and logits is not None else None
+        at = len(tokens) - 1  # row of the pass, on a path, at which the last token was drawn
+        states = track.states if len(nodes) >= at else None
+        track.hidden = None if states is None else states[nodes[at - 1] + 1 if at else 0].clone()
         self._free_tree(track)
-        track.tree, track.logits, track.root = None, None, root
+        track.tree, track.logits, track.root, track.states = None, None, root, None
 
     def go_on(self, seq: int, prompt_ids: Sequence[int]) -> None:
         """Makes these the tokens of a sequence, which keeps what it has run of their beginning.
@@ -258,7 +267,7 @@ class Backbone:
             return
         self._forget_tree(track)
         del track.tokens[length:]
-        track.root = None
+        track.root = track.hidden = None
         self._release(track, min(track.computed, length - 1))
 
     def score(self, trees: Mapping[int, DraftTree]) -> dict[int, torch.Tensor]:
@@ -324,6 +333,27 @@ class Backbone:
         self._forget_tree(track)
         track.root = None if track.root is None else track.root.clone()
 
+    def follow(self, seq: int) -> None:
+        """Keeps the sequence's hidden states from now on: what comes into the model's output layer.
+
+        Raises:
+            ModelError: they can't be reached.
+        """
+        if not self._reaches():
+            raise ModelError(
+                f"{type(self.model).__name__}: its last hidden state can't be reached, for no module is its"
+                " output layer (`get_output_embeddings`) or its `forward` is its own; take another drafter"
+            )
+        self._tracks[seq].follows = True
+
+    def hidden(self, seq: int) -> torch.Tensor | None:
+        """The hidden state [d], on the model's device, at which the last committed token was drawn.
+
+        None where it is not known: before the first pass, after `truncate`, and in a sequence that nobody
+        follows.
+        """
+        return self._tracks[seq].hidden
+
     def last_logits(self, seq: int) -> torch.Tensor | None:
         """Logits [V] after the committed tokens, if no forward pass is needed to know them."""
         return self._tracks[seq].root
@@ -342,11 +372,15 @@ class Backbone:
 
     def _forget_tree(self, track: Track) -> None:
         self._free_tree(track)
-        track.tree = track.logits = None
+        track.tree = track.logits = track.states = None
 
-    def _booked(self, track: Track, pending: int, wanted: int, logits: Logits) -> Logits:
+    def _booked(
+        self, track: Track, pending: int, wanted: int, logits: Logits, states: torch.Tensor | None
+    ) -> Logits:
         """Counts what was run of a sequence: pending tokens, and those whose logits were wanted.
 
+        Args:
+            states: hidden states of the latter; not kept where the root is none of them.
         Returns:
             the logits at the root and the nodes of its tree; the root's are known where nothing was pending.
         """
@@ -354,10 +388,15 @@ class Backbone:
         self.counters.prefilled += max(pending - 1, 0)
         self.counters.scored += wanted
         if pending:
+            track.states = states
             return logits
         assert track.root is not None
         rows = logits.whole() if isinstance(logits, Scores) else logits
         return torch.cat([track.root[None].to(rows.dtype), rows])
+
+    def _reaches(self) -> bool:
+        """Whether hidden states can be had."""
+        return False
 
     def _start(self, tokens: list[int]) -> Track:
         """A track for a new prompt, with whatever of it is already computed elsewhere."""

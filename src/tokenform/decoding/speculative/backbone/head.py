@@ -7,6 +7,8 @@ large weight part by part.
 Invariant: the model is never touched (a view has modules of its own), so other threads may run it meanwhile.
 What the model does after its head (a scale, a soft cap) is done to each position alone; `choice.py` tries it.
 A model that does anything after its head is given all tokens.
+What comes into the head are the model's hidden states, which drafters may ask for: the rows that are gathered
+for it are kept as they are.
 Memory: some dictionaries of modules; no parameters.  On the host large logits are written where those of an
 earlier pass were that nobody holds any more: the C library maps so large a block anew at each allocation, and
 the kernel's zeroing of its pages costs a quarter of the product itself.  One block is kept, the largest.
@@ -19,7 +21,8 @@ from __future__ import annotations
 
 import copy
 import weakref
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar, cast
 
 import numpy as np
 import torch
@@ -98,6 +101,25 @@ class _Packed(torch.nn.Module):
         return into
 
 
+class Tapped(torch.nn.Module):
+    """The head as it is.
+
+    Attributes:
+        given: what came in, [L, T, d]; None before.
+    """
+
+    def __init__(self, head: torch.nn.Module) -> None:
+        super().__init__()
+        self.head, self.given = head, cast("torch.Tensor | None", None)
+
+    def forward(self, hidden: torch.Tensor) -> Any:
+        self.given = hidden
+        return self.head(hidden)
+
+
+_Head = TypeVar("_Head", bound=torch.nn.Module)
+
+
 def _part(rows: torch.Tensor, weight: torch.Tensor) -> int:
     """How many of the vocabulary's columns are multiplied at once.
 
@@ -134,9 +156,21 @@ class WantedLogits:
         self._block = _Block()
         self.sliced = self._wide = device.type == "cpu" and columns >= _SLICED
         self._tried = False
+        self.given: torch.Tensor | None = None
+        """What came into the head in the last pass, [N, d] as its logits, where it was asked for."""
+
+    def tapped(self, model: Any) -> tuple[Any, Tapped] | None:
+        """The model with a head that keeps what comes in, and this; None where that can't be had."""
+        return self._view(model, Tapped)
 
     def __call__(
-        self, model: Any, wanted: torch.Tensor, width: int, columns: Columns | None = None, **inputs: Any
+        self,
+        model: Any,
+        wanted: torch.Tensor,
+        width: int,
+        columns: Columns | None = None,
+        hidden: bool = False,
+        **inputs: Any,
     ) -> torch.Tensor | Scores:
         """Logits [N, V] of one pass.
 
@@ -145,14 +179,20 @@ class WantedLogits:
             wanted: int64 [N], ascending, among the last `width` positions of each of L lines, which are
                 counted through.
             columns: the tokens wanted at each; a hint, which is taken where `sliced`.
+            hidden: keep what comes into the head, as `given`.
         """
         padded = len(wanted) < inputs["input_ids"].shape[0] * width
         many = 2 * len(wanted) * self._columns >= _MAPPED  # bytes, of the narrowest floats
         listed = columns is not None and self.sliced
         parts = self._wide and len(wanted) > 1 and torch.get_num_threads() == 1
-        own = padded or many or listed or parts
-        view, packed = self._view(model, wanted, width, listed) if own else (None, None)
-        logits: torch.Tensor = (view or model)(**inputs).logits
+        own = padded or many or listed or parts or hidden
+        view, packed = model, None
+        if own:
+            later = listed and self._tried
+            made = self._view(model, lambda head: _Packed(head, wanted, width, self._block, later))
+            view, packed = made or (model, None)
+        logits: torch.Tensor = view(**inputs).logits
+        self.given = packed.given if hidden and packed is not None else None
         if packed is None:
             self.sliced = self.sliced and not listed
             rows = logits[:, -width:].flatten(0, 1)
@@ -167,8 +207,8 @@ class WantedLogits:
             self.sliced = packed.gives(logits) and _product(packed.head, packed.given) is not None
         return logits[0]
 
-    def _view(self, model: Any, wanted: torch.Tensor, width: int, listed: bool) -> tuple[Any, _Packed | None]:
-        """The model with another head, and this; None where that can't be had.
+    def _view(self, model: Any, make: Callable[[torch.nn.Module], _Head]) -> tuple[Any, _Head] | None:
+        """The model with another head, made of its own, and this; None where that can't be had.
 
         It is made for one pass, from what the model is then.  A `forward` put on an instance (by a library
         that moves inputs between devices, say) runs the module that it was made for, and with it the head in
@@ -180,13 +220,12 @@ class WantedLogits:
         for name in self._path[:-1]:
             view._modules[name] = below = _shallow(view._modules[name])
             if "forward" in vars(view):
-                return None, None
+                return None
             view = below
         if not self._path or "forward" in vars(view):
-            return None, None
-        packed = _Packed(view._modules[self._path[-1]], wanted, width, self._block, listed and self._tried)
-        view._modules[self._path[-1]] = packed
-        return top, packed
+            return None
+        view._modules[self._path[-1]] = made = make(view._modules[self._path[-1]])
+        return top, made
 
 
 def _made(packed: _Packed, columns: Columns) -> Scores:

@@ -33,6 +33,7 @@ from .base import Backbone, Logits, Track
 from .batch import RowBatch, RowPlace, gathered, held_bytes, is_apart, like
 from .choice import takes_padding
 from .facts import cache_name, is_recurrent, taken_by
+from .head import WantedLogits
 
 _PADDING = 192  # token positions of padding that are cheaper than one more pass
 
@@ -64,6 +65,7 @@ class RowBackbone(Backbone):
     def _set(self, model: Any, mode: str, share: int, notes: Sequence[str], size: int | None) -> None:
         super()._set(model, mode, share, notes, size)
         self._accepted = taken_by(model)
+        self._heads = WantedLogits(self.vocabulary_size, self.device)
         self._name = cache_name(model, recurrent=True)
         self._apart = cache_name(model) is not None and (mode == "chain" or self.config is None)
 
@@ -260,16 +262,24 @@ class RowBackbone(Backbone):
             options |= {self._name: like(batch.cache) if batch.apart else batch.cache, "use_cache": True}
         if "logits_to_keep" in self._accepted:
             options["logits_to_keep"] = late
+        follows = any(item.track.follows for item in items)
+        model, tapped = (self._heads.tapped(self.model) if follows else None) or (self.model, None)
         with torch.inference_mode():
-            output = self.model(**options)
+            output = model(**options)
         self.counters.forwards += 1
         self.counters.positions += ids.size
         logits: torch.Tensor = output.logits[:, -late:]
         self._book(batch, items, mask, None if self._name is None else getattr(output, self._name, None))
-        return {
-            item.seq: self._booked(item.track, len(item.pending), item.wanted, logits[row, -item.wanted :])
-            for row, item in enumerate(items)
-        }
+        found = dict[int, Logits]()
+        for row, item in enumerate(items):
+            track, given = item.track, None if tapped is None else tapped.given
+            states = given[row, -item.wanted :] if given is not None and track.follows else None
+            scored = logits[row, -item.wanted :]
+            found[item.seq] = self._booked(track, len(item.pending), item.wanted, scored, states)
+        return found
+
+    def _reaches(self) -> bool:
+        return self._heads.tapped(self.model) is not None
 
     def _book(self, batch: RowBatch, items: list[_Item], mask: torch.Tensor, cache: Any) -> None:
         """Where the sequences are after a pass."""

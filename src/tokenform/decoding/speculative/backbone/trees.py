@@ -214,10 +214,12 @@ class TreeBackbone(Backbone):
     def _one_each(self, steps: list[tuple[int, SlotRow, int, Track]]) -> dict[int, Logits]:
         """The pass of plain decoding: one token of each sequence."""
         taken = list[tuple[int, SlotRow, Track, int]]()
+        hidden = False
         for at, row, _, track in steps:
             taken.append((at, row, track, row.take_one()))
+            hidden = hidden or track.follows
         try:
-            logits = cast("torch.Tensor", self._forward(OneEach(taken), None))
+            logits = cast("torch.Tensor", self._forward(OneEach(taken), None, hidden))
         except BaseException:
             for _, row, _, slot in taken:
                 row.free([slot])
@@ -229,6 +231,7 @@ class TreeBackbone(Backbone):
             track.place.slots.append(slot)
             track.computed += 1
             out[seq] = logits[line : line + 1]
+            track.states = self._states(track, line, line + 1)
         return out
 
     def _prefill(self, tracks: list[Track]) -> None:
@@ -355,8 +358,9 @@ class TreeBackbone(Backbone):
                 item.taken = row.take(len(item.pending) + len(item.tree.tokens))
                 taken.append((row, item.taken))
         try:
-            as_is = functools.partial(self._packed, lines, columns)
-            fixed = None if columns else self._static
+            hidden = any(item.track.follows for _, line in lines for item in line)
+            as_is = functools.partial(self._packed, lines, columns, hidden)
+            fixed = None if columns or hidden else self._static
             logits = as_is() if fixed is None else fixed.run(lines, self._rows, as_is)
             self.counters.forwards += 1
         except BaseException:
@@ -365,10 +369,18 @@ class TreeBackbone(Backbone):
             raise
         return self._collect([item for _, line in lines for item in line], logits)
 
-    def _packed(self, lines: list[Line], columns: Mapping[int, Columns]) -> Logits:
-        return self._forward(Packed(lines, self._rows), listed(lines, columns))
+    def _packed(self, lines: list[Line], columns: Mapping[int, Columns], hidden: bool) -> Logits:
+        return self._forward(Packed(lines, self._rows), listed(lines, columns), hidden)
 
-    def _forward(self, packed: Packed | OneEach, columns: Columns | None) -> Logits:
+    def _reaches(self) -> bool:
+        return self._logits.tapped(self.model) is not None
+
+    def _states(self, track: Track, start: int, end: int) -> torch.Tensor | None:
+        """Rows of the last pass's hidden states, where they are asked for."""
+        given = self._logits.given
+        return given[start:end] if track.follows and given is not None else None
+
+    def _forward(self, packed: Packed | OneEach, columns: Columns | None, hidden: bool) -> Logits:
         """Logits [N, V] of the wanted tokens, line by line and item by item."""
         mask = additive_masks(
             packed.allowed, packed.positions, packed.seen, self._windows, self.device, self.dtype
@@ -381,6 +393,7 @@ class TreeBackbone(Backbone):
                 torch.from_numpy(packed.wanted(kept)).to(self.device),
                 kept,
                 columns,
+                hidden,
                 input_ids=torch.from_numpy(packed.ids).to(self.device),
                 attention_mask=mask,
                 position_ids=torch.from_numpy(packed.positions).to(self.device),
@@ -399,10 +412,10 @@ class TreeBackbone(Backbone):
             n, track = len(item.pending), item.track
             end = start + item.wanted
             got = logits.part(start, end) if isinstance(logits, Scores) else logits[start:end]
-            start = end
+            states, start = self._states(track, start, end), end
             track.place.slots.extend(item.taken[:n])
             track.place.nodes, track.tree = item.taken[n:], item.tree
-            out[item.seq] = self._booked(track, n, item.wanted, got)
+            out[item.seq] = self._booked(track, n, item.wanted, got, states)
         return out
 
 

@@ -7,6 +7,7 @@ from tokenform.decoding.removed import refuse
 from .base import Budget, Context, Drafter, Nothing, Session
 from .draft_model import DraftModel
 from .forced import Forced
+from .heads import Heads
 from .hints import Hints, property_names
 from .merge import Merge, auto
 from .names import Names
@@ -21,6 +22,7 @@ __all__ = [
     "DraftModel",
     "Drafter",
     "Forced",
+    "Heads",
     "Hints",
     "Merge",
     "NGram",
