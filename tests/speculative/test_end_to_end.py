@@ -19,6 +19,7 @@ from .automata import EOS, Patterned, vocabulary
 from .models import model
 from .plain import plain
 from .running import decode
+from .small_heads import random_heads
 from .targets import sampler
 
 LETTERS = b"abc"
@@ -61,6 +62,7 @@ def draws(net, count: int, drafter) -> dict[tuple[int, ...], int]:
 DRAFTERS = {
     "looks up": lambda: Merge(Suffix(), Recycling()),
     "model": lambda: DraftModel(model("llama", seed=8, layers=1), 2),
+    "heads": lambda: random_heads(sequential=True),
 }
 
 

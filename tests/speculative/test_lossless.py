@@ -19,6 +19,7 @@ from .automata import EOS, record, word
 from .models import ARCHITECTURES, VOCABULARY, model
 from .plain import plain
 from .running import decode
+from .small_heads import random_heads
 from .targets import sampler
 
 GREEDY, WARM = sampler(0.0), sampler(0.7)
@@ -43,6 +44,7 @@ DRAFTERS = {
     "suffix": lambda: Suffix(remember=True),
     "forced": lambda: Forced(),
     "merge": lambda: Merge(Forced(), Suffix(), NGram()),
+    "heads": lambda: random_heads(sequential=True),
 }
 
 

@@ -37,6 +37,7 @@ from tokenform.decoding.speculative.request import Request
 
 from .models import ARCHITECTURES, model
 from .running import decode
+from .small_heads import random_heads
 
 PIECES = [b'{"', b'": ', b'", "', b'"}', b"name", b"age", b"true", b"false", b", ", b"12", b" + ", b"(1"]
 TOKENS = [b"", *(bytes([i]) for i in range(256)), *PIECES]
@@ -75,6 +76,7 @@ DRAFTERS = {
     "model": lambda: DraftModel(small(), tokens=4),
     "shared": lambda: DraftModel(small("gpt2"), tokens=3, vocabulary=other_vocabulary(False)),
     "retokenised": lambda: DraftModel(small("gpt2"), tokens=3, vocabulary=other_vocabulary(True)),
+    "heads": lambda: random_heads(sequential=True),
     "auto": auto,
     "all": lambda: Merge(Forced(), Names(), Suffix(), Recycling(), DraftModel(small(), tokens=2)),
 }

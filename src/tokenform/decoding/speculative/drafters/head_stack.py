@@ -173,9 +173,11 @@ class Placed:
 
 
 def _tensors(file: Path) -> dict[str, torch.Tensor]:
-    if file.suffix == ".pt":
-        found: dict[str, torch.Tensor] = torch.load(file, map_location="cpu", weights_only=True)
-        return found
     from safetensors.torch import load_file
 
-    return load_file(file)
+    try:
+        if file.suffix == ".pt":
+            return dict(torch.load(file, map_location="cpu", weights_only=True))
+        return load_file(file)
+    except Exception as error:  # each format has errors of its own
+        raise DrafterError(f"{file} can't be read: {error}") from error

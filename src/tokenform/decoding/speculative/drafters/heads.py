@@ -36,7 +36,7 @@ _FRONT = 4  # places of a level that are followed
 _LEAST = 0.01  # chance of a path that is not worth a node
 
 
-class _Guess(NamedTuple):
+class _Drafted(NamedTuple):
     """A drafted token.
 
     Attributes:
@@ -68,7 +68,7 @@ class HeadsSession(Silent):
 
     @torch.inference_mode()
     def propose(self, context: Context, budget: Budget) -> DraftTree:
-        hidden, placed, guesses = context.backbone.hidden(context.seq), self.placed, list[_Guess]()
+        hidden, placed, guesses = context.backbone.hidden(context.seq), self.placed, list[_Drafted]()
         first, text = len(context.path), [context.tokens[-1], *context.path]
         most = min(self.drafter.nodes, budget.nodes)
         if hidden is None or first >= placed.heads or most <= 0:
@@ -94,9 +94,9 @@ class HeadsSession(Silent):
 
     def _level(
         self, context: Context, front: Sequence[_Place], head: int, states: torch.Tensor
-    ) -> list[_Guess]:
+    ) -> list[_Drafted]:
         """What a head, or the constraint, guesses at some places; `states` [n, d], or [1, d] for all."""
-        automaton, placed, guesses = context.automaton, self.placed, list[_Guess]()
+        automaton, placed, guesses = context.automaton, self.placed, list[_Drafted]()
         forced = [automaton.forced(place.state)[:1] if automaton is not None else [] for place in front]
         asked = [at for at, known in enumerate(forced) if not known]
         shared = len(states) < len(front)
@@ -108,7 +108,7 @@ class HeadsSession(Silent):
                 found = self._best(context, place.state, row)
             for token, chance in found:
                 if token not in context.eos and place.path * chance >= _LEAST:
-                    guesses.append(_Guess(place.guess, at, token, chance, place.path * chance, source))
+                    guesses.append(_Drafted(place.guess, at, token, chance, place.path * chance, source))
         return guesses
 
     def _best(self, context: Context, state: State | None, row: np.ndarray) -> list[tuple[int, float]]:
@@ -161,7 +161,7 @@ class Heads:
 
 
 def _followed(
-    context: Context, front: Sequence[_Place], guesses: Sequence[_Guess], begun: int
+    context: Context, front: Sequence[_Place], guesses: Sequence[_Drafted], begun: int
 ) -> tuple[list[_Place], list[int]]:
     """The next level: places behind the likeliest guesses of this one, and which places these were made at.
 
