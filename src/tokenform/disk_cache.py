@@ -1,13 +1,13 @@
-"""What was read once, kept on disk for the next process: grammars in Lark's language, and tokenizers.
+"""A cache on disk for later processes: parsed grammars in Lark's language, and tokenizers.
 
-Invariant: what comes back is what was put in, or nothing: an entry carries a sum over its bytes, appears
-under its name when it is whole, and its name is made of everything that it depends on, the files of this
-library included.  A cache that can't be read or written costs its time and nothing else.
-Complexity: an entry costs reading its bytes; writing one looks at the folder once.  Over the bound, the
-entries that were used longest ago go.
-Not kept: masks and automata.  A mask is named by a state, which is a number of its process alone, and entries
-would be as large as what they save is quick (`benchmarks/warm_start.py` measures both).  JSON Schemas: they
-are read in less time than a file is opened in.
+Invariant: a read returns exactly what was written, or nothing: an entry has a checksum, appears under its
+name when it is complete, and its name is a hash of everything that it depends on, the files of this library
+included.  A cache that can't be read or written costs only its time.
+Complexity: an entry costs reading its bytes; writing one lists the folder once.  Over the bound, the least
+recently used entries go.
+Not cached: masks and automata, because a mask belongs to a state, which is a number of its process, and its
+entry would be large while computing it is fast (`benchmarks/warm_start.py` measures both); JSON Schemas,
+which are read faster than a file is opened.
 Rejected: pickles (a folder that others write to would run their code).
 """
 
@@ -37,17 +37,17 @@ _chosen: tuple[Path | None, int | None] = (None, None)
 
 
 def cache_dir(path: str | os.PathLike[str] | None = None, *, limit: int | None = None) -> Path | None:
-    """Keep what was read on disk, for processes to come; without arguments, only say where.
+    """Sets the folder of the cache on disk, for later processes; without arguments, only returns it.
 
     The environment variables `TOKENFORM_CACHE_DIR` and `TOKENFORM_CACHE_BYTES` do the same from outside.
-    Without a folder nothing is kept.
+    Without a folder there is no cache.
 
     Args:
-        path: the folder; it is made where it is not there.  Everybody who can write to it is trusted with the
-            constraints of those who read it.
-        limit: bytes that the folder may hold (512 MiB unless said otherwise).
+        path: the folder; it is created if missing.  Whoever can write to it can change the constraints of
+            those who read it.
+        limit: most bytes of the folder (512 MiB by default).
     Returns:
-        The folder, or None: nothing is kept.
+        The folder, or None: there is no cache.
     Raises:
         OptionError: the folder can't be made, or the limit is negative.
 
@@ -61,7 +61,7 @@ def cache_dir(path: str | os.PathLike[str] | None = None, *, limit: int | None =
     if limit is not None and limit < 0:
         raise OptionError(f"limit={limit} is not possible; give bytes.")
     if path is not None:
-        folder = Path(path).expanduser().absolute()  # wherever the process goes from here
+        folder = Path(path).expanduser().absolute()  # the process may change its working directory
         try:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -73,7 +73,7 @@ def cache_dir(path: str | os.PathLike[str] | None = None, *, limit: int | None =
 
 
 def read(kind: str, *parts: bytes) -> bytes | None:
-    """What was kept for these parts; None where nothing is, or what is there is damaged."""
+    """The entry of these parts; None where there is none, or it is damaged."""
     folder = _folder()
     if folder is None:
         return None
@@ -92,7 +92,7 @@ def read(kind: str, *parts: bytes) -> bytes | None:
 
 
 def write(kind: str, body: bytes, *parts: bytes) -> None:
-    """Keep this for these parts, where something is kept and it can be."""
+    """Writes the entry of these parts, if there is a cache and it can be written."""
     folder = _folder()
     if folder is None or len(body) > _limit():
         return
@@ -108,7 +108,7 @@ def write(kind: str, body: bytes, *parts: bytes) -> None:
 
 
 def forget(kind: str, *parts: bytes) -> None:
-    """Drop what was kept for these parts: it can't be used."""
+    """Deletes the entry of these parts, which is unusable."""
     folder = _folder()
     if folder is not None:
         _remove(folder / _name(kind, parts))
@@ -122,8 +122,8 @@ def _folder() -> Path | None:
 def _limit() -> int:
     if _chosen[1] is not None:
         return _chosen[1]
-    said = os.environ.get(LIMIT_VARIABLE, "")
-    return int(said) if said.isdecimal() else DEFAULT_BYTES
+    value = os.environ.get(LIMIT_VARIABLE, "")
+    return int(value) if value.isdecimal() else DEFAULT_BYTES
 
 
 def _name(kind: str, parts: tuple[bytes, ...]) -> str:
@@ -135,7 +135,7 @@ def _name(kind: str, parts: tuple[bytes, ...]) -> str:
 
 @cache
 def _version() -> bytes:
-    """What makes entries of another version others: the version and the files of the library."""
+    """The part of each key that changes with the library's files."""
     here = Path(__file__).parent
     files = [Path(_core.__file__), *sorted((here / "frontends").glob("*.py"))]
     files += sorted((here / "engine" / "tokenizers").glob("*.py"))
@@ -148,7 +148,8 @@ def _sum(body: bytes) -> bytes:
 
 
 def _entries(folder: Path) -> Iterator[tuple[float, int, Path]]:
-    """(last use, bytes, file) of each entry; what a dead process left half written goes."""
+    """(last use, bytes, file) of each entry; deletes partial files of dead processes."""
+
     for path in folder.iterdir():
         try:
             stat = path.stat()

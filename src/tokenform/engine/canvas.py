@@ -1,8 +1,8 @@
 """Canvases: sequences whose positions are known tokens or open, filled in any order.
 
-Purpose: constraints for models that do not write from left to right (masked diffusion): which tokens may
-stand at an open position, the likeliest accepted filling, fillings drawn by their probability.
-Invariant: exact.  What is allowed is what some accepted filling has; what limits cut raises LimitExceeded.
+Purpose: constraints for models that do not write from left to right (masked diffusion): the allowed tokens at
+an open position, the likeliest accepted filling, fillings drawn by their probability.
+Invariant: exact.  A token is allowed if some accepted filling has it; beyond a limit there is LimitExceeded.
 Complexity: an edge for each state of the automaton before each position (`rust/core/src/canvas`); a known
 position costs a step a state.
 """
@@ -44,7 +44,7 @@ class Marginals:
     """The distributions of single positions, given that the whole filling is accepted.
 
     Attributes:
-        probabilities: float64 [P, V], a row for each position that was asked for.
+        probabilities: float64 [P, V], a row for each requested position.
         mass: natural logarithm of the probability that a filling drawn position by position is accepted.
     """
 
@@ -53,21 +53,21 @@ class Marginals:
 
 
 class Canvas:
-    """Positions that are known tokens or open, and what may stand there.
+    """Positions that are known tokens or open, under a constraint.
 
-    A filling of the open positions is accepted where the tokens before the first end-of-text token spell a
-    text of the constraint, and all behind it are end-of-text tokens too (any of the vocabulary's); without
-    such a token the text takes the whole canvas.
+    A filling of the open positions is accepted if the tokens before the first end-of-text token spell a text
+    of the constraint, and all after it are end-of-text tokens too (any of the vocabulary's); without such a
+    token the text takes the whole canvas.
 
-    Forks share what was found about the automaton. Threads may share a canvas.
+    Forks share their caches of the automaton.  Threads may share a canvas.
 
     Args:
         automaton: of a grammar and a vocabulary, `grammar.compile(vocabulary)`.
         length: positions, all open at first; or the tokens, with None where a position is open.
     Raises:
-        LimitExceeded: by whatever asks about fillings: the states that may stand before some position are too
-            many (`Limits.work`, 224 MiB). Such are open runs in which each text is a state of its own: keys
-            that no schema names, items that may not come twice. The canvas stays as it is.
+        LimitExceeded: by every method about fillings: too many states are possible before some position
+            (`Limits.work`, 224 MiB), as in open runs where each text is a state of its own: keys that no
+            schema names, distinct items.  The canvas stays as it is.
 
     >>> import numpy as np
     >>> import tokenform as tf
@@ -91,10 +91,10 @@ class Canvas:
                 f"a canvas is of an automaton, not a {type(automaton).__name__}; compile the grammar first: "
                 "tf.Canvas(grammar.compile(vocabulary), length)."
             )
-        known: Sequence[int | None] = () if isinstance(length, int) else list(length)
-        self._core = _core.Canvas(automaton, length if isinstance(length, int) else len(known))
-        if known:
-            self._core.set(list(enumerate(known)))
+        tokens: Sequence[int | None] = () if isinstance(length, int) else list(length)
+        self._core = _core.Canvas(automaton, length if isinstance(length, int) else len(tokens))
+        if tokens:
+            self._core.set(list(enumerate(tokens)))
 
     @property
     def automaton(self) -> _core.TokenAutomaton:
@@ -122,7 +122,7 @@ class Canvas:
         return f"<Canvas of {len(self)} positions, {len(self.open)} open>"
 
     def fill(self, position: int, token: int) -> None:
-        """Makes a token known at a position; whether fillings are left, `feasible` says.
+        """Makes a token known at a position; `feasible` tells whether a filling remains.
 
         Raises:
             OptionError: there is no such position or token.
@@ -138,7 +138,7 @@ class Canvas:
         self._core.set(list(tokens.items()))
 
     def fork(self) -> Canvas:
-        """A copy that goes its own way."""
+        """An independent copy."""
         copy = object.__new__(Canvas)
         copy._core = self._core.fork()
         return copy
@@ -150,7 +150,7 @@ class Canvas:
     def allowed(self, position: int) -> NDArray[np.int32]:
         """Sorted ids of the tokens that some accepted filling has at a position, int32.
 
-        Of a known position: those that it could have with the others as they are.
+        Of a known position: the tokens that it could have with the others as they are.
         """
         words = self._core.masks([position])[0]
         return np.flatnonzero(np.unpackbits(words.view(np.uint8), bitorder="little")).astype(np.int32)
@@ -164,7 +164,7 @@ class Canvas:
 
         Args:
             logits: [L, V], an array or a tensor on the CPU; rows of known positions are not read.
-        Of equally likely ones the first in the order of their tokens.
+        Of equally likely fillings it is the first in the order of their tokens.
         Raises:
             TokenRejected: no filling is accepted.
             SamplingError: no accepted filling has a probability above zero.
@@ -183,7 +183,7 @@ class Canvas:
         Args:
             logits: [L, V], as for `best`.
             temperature: the logits are divided by it; 0 is `best`.
-            seed: of the draw; a numpy generator is used as it stands.
+            seed: of the draw; or a numpy generator.
         Raises:
             TokenRejected, SamplingError: as `best` does.
         """
@@ -192,7 +192,7 @@ class Canvas:
         return self.samples(logits, 1, temperature=temperature, seed=seed)[0]
 
     def samples(self, logits: Any, n: int, *, temperature: float = 1.0, seed: Seed = None) -> list[Filling]:
-        """Several independent draws of `sample`, for the price of little more than one."""
+        """Several independent draws of `sample`, at little more than the cost of one."""
         if not temperature > 0:
             raise OptionError(f"temperature must be above 0, not {temperature}; 0 is best()")
         numbers = np.random.default_rng(seed).random(n * len(self))
@@ -211,14 +211,14 @@ class Canvas:
 
         Args:
             logits: [L, V], as for `best`.
-            positions: those that are wanted; default: every position.
+            positions: which; default: every position.
         Raises:
             TokenRejected, SamplingError: as `best` does.
         """
         if not temperature > 0:
             raise OptionError(f"temperature must be above 0, not {temperature}")
-        wanted = list(range(len(self)) if positions is None else positions)
-        found = self._core.marginals(self._rows(logits), float(temperature), wanted)
+        positions_wanted = list(range(len(self)) if positions is None else positions)
+        found = self._core.marginals(self._rows(logits), float(temperature), positions_wanted)
         if found is None:
             raise self._refusal()
         probabilities, total, everything = found
@@ -242,7 +242,7 @@ class Canvas:
         shape = (len(self), self.vocabulary.size)
         if rows.ndim != 2 or rows.shape[0] != shape[0] or rows.shape[1] < shape[1]:
             raise OptionError(f"logits must have the shape {shape}; these have {tuple(rows.shape)}")
-        given = rows[self.open]
-        if np.isnan(given).any() or np.isposinf(given).any():
+        open_rows = rows[self.open]
+        if np.isnan(open_rows).any() or np.isposinf(open_rows).any():
             raise OptionError("logits of open positions must be numbers or -inf")
         return rows

@@ -1,8 +1,8 @@
 """Certificates: why each mask along a text is right, for a checker that shares no code with the engine.
 
 Purpose: `certify` writes what docs/certificates.md specifies; `tokenform.certificates` checks it.
-Invariant: all that is claimed is the engine's own answer: masks, classes of tokens by the state after them,
-a completion for each class, and the byte at which each refused token fails.
+Invariant: every claim is the engine's own answer: masks, classes of tokens by the state after them, a
+completion for each class, and the byte at which each refused token fails.
 Complexity: a state of the text is one mask, an `advance` for each allowed token, and a walk along the bytes
 of the others.
 """
@@ -34,8 +34,8 @@ def certify(grammar: Grammar, vocabulary: Vocabulary, tokens: Sequence[int]) -> 
         tokens: the text, without an end token.
 
     Raises:
-        OptionError: there are no certificates for this grammar; the message says what is not read.
-        TokenRejected: a token is not allowed where it stands.
+        OptionError: there are no certificates for this grammar; the message names the unsupported part.
+        TokenRejected: a token is not allowed at its place.
 
     >>> import tokenform as tf
     >>> vocabulary = tf.Vocabulary([b"a", b"b", b"ab", b""], eos=[3])
@@ -112,7 +112,7 @@ class _CertificateWriter:
         vocabulary = automaton.vocabulary
         none = {*vocabulary.eos, *vocabulary.special}
         self.texts = {n: token for n, token in enumerate(vocabulary.tokens) if token and n not in none}
-        self._ways: dict[State, list[int]] = {}
+        self._paths_to_end: dict[State, list[int]] = {}
 
     def claims(self, state: State, single: State) -> dict[str, Any]:
         allowed = [token for token in self.automaton.allowed_tokens(state).tolist() if token in self.texts]
@@ -121,13 +121,13 @@ class _CertificateWriter:
         readable = self._readable(single)
         return {
             "end": self.automaton.is_accepting(state),
-            "allowed": [[_ranges(ids), self.way(after)] for after, ids in classes.items()],
+            "allowed": [[_ranges(ids), self.path_to_end(after)] for after, ids in classes.items()],
             "refused": [[_ranges(ids), read] for read, ids in _grouped(refused, readable).items()],
         }
 
-    def way(self, state: State) -> list[int]:
+    def path_to_end(self, state: State) -> list[int]:
         """Tokens from here to an end."""
-        way: list[int] = []
+        path: list[int] = []
         while not self.automaton.is_accepting(state):
             distance = self.automaton.distance(state)
             if distance is None:
@@ -136,19 +136,19 @@ class _CertificateWriter:
                 )
             within = self.automaton.mask_within(state, distance)
             bits = int.from_bytes(within.astype("<u4").tobytes(), "little")
-            way.append((bits & -bits).bit_length() - 1)
-            state = self.automaton.advance(state, way[-1])
-        return way
+            path.append((bits & -bits).bit_length() - 1)
+            state = self.automaton.advance(state, path[-1])
+        return path
 
     def _readable(self, start: State) -> Callable[[int], int]:
-        known: dict[bytes, State | None] = {b"": start}
+        states: dict[bytes, State | None] = {b"": start}
 
         def after(prefix: bytes) -> State | None:
-            if prefix not in known:
-                before = after(prefix[:-1])
-                goes = before is not None and self.of_bytes.allows(before, prefix[-1])
-                known[prefix] = self.of_bytes.advance(before, prefix[-1]) if before and goes else None
-            return known[prefix]
+            if prefix not in states:
+                previous = after(prefix[:-1])
+                goes = previous is not None and self.of_bytes.allows(previous, prefix[-1])
+                states[prefix] = self.of_bytes.advance(previous, prefix[-1]) if previous and goes else None
+            return states[prefix]
 
         def readable(token: int) -> int:
             text = self.texts[token]

@@ -1,7 +1,7 @@
-"""Drawings of automata and masks, as SVG: what notebooks and `tokenform explain --html` show.
+"""Drawings of automata and masks as SVG, for notebooks and `tokenform explain --html`.
 
-Invariant: a drawing shows at most `STATES` states; what the core leaves out (its `mask/drawn.rs`) is an edge
-to "…", or has no sign.  Texts are escaped.
+Invariant: a drawing shows at most `STATES` states; further ones (left out by the core's `mask/drawn.rs`) are
+an edge to "…", or not shown.  Texts are escaped.
 Rejected: Graphviz (a program to install, for pictures of a dozen nodes).
 """
 
@@ -32,7 +32,7 @@ Edge = tuple[int, str, int]
 def explore(automaton: Any, start: Any = None) -> tuple[list[Any], list[Edge]]:
     """The first states that texts reach, breadth first, and the edges between them.
 
-    Bytes that lead to one state make one edge, and so does a way without a choice.
+    Bytes that lead to one state share an edge; a path without a choice is one edge.
     """
     states, edges = automaton.drawn(automaton.start if start is None else start, STATES)
     return states, edges
@@ -52,7 +52,7 @@ def automaton_html(automaton: Any) -> str:
 
 
 def grammar_html(grammar: Any) -> str:
-    """A grammar for a notebook: what it was made of, what is not exact about it, its automaton over bytes."""
+    """A grammar for a notebook: its source, its report, its automaton over bytes."""
     vocabulary = byte_vocabulary()
     source = grammar.source if len(grammar.source) <= SOURCE else grammar.source[:SOURCE] + "…"
     notes = "".join(f"<li>{escape(str(line))}</li>" for line in grammar.report)
@@ -68,14 +68,15 @@ def explained_html(
 
     Args:
         states: of the automaton, along the text.
-        steps: what the command prints of each: `after`, `state`, `allowed`, `distance`, `accepting`, `place`.
+        steps: the command's fields of each: `after`, `state`, `allowed`, `distance`, `accepting`, `place`.
     """
-    shown = steps[-ROWS:]
-    masks = [(step["after"], state) for step, state in zip(shown, states[-ROWS:], strict=True)]
+    steps_shown = steps[-ROWS:]
+    masks = [(step["after"], state) for step, state in zip(steps_shown, states[-ROWS:], strict=True)]
     names = ("after", "state", "allowed", "distance", "accepting", "place")
     head = "".join(f"<th>{name}</th>" for name in names)
     body = "".join(
-        "<tr>" + "".join(f"<td>{escape(str(step[name]))}</td>" for name in names) + "</tr>" for step in shown
+        "<tr>" + "".join(f"<td>{escape(str(step[name]))}</td>" for name in names) + "</tr>"
+        for step in steps_shown
     )
     return (
         '<!doctype html>\n<html lang="en"><meta charset="utf-8"><title>tokenform explain</title>\n'
@@ -178,8 +179,8 @@ def masks_svg(automaton: Any, walked: Sequence[tuple[str, Any]]) -> str:
         columns_of = bucket[np.asarray(allowed, dtype=np.int64)] if len(allowed) else np.zeros(0, np.int64)
         share = np.bincount(columns_of[columns_of >= 0], minlength=columns) / sizes
         y = 24 + row * (high + 4)
-        shown = escape(_shown(label.encode()) if len(label) <= 20 else "…" + _shown(label.encode())[-19:])
-        parts.append(f'<text x="{left - 8}" y="{y + 14}" text-anchor="end">{shown or "start"}</text>')
+        name = escape(_shown(label.encode()) if len(label) <= 20 else "…" + _shown(label.encode())[-19:])
+        parts.append(f'<text x="{left - 8}" y="{y + 14}" text-anchor="end">{name or "start"}</text>')
         for column, part in enumerate(share):
             shade = [255 - int(depth * (0.25 + 0.75 * part)) for depth in (244, 141, 122)]
             fill = f"rgb({shade[0]},{shade[1]},{shade[2]})" if part else "#f1f3f5"

@@ -1,7 +1,7 @@
-"""One model is opened at a time, and each once: transformers' loaders are not made for several threads.
+"""Opens one model at a time, and each once: transformers' loaders are not thread-safe.
 
-Purpose: `OPENING` is held while a model is read, or a generator made; `opened_once` keeps what was made.
-Invariant: calls at once get the same value, and a call for what is there waits for nobody.
+Purpose: `OPENING` is locked while a model is read, or a generator made; `opened_once` caches the results.
+Invariant: concurrent calls get the same value, and a call with a cached value never waits.
 Source: two `from_pretrained` at once leave weights out (huggingface/transformers#44940), or without memory.
 Rejected: `functools.lru_cache` (it runs calls that miss at once side by side).
 """
@@ -19,39 +19,39 @@ _Make = TypeVar("_Make", bound=Callable[..., Any])
 
 
 def opened_once(most: int) -> Callable[[_Make], _Make]:
-    """Keeps the last values of a function of hashable arguments; what raises is not kept.
+    """Caches the last values of a function of hashable arguments, but no errors.
 
     Args:
-        most: values that are kept, the least recently used leave first.
+        most: cached values; the least recently used leave first.
     """
 
     def of(make: _Make) -> _Make:
-        kept: OrderedDict[tuple[Hashable, ...], Any] = OrderedDict()
-        looking = threading.Lock()
+        values: OrderedDict[tuple[Hashable, ...], Any] = OrderedDict()
+        lock = threading.Lock()
 
-        def held(key: tuple[Hashable, ...]) -> Any:
-            with looking:
-                if key not in kept:
+        def cached(key: tuple[Hashable, ...]) -> Any:
+            with lock:
+                if key not in values:
                     return _MISSING
-                kept.move_to_end(key)
-                return kept[key]
+                values.move_to_end(key)
+                return values[key]
 
         def new(key: tuple[Hashable, ...]) -> Any:
             made = make(*key)
-            with looking:
-                kept[key] = made
-                while len(kept) > most:
-                    kept.popitem(last=False)
+            with lock:
+                values[key] = made
+                while len(values) > most:
+                    values.popitem(last=False)
             return made
 
         @functools.wraps(make)
         def value(*key: Hashable) -> Any:
-            known = held(key)
-            if known is not _MISSING:
-                return known
+            found = cached(key)
+            if found is not _MISSING:
+                return found
             with OPENING:
-                known = held(key)
-                return new(key) if known is _MISSING else known
+                found = cached(key)
+                return new(key) if found is _MISSING else found
 
         return value  # type: ignore[return-value]
 

@@ -16,7 +16,7 @@ from tokenform.errors import VocabularyError
 
 
 class Vocabulary(_core.Vocabulary):
-    """The bytes of every token id, the ids that end a text, and the ids that are no text.
+    """The bytes of every token id, the ids that end a text, and the ids without text.
 
     `Vocabulary(tokens: list[bytes], eos=[id, ...], special=[id, ...])`.
     """
@@ -28,10 +28,10 @@ class Vocabulary(_core.Vocabulary):
         """Read a tokenizer: Hugging Face (fast or slow), SentencePiece, tiktoken or Tekken.
 
         Args:
-            tokenizer: the tokenizer; recognised by what it offers.
+            tokenizer: the tokenizer; recognised by its attributes.
             size: width of the model's logits where it differs: further ids are padding without
                 text, ids beyond it are left out.
-            eos: every id that ends a text, where the tokenizer's own is not all.
+            eos: every id that ends a text, if there are more than the tokenizer's own.
         Raises:
             VocabularyError: the tokenizer can't be read, or no id ends a text.
         """

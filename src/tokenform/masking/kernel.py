@@ -1,12 +1,12 @@
 """Packed masks applied to logits by a Triton kernel.
 
-Purpose: what `reference.apply_rows` does, at the cost of the memory that must be touched.
+Purpose: `reference.apply_rows`, at the cost of the memory that must be touched.
 Invariant: equal to the reference bit for bit (tests/generation/test_kernel.py).
 Complexity: in place, groups of `SECTOR` bytes in which all is allowed are neither read nor written, so at
 most reading and writing the logits once, plus one bit a token, plus the row numbers.
 Design: a program handles `BLOCK` tokens of a sequence, as words by 32 bits, so that a word is loaded once for
-its tokens.  Where all of a block is forbidden, as nearly everywhere under a short mask, the store has no
-predicate and is as wide as the machine's; elsewhere whole sectors are written.
+its tokens.  Where all of a block is forbidden, as almost everywhere under a short mask, the store has no
+predicate and the machine's full width; elsewhere whole sectors are written.
 Rejected: a mask of booleans or floats on the device (8 to 32 times the memory of a row); writing the
 forbidden logits alone, which reads nothing (2 % of the tokens, scattered: memory writes whole sectors and had
 to read them first; 1.6 and 2.9 times reading and writing all, in float32 and bfloat16 on an H200, where this
@@ -47,8 +47,8 @@ def _apply(  # type: ignore[no-untyped-def]
     row = tl.load(rows + place).to(tl.int64) if has_rows else place
     first = tl.program_id(0) * block
     word = first // 32 + tl.arange(0, block // 32)
-    known = word < tl.where(row < 0, 0, words)
-    packed = tl.load(table + row * table_stride + word, mask=known, other=0)
+    in_table = word < tl.where(row < 0, 0, words)
+    packed = tl.load(table + row * table_stride + word, mask=in_table, other=0)
     token = first + tl.arange(0, block // 32)[:, None] * 32 + tl.arange(0, 32)[None, :]
     to = out + place * out_stride + token
     inside = token < size
@@ -63,10 +63,10 @@ def _apply(  # type: ignore[no-untyped-def]
         bit = tl.arange(0, 32)[None, :]
         allowed = ((packed[:, None] >> bit) & 1) != 0
         if in_place:
-            every: tl.constexpr = (1 << group) - 1
-            inside &= ((packed[:, None] >> (bit // group * group)) & every) != every
-        kept = tl.load(logits + place * logits_stride + token, mask=inside & allowed, other=float("-inf"))
-        tl.store(to, kept, mask=inside)
+            all_bits: tl.constexpr = (1 << group) - 1
+            inside &= ((packed[:, None] >> (bit // group * group)) & all_bits) != all_bits
+        values = tl.load(logits + place * logits_stride + token, mask=inside & allowed, other=float("-inf"))
+        tl.store(to, values, mask=inside)
 
 
 def apply_rows(

@@ -17,10 +17,10 @@ def unpack_mask(mask_rows: torch.Tensor, size: int) -> torch.Tensor:
     """The bits of packed rows: int32 [B, W] -> bool [B, V], V = `size`; ids beyond 32 W are not allowed."""
     if mask_rows.device.type == "cpu":  # numpy reads the bits of a byte at once
         bytes_ = np.ascontiguousarray(mask_rows.numpy()).view(np.uint8)
-        known = min(size, 8 * bytes_.shape[-1])
-        unpacked = np.unpackbits(bytes_, axis=-1, count=known, bitorder="little").view(bool)
-        if known < size:
-            unpacked = np.pad(unpacked, [(0, 0)] * (unpacked.ndim - 1) + [(0, size - known)])
+        bits_there = min(size, 8 * bytes_.shape[-1])
+        unpacked = np.unpackbits(bytes_, axis=-1, count=bits_there, bitorder="little").view(bool)
+        if bits_there < size:
+            unpacked = np.pad(unpacked, [(0, 0)] * (unpacked.ndim - 1) + [(0, size - bits_there)])
         return torch.from_numpy(unpacked)
     shifts = torch.arange(32, dtype=torch.int32, device=mask_rows.device)
     bits = ((mask_rows.unsqueeze(-1) >> shifts) & 1).bool().flatten(-2)[..., :size]

@@ -1,16 +1,16 @@
-"""A table of masks on the device: a row for each automaton state that was met lately.
+"""A table of masks on the device: a row for each recent automaton state.
 
-Purpose: a decoding step sends B row numbers instead of B masks (16 KB each at 131,072 tokens); only the masks
-of states that are new to the table travel.
-Invariant: the row that `rows` names holds the mask of its state until the next call of `rows`; no later, as
-rows are taken over, least recently used first.  Nothing waits for the GPU: masks are computed, copied from
-pinned memory and written on a stream of the table's own while the model's kernels run; `apply` makes the
-caller's stream wait for them, and the table's stream waits for the last `apply` before it overwrites a row.
-Pinned memory comes from torch's caching allocator, which gives none away while a copy of it is under way.
+Purpose: a decoding step sends B row numbers instead of B masks (16 KB each at 131,072 tokens); only masks of
+states that are new to the table are transferred.
+Invariant: a row from `rows` has the mask of its state until the next call of `rows`, which may reuse it,
+least recently used first.  Nothing waits for the GPU: masks are computed, copied from pinned memory and
+written on the table's own stream while the model's kernels run; `apply` makes the caller's stream wait for
+them, and the table's stream waits for the last `apply` before it overwrites a row.  Pinned memory comes from
+torch's caching allocator, which reuses none while it is being copied.
 Complexity: O(B) for known states; a new one costs its mask on the CPU, 4 W bytes to the device, and one row.
 Memory: at most `capacity` * 4 W bytes on the device (4,096 rows of 131,072 tokens: 64 MiB).
-Rejected: one table for all generators (its rows would be taken over by calls that know nothing of each other,
-and every call would need a lock); a row for each sequence (it is sent anew each step, though states repeat).
+Rejected: one table for all generators (independent calls would displace each other's rows, and every call
+would need a lock); a row for each sequence (it is sent anew each step, though states repeat).
 
     rows = table.rows([(automaton, state), ...])     # after the forward pass was launched
     table.apply(logits, rows)
@@ -42,7 +42,7 @@ that belongs to no automaton, uint32 [W]; None for no mask."""
 
 @dataclass
 class Figures:
-    """What a table did: rows found, rows written, and how many of these displaced another mask."""
+    """Counts of a table: rows found, rows written, and how many of these displaced another mask."""
 
     hits: int = 0
     misses: int = 0
@@ -69,26 +69,26 @@ class MaskTable:
         self._places: OrderedDict[Hashable, int] = OrderedDict()  # least recently used first
         self._serials: weakref.WeakKeyDictionary[TokenAutomaton, int] = weakref.WeakKeyDictionary()
         self._fresh = itertools.count()
-        self._side = _SideStream(self.device) if self.device.type == "cuda" else None
+        self._writer = _SideStream(self.device) if self.device.type == "cuda" else None
 
     def __len__(self) -> int:
         """Rows in use."""
         return len(self._places)
 
-    def rows(self, wanted: Sequence[MaskRequest]) -> torch.Tensor:
-        """The row of each wanted mask, writing those that are missing.
+    def rows(self, requests: Sequence[MaskRequest]) -> torch.Tensor:
+        """The row of each requested mask; writes the missing ones.
 
         Args:
-            wanted: B states or masks.
+            requests: B states or masks.
         Returns:
             int32 [B] on the device, for `apply`; -1 for no mask; good until the next call.
         Raises:
             OptionError: more different masks than rows.
             LimitExceeded: a mask is beyond the engine's limits.
         """
-        keys = [self._key(one) for one in wanted]
+        keys = [self._key(one) for one in requests]
         missing: dict[Hashable, MaskRequest] = {}
-        for key, one in zip(keys, wanted, strict=True):
+        for key, one in zip(keys, requests, strict=True):
             if key in self._places:
                 self._places.move_to_end(key)
             elif one is not None:
@@ -100,9 +100,9 @@ class MaskTable:
                 "make it with a larger capacity."
             )
         self.figures.hits += different - len(missing)
-        written = self._fill(missing) if missing else None  # before any row changes hands: it may raise
+        staged = self._fill(missing) if missing else None  # before any row changes hands: it may raise
         places = [self._take(key) for key in missing]
-        return self._send(written, places, [-1 if key is None else self._places[key] for key in keys])
+        return self._send(staged, places, [-1 if key is None else self._places[key] for key in keys])
 
     def apply(
         self, logits: torch.Tensor, rows: torch.Tensor, out: torch.Tensor | None = None
@@ -111,24 +111,24 @@ class MaskTable:
 
         Args:
             logits: floating point [B, V'], V' at least V; ids beyond V are forbidden.
-            rows: what `rows` gave.
+            rows: from `rows`.
             out: where to write; None is in place.
         """
-        if self._side is not None:
-            self._side.ready(rows, self._table)
+        if self._writer is not None:
+            self._writer.ready(rows, self._table)
         masked = apply_rows(logits, self._table, rows, out=out)
-        if self._side is not None:
-            self._side.used()
+        if self._writer is not None:
+            self._writer.used()
         return masked
 
     def masks(self, rows: torch.Tensor) -> torch.Tensor:
         """The packed masks of rows, int32 [B, W], in the current stream."""
-        if self._side is not None:
-            self._side.ready(rows, self._table)
-        found = self._table[rows.long()]
-        if self._side is not None:
-            self._side.used()
-        return found
+        if self._writer is not None:
+            self._writer.ready(rows, self._table)
+        masks = self._table[rows.long()]
+        if self._writer is not None:
+            self._writer.used()
+        return masks
 
     def _key(self, one: MaskRequest) -> Hashable:
         if one is None:
@@ -142,8 +142,10 @@ class MaskTable:
         return serial, *state
 
     def _fill(self, missing: dict[Hashable, MaskRequest]) -> torch.Tensor:
-        """The missing masks, int32 [n, W] in memory that the device can read by itself."""
-        staging = torch.empty(len(missing), self.words, dtype=torch.int32, pin_memory=self._side is not None)
+        """The missing masks, int32 [n, W] in memory that the device can read directly."""
+        staging = torch.empty(
+            len(missing), self.words, dtype=torch.int32, pin_memory=self._writer is not None
+        )
         target = staging.numpy()
         states: dict[TokenAutomaton, tuple[list[State], list[int]]] = {}
         for place, one in enumerate(missing.values()):
@@ -152,20 +154,20 @@ class MaskTable:
             elif one is not None and len(one) == 3:
                 target[place] = np.asarray(one[0].mask_within(one[1], one[2])).view(np.int32)
             elif one is not None:
-                own, places = states.setdefault(one[0], ([], []))
-                own.append(one[1])
+                states_here, places = states.setdefault(one[0], ([], []))
+                states_here.append(one[1])
                 places.append(place)
-        for automaton, (own, places) in states.items():
+        for automaton, (states_here, places) in states.items():
             if places[-1] - places[0] + 1 == len(places):
-                automaton.fill_masks(own, target[places[0] : places[-1] + 1])
+                automaton.fill_masks(states_here, target[places[0] : places[-1] + 1])
             else:
-                rows: Any = np.empty((len(own), self.words), dtype=np.int32)
-                automaton.fill_masks(own, rows)
+                rows: Any = np.empty((len(states_here), self.words), dtype=np.int32)
+                automaton.fill_masks(states_here, rows)
                 target[places] = rows
         return staging
 
     def _take(self, key: Hashable) -> int:
-        """A row for a new mask: a free one, or that of the mask that was not used for longest."""
+        """A row for a new mask: a free one, or that of the least recently used mask."""
         self.figures.misses += 1
         if len(self._places) < self.capacity:
             place = len(self._places)
@@ -177,12 +179,12 @@ class MaskTable:
 
     def _send(self, masks: torch.Tensor | None, places: list[int], rows: list[int]) -> torch.Tensor:
         """Writes new masks to their places; the row numbers [B] on the device."""
-        if self._side is None:
+        if self._writer is None:
             self._reserve()
             if masks is not None:
                 self._table[places] = masks
             return torch.tensor(rows, dtype=torch.int32)
-        with self._side:
+        with self._writer:
             self._reserve()
             if masks is not None:
                 numbers = torch.tensor(places, pin_memory=True).to(self.device, non_blocking=True)
@@ -201,7 +203,7 @@ class MaskTable:
 
 
 class _SideStream:
-    """The stream on which a table is written, and its place beside the caller's stream.
+    """The stream on which a table is written, and its synchronisation with the caller's stream.
 
     `with side:` enqueues work after the last `used()`; `ready(...)` makes the current stream wait for it.
     """
@@ -223,7 +225,7 @@ class _SideStream:
     def ready(self, *read: torch.Tensor) -> None:
         current = torch.cuda.current_stream(self._stream.device)
         current.wait_event(self._written)
-        for tensor in read:  # memory of the side stream: not to be given away while the current one reads it
+        for tensor in read:  # memory of the side stream: not reused while the current one reads it
             tensor.record_stream(current)
 
     def used(self) -> None:

@@ -1,12 +1,12 @@
 """Reading tokenizers: the bytes of every token id, one file a family.
 
-Purpose: the family of a tokenizer is the first that says so.  Each family is a module with
+Purpose: the family of a tokenizer is the first that matches.  Each family is a module with
 `matches(tokenizer) -> bool`, `read(tokenizer) -> TokenTable` and `encode(tokenizer, text, specials) -> ids`;
-one that takes long to read has `identity(tokenizer) -> bytes`, by which `cache_dir` keeps its table.
+one that takes long to read has `identity(tokenizer) -> bytes`, the key of its table in `cache_dir`.
 Invariant: for every text, the bytes of `encode(text)` joined are the text's bytes; families that mark
 a word's beginning (SentencePiece) may put one space before the text.
 Rejected: `decode([id])` for each id (it drops leading spaces and replaces half characters);
-importing the tokenizers' packages (they are recognised by what they offer).
+importing the tokenizers' packages (they are recognised by their attributes).
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ def read(tokenizer: Any) -> TokenTable:
         read_now: TokenTable = family.read(inner)
         return read_now
     name = identity(inner)
-    kept = disk_cache.read("tokenizer", name)
-    if kept is not None:
+    cached = disk_cache.read("tokenizer", name)
+    if cached is not None:
         try:
-            return TokenTable.from_bytes(kept)
+            return TokenTable.from_bytes(cached)
         except ValueError:  # a sum that happens to fit
             disk_cache.forget("tokenizer", name)
     table: TokenTable = family.read(inner)
@@ -48,7 +48,7 @@ def read(tokenizer: Any) -> TokenTable:
 
 
 def encode(tokenizer: Any, text: str, *, specials: bool = True) -> list[int]:
-    """The ids of a text; with `specials`, those too that the tokenizer is set up to put around a text."""
+    """The ids of a text; with `specials`, with the special tokens that the tokenizer adds around a text."""
     family, inner = _family(tokenizer)
     return [int(token) for token in family.encode(inner, text, specials)]
 

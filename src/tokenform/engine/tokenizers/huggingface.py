@@ -45,7 +45,7 @@ def read(tokenizer: Any) -> TokenTable:
 
 
 def identity(tokenizer: Any) -> bytes:
-    """Everything that `read` looks at."""
+    """Everything that `read` depends on."""
     ends = sorted(getattr(tokenizer, "all_special_ids", ())), getattr(tokenizer, "eos_token_id", None)
     return f"{ends}\n{_backend(tokenizer).to_str()}".encode("utf-8", "surrogatepass")
 
@@ -66,12 +66,12 @@ def _parts(section: dict[str, Any] | None, nested: str) -> Iterator[dict[str, An
 
 
 def _speller(form: dict[str, Any]) -> Callable[[str], bytes]:
-    """Piece -> bytes, as the decoder has it; where there is no decoder, as the pre-tokenizer has it."""
+    """Piece -> bytes, by the decoder; without one, by the pre-tokenizer."""
     parts = list(_parts(form.get("decoder"), "decoders"))
     kinds = {part["type"] for part in parts}
     if not parts:
-        before = {part["type"] for part in _parts(form.get("pre_tokenizer"), "pretokenizers")}
-        kinds = before & {"ByteLevel", "Metaspace"}
+        pre_tokenizers = {part["type"] for part in _parts(form.get("pre_tokenizer"), "pretokenizers")}
+        kinds = pre_tokenizers & {"ByteLevel", "Metaspace"}
     for kind in ("WordPiece", "BPEDecoder", "CTC"):
         if kind in kinds:
             raise VocabularyError(

@@ -1,7 +1,7 @@
 """Work off the event loop: a few threads, a bounded queue before them, and streams of events out of them.
 
-Invariant: at most `THREADS` jobs run and `WAITING` wait; more are refused.  A job whose reader is gone ends at
-its next event, or at the model's next pass.
+Invariant: at most `THREADS` jobs run and `WAITING` wait; more are refused.  A job whose reader is gone ends
+at its next event, or at the model's next pass.
 """
 
 from __future__ import annotations
