@@ -135,7 +135,7 @@ def test_phrase_progress_is_substring_search(data):
     phrases = Phrases(["ab", "aab", b"ababc", "c"])
     for cut in range(len(data) + 1):
         progress = phrases.feed(phrases.feed(phrases.start, data[:cut]), data[cut:])
-        assert phrases.met(progress) == sum(p in data for p in phrases.phrases)
+        assert phrases.count_complete(progress) == sum(p in data for p in phrases.phrases)
         for phrase, at in zip(phrases.phrases, progress, strict=True):
             if phrase not in data:
                 assert at == max(k for k in range(len(phrase)) if data.endswith(phrase[:k]))

@@ -123,7 +123,7 @@ class Redraw:
         while number < self._tries.most and not self._tries.late:
             self._tries.begin(number := number + 1)
             tokens = self._greedy_walk(number) if self._greedy else self._walk()
-            if tokens is not None or walks.hopeless:
+            if tokens is not None or walks.no_mass_left:
                 break
         passes = walks.problem.counts().forwards - forwards
         row.output.report.forwards += passes
@@ -174,13 +174,13 @@ class Redraw:
 
     def _failure(self, tries: int, passes: int, seconds: float) -> InvalidType:
         text, cause = self._checked.refused or ("", None)
-        if self._walks.hopeless:
+        if self._walks.no_mass_left:
             result = "no text that the masks allow is left"
         elif self._tries.late and tries < self._tries.most:
             result = f"none of {tries} tries passed within max_seconds"
         else:
             result = f"none of {tries} tries passed"
-        advice = "" if self._walks.hopeless else _ADVICE
+        advice = "" if self._walks.no_mass_left else _ADVICE
         error = InvalidType(
             f"the validators of {self._grammar.shapes.label} refuse what was tried: {result}"
             f"{self._share_text}"
@@ -194,7 +194,7 @@ class Redraw:
     @property
     def _share_text(self) -> str:
         """What is known of the share of valid texts."""
-        if self._walks.hopeless:
+        if self._walks.no_mass_left:
             return ""
         most, hits = math.exp(self._walks.log_upper), self.valid + self._walks.hits
         if self._greedy:

@@ -29,7 +29,7 @@ from tokenform.decoding.aligned.walks import WalkingSampler, Walks
 from tokenform.decoding.keyed_random import fresh_seed
 from tokenform.errors import OptionError, SamplingError
 
-TOLD = 32  # walks after which learning is reported
+REPORT_EVERY = 32  # walks after which learning is reported
 
 
 class ASAp(WalkingSampler):
@@ -98,7 +98,7 @@ class ASAp(WalkingSampler):
                 failures = 0
                 continue
             failures += 1
-            if failures > self.max_attempts or run.hopeless:
+            if failures > self.max_attempts or run.no_mass_left:
                 raise SamplingError(
                     f"no accepted text was found in {failures} walks: the model gives the constraint no mass "
                     "within the budget; use a larger max_tokens or less truncation (top_p, top_k)"
@@ -115,7 +115,7 @@ class ASAp(WalkingSampler):
         """Walks until the certificate's distance is small enough, or no more may be spent."""
         while run.attempt < self.max_learning:
             distance = run.trie.certificate().distance
-            if run.attempt % TOLD == 0 and self.report is not None:
+            if run.attempt % REPORT_EVERY == 0 and self.report is not None:
                 self.report(run.attempt, distance)
             spent = run.counts.forwards
             if distance <= until or (self.max_forwards is not None and spent >= self.max_forwards):

@@ -73,12 +73,12 @@ class AutomatonConstraint:
             return 0 if within is None else within + 1
         return int(found)
 
-    def within(self, state: State, ids: Ids, room: int) -> Ids:
+    def within(self, state: State, ids: Ids, remaining: int) -> Ids:
         if len(ids) > SMALL_MASK and hasattr(self.automaton, "mask_within"):
-            fits: Bools = mask_bits(self.automaton.mask_within(state, room), int(ids.max()) + 1)[ids]
+            fits: Bools = mask_bits(self.automaton.mask_within(state, remaining), int(ids.max()) + 1)[ids]
         else:
             fits = np.array(
-                [self.distance(self.advance(state, token), room) < room for token in ids.tolist()],
+                [self.distance(self.advance(state, token), remaining) < remaining for token in ids.tolist()],
                 dtype=np.bool_,
             )
         return ids if fits.all() else ids[fits]

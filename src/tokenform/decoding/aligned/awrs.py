@@ -2,9 +2,9 @@
 
 Each step draws from f restricted to the valid tokens by testing a few of them (`rejection_step`), and the
 product of the steps' unbiased mass estimates is the importance weight: E[w·1(text = x)] = f(x)·1[x ∈ L].
-What was refused, and how much mass a prefix has left, is kept in a trie, and later walks draw ∝ f·θ as those
-of ASAp do: of a token that was refused nobody is asked again, and a prefix that promises much and keeps
-little comes less often.  Weights stay proper, for each is that of its own walk given those before.
+A trie records refused tokens and the mass that each prefix has left, and later walks draw ∝ f·θ as those of
+ASAp do: a refused token is never tested again, and a prefix with little accepted mass comes less often.
+Weights stay proper, because each is that of its own walk given those before.
 
 Distribution of an unweighted draw: that of local masking at first, then nearer to the target.
 Source: Lipkin et al. 2025, whose sampler forgets everything between texts: on ten cities under SmolLM2-135M
@@ -26,8 +26,8 @@ from tokenform.decoding.aligned.sampler import Common
 class AWRS(ASAp):
     """Adaptive weighted rejection: draws without masks, by testing a few tokens a step, with a weight.
 
-    For constraints whose check is dear (`tf.predicate`).  Means weighted by exp(`log_weight`) are those of
-    the model's distribution; what was refused once is not tested again.  Source: Lipkin et al. 2025.
+    For constraints with an expensive check (`tf.predicate`). Means weighted by exp(`log_weight`) are those of
+    the model's distribution; a refused token is not tested again. Source: Lipkin et al. 2025.
 
     Example:
         >>> len(tf.generate("A word.", regex="[a-z]{2}", max_tokens=4, sampler=tf.AWRS()).text)

@@ -89,41 +89,41 @@ class BackboneLM:
 
     def logprobs(self, prefixes: Sequence[Tokens]) -> Float:
         """See `LanguageModel`.  An empty prefix is refused: give a prompt of at least one token."""
-        wanted = list(dict.fromkeys(tuple(prefix) for prefix in prefixes))
-        if any(len(prefix) == 0 for prefix in wanted):
+        distinct = list(dict.fromkeys(tuple(prefix) for prefix in prefixes))
+        if any(len(prefix) == 0 for prefix in distinct):
             raise ModelError(
                 "the model needs a token before the first one it writes; give a prompt (a BOS token will do)"
             )
-        rows = self._rows(wanted)
+        rows = self._rows(distinct)
         if rows.shape[1] < self._size:
             raise ModelError(
                 f"the model gives {rows.shape[1]} logits, but the vocabulary has {self._size} ids;"
                 " build it with size= the model's own"
             )
         distributions = torch.log_softmax(rows[:, : self._size].double(), -1).cpu().numpy()
-        self.rows += len(wanted)
-        if len(wanted) == len(prefixes):
+        self.rows += len(distinct)
+        if len(distinct) == len(prefixes):
             return np.asarray(distributions)
-        number = {prefix: i for i, prefix in enumerate(wanted)}
+        number = {prefix: i for i, prefix in enumerate(distinct)}
         return np.asarray(distributions[[number[tuple(prefix)] for prefix in prefixes]])
 
-    def _rows(self, wanted: list[Tokens]) -> torch.Tensor:
+    def _rows(self, prefixes: list[Tokens]) -> torch.Tensor:
         """Logits [n, V] after the prefixes."""
         kept, forks = self._backbone.forks, list[int]()
         try:
             trees: dict[int, DraftTree] = {}
-            places = self._placed(wanted, forks) if kept else self._opened(wanted, forks)
+            places = self._continue_known(prefixes, forks) if kept else self._open_new(prefixes, forks)
             ends = [(seq, trees.setdefault(seq, DraftTree()).add_path(ROOT, rest)) for seq, rest in places]
             scored = self._backbone.score(trees)
             rows = torch.stack([scored[seq][node + 1] for seq, node in ends])
             if kept:
-                self._keep(wanted, ends, trees)
+                self._keep(prefixes, ends, trees)
         finally:
             for seq in forks:
                 self._backbone.drop(seq)
         return rows
 
-    def _placed(self, wanted: list[Tokens], forks: list[int]) -> list[tuple[int, Tokens]]:
+    def _continue_known(self, wanted: list[Tokens], forks: list[int]) -> list[tuple[int, Tokens]]:
         """For each prefix the sequence of its longest known beginning, and what follows that.
 
         Where a sequence has but one chain, each further one is a fork's; these are added to `forks`.
@@ -144,15 +144,15 @@ class BackboneLM:
                 rests |= {prefix: (forks[-1], rests[prefix][1]) for prefix in chain}
         return [rests[prefix] for prefix in wanted]
 
-    def _opened(self, wanted: list[Tokens], seqs: list[int]) -> list[tuple[int, Tokens]]:
+    def _open_new(self, prefixes: list[Tokens], seqs: list[int]) -> list[tuple[int, Tokens]]:
         """The same by a backbone that keeps nothing: prefixes of one text are a chain of a new sequence."""
         while self._known:
             self._backbone.drop(self._known.popitem()[1])
         rests: dict[Tokens, tuple[int, Tokens]] = {}
-        for chain in _chains(wanted):
+        for chain in _chains(prefixes):
             seqs.append(self._backbone.open(chain[0]))
             rests |= {prefix: (seqs[-1], prefix[len(chain[0]) :]) for prefix in chain}
-        return [rests[prefix] for prefix in wanted]
+        return [rests[prefix] for prefix in prefixes]
 
     def _beginning(self, prefix: Tokens) -> Tokens | None:
         """The longest known beginning."""
@@ -161,9 +161,9 @@ class BackboneLM:
                 return prefix[:length]
         return None
 
-    def _keep(self, wanted: list[Tokens], ends: list[tuple[int, int]], trees: dict[int, DraftTree]) -> None:
+    def _keep(self, prefixes: list[Tokens], ends: list[tuple[int, int]], trees: dict[int, DraftTree]) -> None:
         """Prefixes that were asked for become sequences of their own."""
-        for prefix, (seq, node) in zip(wanted, ends, strict=True):
+        for prefix, (seq, node) in zip(prefixes, ends, strict=True):
             tree = trees[seq]
             if node == ROOT:
                 continue
@@ -173,7 +173,7 @@ class BackboneLM:
             self._known[prefix] = fork
         for seq in trees:
             self._backbone.detach(seq)
-        touched = len(trees) + len(wanted)  # at the end of the order
+        touched = len(trees) + len(prefixes)  # at the end of the order
         while len(self._known) > 1 and (
             self._bytes() > self._limit or (len(self._known) > touched and self._backbone.held_slots > SLOTS)
         ):

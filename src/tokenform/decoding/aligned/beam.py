@@ -93,25 +93,28 @@ class Beam(AlignedSampler):
     def sample(self, problem: Problem, n: int = 1, *, seed: int | None = None) -> Sample:
         """The n best texts found, best first; `seed` plays no part."""
         before = problem.counts()
-        found = self._by_score(problem, n) if self.best_first else self._by_step(problem, n, self.width or 1)
+        hypotheses = (
+            self._by_score(problem, n) if self.best_first else self._by_step(problem, n, self.width or 1)
+        )
         wider = (self.width or 1) * 2
-        while len(found) < n and not self.best_first and wider <= self.max_width:
+        while len(hypotheses) < n and not self.best_first and wider <= self.max_width:
             # every place went to prefixes after which the phrases, or a predicate, no longer fit
-            found = self._by_step(problem, n, wider)
+            hypotheses = self._by_step(problem, n, wider)
             wider *= 2
-        if len(found) < n:
+        if len(hypotheses) < n:
             raise SamplingError(
-                f"the search found {len(found)} texts, {n} were asked for; use a larger width or max_tokens"
+                f"the search found {len(hypotheses)} texts, {n} were asked for; "
+                "use a larger width or max_tokens"
             )
-        found.sort(key=lambda h: -self.score(h))
-        draws = [problem.draw(h.prefix.tokens, h.logf) for h in found[:n]]
+        hypotheses.sort(key=lambda h: -self.score(h))
+        draws = [problem.draw(h.prefix.tokens, h.logf) for h in hypotheses[:n]]
         sample = Sample(
             draws,
             f"the likeliest texts: beam search of {self.width or 'unbounded'} width over {problem.target}",
         )
         sample.exact = self.width is None
         sample.counts = problem.counts() - before
-        sample.counts.tokens = sum(h.length for h in found)
+        sample.counts.tokens = sum(h.length for h in hypotheses)
         return sample
 
     def score(self, hypothesis: Hypothesis) -> float:
@@ -128,21 +131,23 @@ class Beam(AlignedSampler):
         while any(beams):
             prefixes = [h.prefix for beam in beams for h in beam]
             distributions = iter(problem.distributions(prefixes))
-            taken: dict[int, int] = {}
+            banks: dict[int, int] = {}
             for g, beam in enumerate(beams):
                 fresh = [
-                    c for h in beam for c in self._successors(problem, h, next(distributions), share, taken)
+                    c for h in beam for c in self._successors(problem, h, next(distributions), share, banks)
                 ]
                 kept = self._allocate(_judged(problem, fresh), share)
                 for _, last in kept:
-                    taken[last] = taken.get(last, 0) + 1
+                    banks[last] = banks.get(last, 0) + 1
                 finished[g] += [h for h, _ in kept if h.done]
                 beams[g] = [h for h, _ in kept if not h.done]
-                if self._settled(finished[g], beams[g], share, -(-n // self.groups)):
+                if self._is_decided(finished[g], beams[g], share, -(-n // self.groups)):
                     beams[g] = []
         return [h for group in finished for h in group]
 
-    def _settled(self, finished: list[Hypothesis], live: list[Hypothesis], share: int, needed: int) -> bool:
+    def _is_decided(
+        self, finished: list[Hypothesis], live: list[Hypothesis], share: int, needed: int
+    ) -> bool:
         """Whether a group may stop: enough texts by its patience, or none of the open prefixes can still beat
         the best.
         """
@@ -195,14 +200,14 @@ class Beam(AlignedSampler):
     ) -> list[int]:
         """For each open phrase the likeliest token that begins what it wants, or holds it whole."""
         out = []
-        for wanted in self.phrases.wanted(hypothesis.progress):
+        for rest in self.phrases.missing_bytes(hypothesis.progress):
             best, best_logf = -1, -math.inf
             for i, token in enumerate(distribution.ids.tolist()):
                 spelled = problem.constraint.token_bytes[token] if token != problem.eos else b""
                 if (
                     spelled
                     and distribution.logf[i] > best_logf
-                    and (wanted.startswith(spelled) or wanted in spelled)
+                    and (rest.startswith(spelled) or rest in spelled)
                 ):
                     best, best_logf = i, float(distribution.logf[i])
             if best >= 0:
@@ -216,14 +221,14 @@ class Beam(AlignedSampler):
         banks: dict[int, list[tuple[float, Hypothesis, int]]] = {}
         for candidate in sorted(candidates, key=lambda c: -c[0]):
             banks.setdefault(self.phrases.bank(candidate[1].progress), []).append(candidate)
-        kept: list[tuple[Hypothesis, int]] = []
+        allocated: list[tuple[Hypothesis, int]] = []
         queues = [banks[number] for number in sorted(banks, reverse=True)]
-        while len(kept) < share and any(queues):
+        while len(allocated) < share and any(queues):
             for queue in queues:
-                if queue and len(kept) < share:
+                if queue and len(allocated) < share:
                     _, hypothesis, token = queue.pop(0)
-                    kept.append((hypothesis, token))
-        return kept
+                    allocated.append((hypothesis, token))
+        return allocated
 
     # ---- by score --------------------------------------------------------------------------------
 
@@ -251,8 +256,8 @@ class Beam(AlignedSampler):
             )
         queue = Queue(problem, partial(self._bound, problem), self.empty)
         opened_at: dict[int, int] = {}
-        found: list[Hypothesis] = []
-        while len(found) < n:
+        finished: list[Hypothesis] = []
+        while len(finished) < n:
             batch: list[Hypothesis] = []
             # with a width, a prefix's rank among its length counts, and only one at a time keeps the order
             while (
@@ -260,20 +265,20 @@ class Beam(AlignedSampler):
                 and (best := queue.pop(only_open=bool(batch))) is not None
             ):
                 if best.done:
-                    found.append(best)
-                    if len(found) == n:
-                        return found
+                    finished.append(best)
+                    if len(finished) == n:
+                        return finished
                     continue
                 opened_at[best.length] = opened_at.get(best.length, 0) + 1
                 if self.width is None or opened_at[best.length] <= self.width:
                     batch.append(best)
             if not batch:
-                return found
+                return finished
             for hypothesis, distribution in zip(
                 batch, problem.distributions([h.prefix for h in batch]), strict=True
             ):
                 queue.open(hypothesis, distribution)
-        return found
+        return finished
 
 
 def _judged(

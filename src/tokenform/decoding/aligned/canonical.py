@@ -45,8 +45,8 @@ class Canonical(Predicate):
             return tuple(encode(b"".join(token_bytes[token] for token in tokens)))
 
         def prefix(tokens: Tokens) -> bool:
-            settled = len(tokens) - margin
-            return settled <= 0 or spelled(tokens)[:settled] == tokens[:settled]
+            checked_length = len(tokens) - margin
+            return checked_length <= 0 or spelled(tokens)[:checked_length] == tokens[:checked_length]
 
         def complete(tokens: Tokens) -> bool:
             return spelled(tokens) == tokens

@@ -107,7 +107,7 @@ class CARS(WalkingSampler):
             draw = run.walk()
             if draw is not None:
                 return draw
-            if run.hopeless:
+            if run.no_mass_left:
                 raise SamplingError(
                     "the model gives the constraint no mass within the budget and truncation; "
                     "loosen one of them"

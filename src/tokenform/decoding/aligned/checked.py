@@ -1,10 +1,9 @@
-"""A type's grammar with its validators written in Python, each asked as soon as its field is written.
+"""A type's grammar with its validators written in Python, each called as soon as its field is written.
 
-Invariant: a text is accepted where the automaton accepts it and the whole type reads it; a prefix is refused
-only where every accepted continuation of it would be (`frontends.value_shapes`).
-What is known beyond the text is judged too: bytes that the automaton forces are read ahead, so that a value
-which can only end is judged before the model is asked about its end; and where few tokens may follow, all of
-them are judged at once.
+Invariant: a text is accepted if the automaton accepts it and the whole type reads it; a prefix is refused
+only if every accepted continuation of it would be (`frontends.value_shapes`).
+The validators read ahead: bytes that the automaton forces are read, so that a value which can only end is
+judged before a pass for its end; and where few tokens may follow, all of them are judged at once.
 Complexity: a reader for each prefix that was met, copied from that of the prefix before it; a validator runs
 once for each new text of its field (per cache).
 Rejected: `Predicate` over whole texts (each verdict would read the text from its start).
@@ -26,7 +25,7 @@ from tokenform.errors import InvalidType
 from tokenform.frontends.json_reader import JsonReader
 
 FEW = 64  # tokens that are judged at once
-KEPT = 8192  # prefixes whose readers are kept
+CACHED_READERS = 8192  # prefixes whose readers are kept
 
 
 class CheckedState(NamedTuple):
@@ -58,8 +57,8 @@ class Checked:
         self.evaluations = 0
         self.fingerprint = f"{self._masks.fingerprint} & validators of {grammar.shapes.label}"
         self.refused: tuple[str, InvalidType] | None = None
-        self._readers: Recent[bytes, tuple[JsonReader, bytes] | None] = Recent(KEPT)
-        self._ends: Recent[bytes, bool] = Recent(KEPT)
+        self._readers: Recent[bytes, tuple[JsonReader, bytes] | None] = Recent(CACHED_READERS)
+        self._ends: Recent[bytes, bool] = Recent(CACHED_READERS)
 
     def advance(self, state: Any, token: int) -> State:
         return CheckedState(self._masks.advance(state.state, token), state.text + self.token_bytes[token])
@@ -85,8 +84,8 @@ class Checked:
     def distance(self, state: Any, within: int | None = None) -> int:
         return self._masks.distance(state.state, within)
 
-    def within(self, state: Any, ids: Ids, room: int) -> Ids:
-        return self._masks.within(state.state, ids, room)
+    def within(self, state: Any, ids: Ids, remaining: int) -> Ids:
+        return self._masks.within(state.state, ids, remaining)
 
     def forced(self, state: Any) -> list[int] | None:
         """As `AutomatonConstraint.forced`."""
@@ -114,15 +113,15 @@ class Checked:
             return self._readers[text]
         # what was met last begins with nearly all of it; the empty text is always known
         length = next((n for n in range(len(text) - 1, 0, -1) if text[:n] in self._readers), 0)
-        begun = self._readers[text[:length]] if length else (JsonReader(self._shape), b"")
-        made = None if begun is None else self._fed(begun, text[length:], text[:length])
-        self._readers[text] = made
-        return made
+        previous = self._readers[text[:length]] if length else (JsonReader(self._shape), b"")
+        reader = None if previous is None else self._fed(previous, text[length:], text[:length])
+        self._readers[text] = reader
+        return reader
 
     def _fed(
-        self, begun: tuple[JsonReader, bytes], more: bytes, before: bytes
+        self, previous: tuple[JsonReader, bytes], more: bytes, before: bytes
     ) -> tuple[JsonReader, bytes] | None:
-        reader, rest = begun[0].copy(), begun[1] + more
+        reader, rest = previous[0].copy(), previous[1] + more
         whole, rest = split_characters(rest)
         if whole is None:
             return None

@@ -144,10 +144,10 @@ class Descent:
             return TrieNode(*distribution, None, 0)
         if parent is not None:
             self._stale.add(id(parent))
-        return self.trie.visit(distribution, parent, index, exact=self._settled)
+        return self.trie.visit(distribution, parent, index, exact=self._mask_known)
 
     @property
-    def _settled(self) -> bool:
+    def _mask_known(self) -> bool:
         """Whether a node's tokens are all allowed."""
         return self.problem.constraint.exact and self.trie.restricted
 
@@ -159,9 +159,9 @@ class Descent:
         asking about every token.
         """
         weights, total = node.log_weights(), node.log_theta
-        if self._settled or self.reject or numbers is None:
+        if self._mask_known or self.reject or numbers is None:
             index = int(weights.argmax()) if numbers is None else pick(weights, numbers.uniform())
-            if self._settled or index in node.children or self._allowed(node, prefix, [index])[0]:
+            if self._mask_known or index in node.children or self._allowed(node, prefix, [index])[0]:
                 return index, total - node.theta.get(index, 0.0)
             return None
         step = self.estimator(weights, numbers.generator)
@@ -181,7 +181,7 @@ class Descent:
 def allowed(problem: Problem, trie: Trie, node: TrieNode, prefix: Prefix, indices: list[int]) -> list[bool]:
     """Asks the constraint about some tokens and lets the trie know, whose sums are then to be settled."""
     verdicts: list[bool] = problem.check([prefix] * len(indices), node.ids[indices]).tolist()
-    trie.forbid(node, [index for index, told in zip(indices, verdicts, strict=True) if not told])
+    trie.forbid(node, [index for index, valid in zip(indices, verdicts, strict=True) if not valid])
     end = node.find(problem.eos)
     if end in indices and verdicts[indices.index(end)]:
         node.log_eos = float(node.logf[end])

@@ -69,13 +69,13 @@ class MCMC(SMC):
 
     def _chosen_runs(self, problem: Problem, n: int, seed: int) -> tuple[list[Population], list[Population]]:
         """All runs, and for each of n chains the one whose text it holds after `steps` moves."""
-        first, held = super()._chosen_runs(problem, n, seed)
+        first, current = super()._chosen_runs(problem, n, seed)
         # the attempts at a first run have the numbers below these
         numbers = [run_number(chain, self.max_attempts + k) for k in range(self.steps) for chain in range(n)]
         moves = self._runs(problem, numbers, seed)
         for step in range(self.steps):
             for chain, proposed in enumerate(moves[step * n : (step + 1) * n]):
                 coin = math.log1p(-stream(seed, Purpose.ACCEPTANCE, chain, step).random())
-                if proposed.log_z > -math.inf and coin <= proposed.log_z - held[chain].log_z:
-                    held[chain] = proposed
-        return first + moves, held
+                if proposed.log_z > -math.inf and coin <= proposed.log_z - current[chain].log_z:
+                    current[chain] = proposed
+        return first + moves, current

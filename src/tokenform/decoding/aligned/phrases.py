@@ -4,7 +4,7 @@ State: for each phrase the number of its first bytes that the text now ends with
 whole length once it has been seen.  One byte moves every phrase by its failure function (Knuth, Morris, Pratt
 1977), so a token of b bytes costs O(b) for each phrase, whatever the tokenisation.
 
-Invariant: `met` counts exactly the phrases that occur in the text.  Overlapping phrases are followed side by
+Invariant: `count_complete` counts exactly the phrases in the text.  Overlapping phrases are matched side by
 side.
 Rejected: token-level phrases (a phrase would be missed when it is spelled with other tokens).
 """
@@ -41,7 +41,7 @@ class Phrases:
             out.append(at)
         return tuple(out)
 
-    def met(self, progress: Progress) -> int:
+    def count_complete(self, progress: Progress) -> int:
         """How many phrases the text contains."""
         return sum(at == len(phrase) for phrase, at in zip(self.phrases, progress, strict=True))
 
@@ -55,10 +55,10 @@ class Phrases:
 
     def complete(self, progress: Progress) -> bool:
         """Whether every phrase is in the text."""
-        return self.met(progress) == len(self.phrases)
+        return self.count_complete(progress) == len(self.phrases)
 
-    def wanted(self, progress: Progress) -> list[bytes]:
-        """The bytes that would complete each open phrase: from where it stands, and from its beginning."""
+    def missing_bytes(self, progress: Progress) -> list[bytes]:
+        """The bytes that would complete each open phrase: from its progress, and from its beginning."""
         rest = {phrase[at:] for phrase, at in zip(self.phrases, progress, strict=True) if at < len(phrase)}
         rest |= {phrase for phrase, at in zip(self.phrases, progress, strict=True) if at < len(phrase)}
         return sorted(rest)

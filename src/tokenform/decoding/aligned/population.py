@@ -52,7 +52,7 @@ def branches(masses: Sequence[Float], count: int, generator: np.random.Generator
     Args:
         masses: of each prefix those of its tokens, at least 0, on one scale.  They are overwritten.
     """
-    found: list[Branch] = []
+    chosen: list[Branch] = []
     best = [np.argpartition(m, -count)[-count:] if len(m) > count else np.arange(len(m)) for m in masses]
     parents = np.repeat(np.arange(len(masses)), [len(places) for places in best])
     indices = np.concatenate(best)
@@ -60,23 +60,23 @@ def branches(masses: Sequence[Float], count: int, generator: np.random.Generator
     rest = float(sum(m.sum() for m in masses))
     for at in np.argsort(-values, kind="stable")[:count].tolist():
         mass = float(values[at])
-        if mass <= 0 or mass * (count - len(found)) < rest:
+        if mass <= 0 or mass * (count - len(chosen)) < rest:
             break
-        found.append(Branch(int(parents[at]), int(indices[at]), mass))
+        chosen.append(Branch(int(parents[at]), int(indices[at]), mass))
         masses[parents[at]][indices[at]] = 0.0
         rest -= mass
-    left, sums = count - len(found), np.cumsum([float(m.sum()) for m in masses])
-    if left == 0 or sums[-1] <= 0:
-        return found
-    points = (np.arange(left) + generator.random()) * (sums[-1] / left)
+    free_places, sums = count - len(chosen), np.cumsum([float(m.sum()) for m in masses])
+    if free_places == 0 or sums[-1] <= 0:
+        return chosen
+    points = (np.arange(free_places) + generator.random()) * (sums[-1] / free_places)
     owners = np.minimum(np.searchsorted(sums, points, side="right"), len(masses) - 1)
     for parent in np.unique(owners).tolist():
         steps = np.cumsum(masses[parent])
         within = np.maximum(points[owners == parent] - (sums[parent] - steps[-1]), 0.0)
         last = int(np.searchsorted(steps, steps[-1]))  # by rounding no place of mass 0 is drawn
         places = np.minimum(np.searchsorted(steps, within, side="right"), last)
-        found += [Branch(parent, int(place), float(sums[-1]) / left) for place in places]
-    return found
+        chosen += [Branch(parent, int(place), float(sums[-1]) / free_places) for place in places]
+    return chosen
 
 
 class Population:
@@ -103,7 +103,7 @@ class Population:
         return slots
 
     @property
-    def taken(self) -> list[int]:
+    def occupied(self) -> list[int]:
         """Slots that hold a text, ended or not."""
         slots: list[int] = np.flatnonzero(self.log_weights > -np.inf).tolist()
         return slots
@@ -119,9 +119,9 @@ class Population:
         if weight == -math.inf:
             return
         tokens = self.prefixes[slot].tokens
-        known = self.finished.get(tokens)
-        if known is not None:
-            weight = float(np.logaddexp(weight, known.log_weight))
+        finished = self.finished.get(tokens)
+        if finished is not None:
+            weight = float(np.logaddexp(weight, finished.log_weight))
         self.finished[tokens] = End(weight, float(self.logf[slot]) + logf)
 
     def apply(self, problem: Problem, slot: int, move: Move, *, weigh: bool) -> None:
@@ -154,7 +154,7 @@ class Population:
         """
         size, weights = len(self.log_weights), self.log_weights
         total = log_sum(weights)
-        due = self._due(total)
+        due = self._share_of_places(total)
         count = min(max(math.ceil(due), 1), size)
         if due >= 1 and effective_size(weights) >= threshold * count:
             return
@@ -190,7 +190,7 @@ class Population:
         if peak == -math.inf:
             return
         masses = [np.exp(logs - peak) for logs in log_masses]
-        due = self._due(peak + math.log(sum(float(mass.sum()) for mass in masses)))
+        due = self._share_of_places(peak + math.log(sum(float(mass.sum()) for mass in masses)))
         generator = stream(self.seed, Purpose.RESAMPLING, self.run, step)
         if due < 1 and generator.random() >= due:
             return
@@ -204,7 +204,7 @@ class Population:
             self.log_weights[slot] = peak + math.log(mass) - math.log(min(due, 1.0))
             self.apply(problem, slot, Move(int(table.ids[index]), 0.0, float(table.logf[index])), weigh=False)
 
-    def _due(self, total: float) -> float:
+    def _share_of_places(self, total: float) -> float:
         """How many places the share of all weight is due that goes on, `total`; 0 if that is nothing."""
         if total == -math.inf:
             return 0.0

@@ -45,7 +45,7 @@ class Predicate:
         name: goes into the fingerprint; defaults to the functions' qualified names.
 
     The functions may be `async`; calls of one batch then run concurrently.
-    Raises PredicateError where a function raises or returns what is not a bool.
+    Raises PredicateError if a function raises, or returns no bool.
     """
 
     exact = False
@@ -106,7 +106,7 @@ class Predicate:
     def distance(self, state: State, within: int | None = None) -> int:
         return 0
 
-    def within(self, state: State, ids: Ids, room: int) -> Ids:
+    def within(self, state: State, ids: Ids, remaining: int) -> Ids:
         return ids
 
     def _judge(self, judge: _Judge, states: list[State], *, whole: bool) -> Bools:
@@ -147,8 +147,8 @@ class _Judge:
         answers = call_all(self.function, items, self.batch, self.role)
         for item, answer in zip(items, answers, strict=True):
             if not isinstance(answer, (bool, np.bool_)):
-                told = f"the {self.role} predicate returned {answer!r} for {item!r}"
-                raise PredicateError(f"{told}; it must return True or False")
+                message = f"the {self.role} predicate returned {answer!r} for {item!r}"
+                raise PredicateError(f"{message}; it must return True or False")
         return list(map(bool, answers))
 
 

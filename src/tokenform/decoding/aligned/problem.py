@@ -1,7 +1,7 @@
 """One sampling problem: a model, a prompt, transforms, a constraint and a budget, as the samplers see it.
 
-Purpose: everything that all samplers need and none should redo: the measure f(a|u) of a step, folded EOS ids,
-the budget, caching and chunking of model calls, fast-forwarding over forced tokens.
+Purpose: the common work of all samplers: the measure f(a|u) of a step, folded EOS ids, the budget, caching
+and chunking of model calls, fast-forwarding over forced tokens.
 
 The target is  π(x) ∝ f(x)·Φ(x)·1[x ∈ L, |x| ≤ T]  over *token sequences* x:
   f(x) = Π p(a|u)^α (α = `power`, 1 unless asked) with p the distribution after temperature and truncation;
@@ -132,16 +132,16 @@ class Problem:
 
     def log_measure(self, prefixes: Sequence[Prefix]) -> list[Float]:
         """log f(·|u) for each prefix: float64 `[V]` each; EOS ids other than `self.eos` are -inf."""
-        wanted: dict[Tokens, None] = {}
+        missing_prefixes: dict[Tokens, None] = {}
         for prefix in prefixes:
-            if prefix.tokens in self._distributions or prefix.tokens in wanted:
+            if prefix.tokens in self._distributions or prefix.tokens in missing_prefixes:
                 continue
-            wanted[prefix.tokens] = None
+            missing_prefixes[prefix.tokens] = None
             if self.fast_forward:
                 for tokens in self._forced_chain(prefix):
-                    wanted.setdefault(tokens, None)
+                    missing_prefixes.setdefault(tokens, None)
         fresh: dict[Tokens, Float] = {}
-        missing = [tokens for tokens in wanted if tokens not in self._distributions]
+        missing = [tokens for tokens in missing_prefixes if tokens not in self._distributions]
         chunk = self.batch_size or self.widest or max(len(missing), 1)
         for first in range(0, len(missing), chunk):
             part = missing[first : first + chunk]
@@ -173,12 +173,12 @@ class Problem:
     def _forced_chain(self, prefix: Prefix) -> list[Tokens]:
         """Prefixes below this one that are likely to be asked for next: along the bytes that must follow."""
         chain: list[Tokens] = []
-        room = FORCED_CHAIN
+        longest = FORCED_CHAIN
         if self.max_tokens is not None:
-            room = min(room, self.max_tokens - len(prefix.tokens))
+            longest = min(longest, self.max_tokens - len(prefix.tokens))
         tells = self.constraint.exact or hasattr(self.constraint, "forced")
-        while tells and len(chain) < room:
-            forced = self._forced(prefix)[: room - len(chain)]
+        while tells and len(chain) < longest:
+            forced = self._forced(prefix)[: longest - len(chain)]
             if not forced:
                 break
             for token in forced:
@@ -281,19 +281,21 @@ class Problem:
         """
         if self.max_tokens is None:
             return ids
-        room = self.max_tokens - len(prefix.tokens)
-        least = self.constraint.distance(prefix.state, max(room, 0))
-        if room <= 0 or least > room:
-            return ids[ids == self.eos] if least == 0 and room == 0 else ids[:0]
+        remaining = self.max_tokens - len(prefix.tokens)
+        least = self.constraint.distance(prefix.state, max(remaining, 0))
+        if remaining <= 0 or least > remaining:
+            return ids[ids == self.eos] if least == 0 and remaining == 0 else ids[:0]
         # a large mask costs a walk of the vocabulary: only where nothing but the shortest ends are left
-        if not self.constraint.exact or room > least + (NEAR if len(ids) <= NEAR else 0):
+        if not self.constraint.exact or remaining > least + (NEAR if len(ids) <= NEAR else 0):
             return ids
-        near = self._near.get((prefix.state, room))
-        if near is None:
+        reachable = self._near.get((prefix.state, remaining))
+        if reachable is None:
             ending = ids == self.eos
-            near = self.constraint.within(prefix.state, ids[~ending], room)
-            near = self._near[prefix.state, room] = self._with_eos(near) if ending.any() else near
-        return near
+            reachable = self.constraint.within(prefix.state, ids[~ending], remaining)
+            reachable = self._near[prefix.state, remaining] = (
+                self._with_eos(reachable) if ending.any() else reachable
+            )
+        return reachable
 
     # ---- finished texts --------------------------------------------------------------------------
 
@@ -321,13 +323,13 @@ class Problem:
     @property
     def target(self) -> str:
         """The distribution aimed at, in words."""
-        what = "P(x)" if self.power == 1.0 else f"P(x)^{self.power:g}"
+        measure = "P(x)" if self.power == 1.0 else f"P(x)^{self.power:g}"
         factor = "" if self.potential is None else "·Φ(x)"
         budget = "" if self.max_tokens is None else f", |x| ≤ {self.max_tokens} tokens"
         over = (
             "texts (canonical tokens)" if getattr(self.constraint, "canonical", False) else "token sequences"
         )
-        return f"{what}{factor} given x ∈ L{budget}, over {over}"
+        return f"{measure}{factor} given x ∈ L{budget}, over {over}"
 
     @cached_property
     def fingerprint(self) -> str:

@@ -1,11 +1,11 @@
 """The intersection of constraints: a grammar's masks and a predicate's verdicts together; `compiled` makes
-what samplers are given of a grammar or a condition.
+the samplers' constraint of a grammar or a condition.
 
 Invariants: accepted = accepted by all.  Exact factors give the candidates, so that a predicate is asked only
 about tokens that every mask lets through; `exact` holds if it holds for all factors - but even then a product
 of live automata may have dead ends, and `distance` (the largest of the factors') is only a lower bound.
 Special ids that are not ends are never allowed, by grammars (the engine sees to it) as by tests.
-Rejected: asking factors in parallel; the cheap ones first saves nearly all calls of the dear ones.
+Rejected: asking factors in parallel; the cheap ones first save nearly all calls of the expensive ones.
 """
 
 from __future__ import annotations
@@ -68,9 +68,9 @@ class Product:
     def distance(self, state: Any, within: int | None = None) -> int:
         return max(factor.distance(part, within) for factor, part in zip(self.factors, state, strict=True))
 
-    def within(self, state: Any, ids: Ids, room: int) -> Ids:
+    def within(self, state: Any, ids: Ids, remaining: int) -> Ids:
         for factor, part in zip(self.factors, state, strict=True):
-            ids = factor.within(part, ids, room)
+            ids = factor.within(part, ids, remaining)
         return ids
 
     def _narrow(self, count: int, ask) -> Bools:  # type: ignore[no-untyped-def]

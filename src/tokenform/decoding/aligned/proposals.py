@@ -122,12 +122,12 @@ def tested_moves(
         for step in spaced(make, tables[prefixes[part[0]].tokens].weights, [generators[i] for i in part])
     ]
 
-    def test(which: list[int], asked: list[list[int]]) -> list[list[bool]]:
-        at = [prefixes[order[n]] for n, block in zip(which, asked, strict=True) for _ in block]
-        tokens = [rows[n].ids[block] for n, block in zip(which, asked, strict=True)]
-        told = problem.check(at, np.concatenate(tokens))
-        ends = np.cumsum([len(block) for block in asked])[:-1]
-        return [part.tolist() for part in np.split(told, ends)]
+    def test(which: list[int], indices: list[list[int]]) -> list[list[bool]]:
+        at = [prefixes[order[n]] for n, block in zip(which, indices, strict=True) for _ in block]
+        tokens = [rows[n].ids[block] for n, block in zip(which, indices, strict=True)]
+        verdicts = problem.check(at, np.concatenate(tokens))
+        ends = np.cumsum([len(block) for block in indices])[:-1]
+        return [part.tolist() for part in np.split(verdicts, ends)]
 
     moves: dict[int, Move] = {}
     for i, row, outcome in zip(order, rows, run_steps(steps, test), strict=True):

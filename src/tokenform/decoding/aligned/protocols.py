@@ -1,14 +1,14 @@
-"""What an aligned sampler needs from a model, a constraint and a potential, and no more.
+"""The protocols of an aligned sampler's model, constraint and potential.
 
-Purpose: the samplers of this package are written against these protocols alone, so that a table, a Hugging
-Face model with a cache or the speculative backbone can stand behind `LanguageModel`, and an automaton or a
-Python predicate behind `Constraint`.
+Purpose: the samplers of this package use these protocols alone, so that a table, a Hugging Face model with a
+cache or the speculative backbone can implement `LanguageModel`, and an automaton or a Python predicate
+`Constraint`.
 
 Invariants: every call is a pure function of its arguments (caches and counters aside), and a batched call
 equals the single calls.  States are hashable values; `advance` returns a new one.
 
 Rejected: one "potential" type that scores tokens for everything (model, mask and critic alike).  Masks and
-distributions then lose what makes them fast: a mask is a short list of ids, a model wants whole batches.
+distributions then lose their speed: a mask is a short list of ids, a model needs whole batches.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ class Constraint(Protocol):
     def fingerprint(self) -> str: ...
 
     def advance(self, state: State, token: int) -> State:
-        """The state after one more token, which must be an allowed one and not an EOS id."""
+        """The state after one more token, which must be allowed and not an EOS id."""
         ...
 
     def candidates(self, states: Sequence[State]) -> list[Ids]:
@@ -103,16 +103,16 @@ class Constraint(Protocol):
         """
         ...
 
-    def within(self, state: State, ids: Ids, room: int) -> Ids:
-        """Those of the candidates (EOS excluded) after which an accepted text may be reached with `room`
-        tokens, theirs included; all of them where that is unknown.
+    def within(self, state: State, ids: Ids, remaining: int) -> Ids:
+        """The candidates (EOS excluded) from which an accepted text may be reached in `remaining` tokens,
+        their own included; all of them where that is unknown.
         """
         ...
 
 
 @runtime_checkable
 class Potential(Protocol):
-    """A non-negative factor of the target, in logs.  `prefix` steers, `complete` is what counts.
+    """A non-negative factor of the target, in logs.  `prefix` steers, only `complete` counts.
 
     Attributes:
         log_bound: an upper bound of `complete`, or None; rejection sampling needs one.

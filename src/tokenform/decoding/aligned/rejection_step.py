@@ -91,7 +91,7 @@ class Spaced(np.random.Generator):
         self._numbers = iter((numbers % 1.0).tolist())
         self.log_weights, self.cumulative = log_weights, cumulative
 
-    def lead(self) -> float | None:
+    def next_spaced(self) -> float | None:
         """The next of the spaced numbers; None when they are used up."""
         return next(self._numbers, None)
 
@@ -99,7 +99,7 @@ class Spaced(np.random.Generator):
 def race(log_weights: Float, generator: np.random.Generator) -> Iterator[int]:
     """Indices of positive weight in the order of sampling without replacement ∝ exp(log_weights)."""
     if isinstance(generator, Spaced):
-        while (uniform := generator.lead()) is not None:
+        while (uniform := generator.next_spaced()) is not None:
             same = log_weights is generator.log_weights
             steps = generator.cumulative if same else cumulated(log_weights)
             if steps[-1] == 0.0:
@@ -184,10 +184,10 @@ def estimator(name: Estimator, accepts: int = 2) -> Callable[[Float, np.random.G
         if accepts < 2:
             raise OptionError(f"accepts is {accepts}; the geometric estimator needs at least 2")
         return lambda weights, generator: geometric(weights, generator, accepts)
-    known = {"auto": _fewest_tests, "two_loops": two_loops, "recursive": recursive}
-    if name not in known:
-        raise OptionError(f"estimator is {name!r}; it must be 'geometric' or one of {', '.join(known)}")
-    return known[name]
+    estimators = {"auto": _fewest_tests, "two_loops": two_loops, "recursive": recursive}
+    if name not in estimators:
+        raise OptionError(f"estimator is {name!r}; it must be 'geometric' or one of {', '.join(estimators)}")
+    return estimators[name]
 
 
 def _fewest_tests(log_weights: Float, generator: np.random.Generator) -> Step:
@@ -220,21 +220,21 @@ def run_steps(
     one round for all that still ask.
     """
     outcomes: dict[int, T] = {}
-    asked: dict[int, Question] = {}
+    questions: dict[int, Question] = {}
 
     def resume(i: int, send: Callable[[], Question]) -> None:
         try:
-            asked[i] = send()
+            questions[i] = send()
         except StopIteration as stop:
             outcomes[i] = stop.value
-            asked.pop(i, None)
+            questions.pop(i, None)
 
     for i, step in enumerate(steps):
         resume(i, partial(next, step))
-    while asked:
-        rows = list(asked)
-        for i, told in zip(rows, answer(rows, [asked[i] for i in rows]), strict=True):
-            resume(i, partial(steps[i].send, told))
+    while questions:
+        rows = list(questions)
+        for i, verdict in zip(rows, answer(rows, [questions[i] for i in rows]), strict=True):
+            resume(i, partial(steps[i].send, verdict))
     return [outcomes[i] for i in range(len(steps))]
 
 
@@ -251,9 +251,9 @@ def _first_valid(
     """
     tests = 0
     while block := list(itertools.islice(order, max(tests // BLOCK, 1))):
-        asked = [index for index in block if index not in valid]
-        verdicts = dict(zip(asked, (yield asked), strict=True)) if asked else {}
-        tests, outcome.tests = tests + len(asked), outcome.tests + len(asked)
+        untested = [index for index in block if index not in valid]
+        verdicts = dict(zip(untested, (yield untested), strict=True)) if untested else {}
+        tests, outcome.tests = tests + len(untested), outcome.tests + len(untested)
         for place, index in enumerate(block):
             if verdicts.get(index, True):
                 if outcome.index is None:

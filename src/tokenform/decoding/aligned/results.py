@@ -40,7 +40,7 @@ class Draw:
 
 
 ROUNDED = 1e-6  # nats: a smaller error is none where a model's float32 is rounded
-TOLD = 1.0  # nats: a greater standard error is none that so few, so uneven estimates could know
+LARGEST_ERROR = 1.0  # nats: a greater standard error is none that so few, so uneven estimates could know
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +84,7 @@ class LogZ:
         kurtosis = max(float((shares * off**4).sum()) / max(moment**2, ROUNDED**4), 3.0)
         error *= 1 + math.sqrt((kurtosis - 1) / (4 * size)) + 2 / (size - 1)
         error = max(error, ROUNDED)
-        return LogZ(value, error if error <= TOLD else math.inf, count)
+        return LogZ(value, error if error <= LARGEST_ERROR else math.inf, count)
 
 
 def _log_normal_error(log_estimates: Float, shares: Float, size: float) -> float:
@@ -145,7 +145,7 @@ def sharper(estimate: LogZ, bounds: Certificate) -> LogZ:
 
 @dataclass(slots=True)
 class Counts:
-    """Work done: for a sample, the difference between two readings of the counters.
+    """Counts of work: for a sample, the difference between two readings of the counters.
 
     Attributes:
         forwards, rows: forward passes, and next-token distributions they computed.
@@ -168,7 +168,7 @@ class Counts:
 
 @dataclass(slots=True)
 class Sample:
-    """The draws of one call and what is known about them.
+    """The draws of one call and the estimates about them.
 
     Attributes:
         draws: in the order drawn.
@@ -177,7 +177,8 @@ class Sample:
         log_z: estimate of log Z, or None where the sampler gives none.
         certificate: bounds on Z and the distance, or None.
         counts: the work done by this call.
-        trie: what was learned, to start from next time, to save, or to twist SMC with; None where nothing is.
+        trie: of the learning samplers, to start from next time, to save, or to twist SMC with; else None.
+
     """
 
     draws: list[Draw]

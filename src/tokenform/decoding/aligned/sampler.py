@@ -97,13 +97,13 @@ class AlignedSampler(ABC):
         Raises:
             OptionError: `canonical` without `encode`.
         """
-        known: Any = constraint if hasattr(constraint, "candidates") else AutomatonConstraint(constraint)
+        bound: Any = constraint if hasattr(constraint, "candidates") else AutomatonConstraint(constraint)
         if self.canonical:
             if encode is None:
                 raise OptionError("canonical tokenisations need a tokenizer; give encode=, or leave them out")
-            known = Product(known, Canonical(known.token_bytes, model.eos, encode))
+            bound = Product(bound, Canonical(bound.token_bytes, model.eos, encode))
         return Problem(
-            model, known, tuple(prompt), max_tokens, self.transforms, self.power, self.potential,
+            model, bound, tuple(prompt), max_tokens, self.transforms, self.power, self.potential,
             self.batch_size, self.fast_forward,
         )  # fmt: skip
 
@@ -121,11 +121,11 @@ def first_of_each(
     Args:
         make: (draw, attempt) of all that are missing -> what each has made, None for nothing.
     """
-    found: dict[int, Made] = {}
+    results: dict[int, Made] = {}
     for attempt in range(attempts):
-        missing = [(draw, attempt) for draw in range(count) if draw not in found]
+        missing = [(draw, attempt) for draw in range(count) if draw not in results]
         if not missing:
             break
         made = zip(missing, make(missing), strict=True)
-        found |= {draw: one for (draw, _), one in made if one is not None}
-    return found
+        results |= {draw: one for (draw, _), one in made if one is not None}
+    return results

@@ -1,11 +1,11 @@
-"""Samplers of several prompts side by side: what they ask of the model in a step is one pass.
+"""Runs samplers of several prompts side by side, with one pass of the model a step.
 
-Purpose: a sampler of whole texts is a plain loop that asks for the distributions after some prefixes.  Each
-prompt's loop has a thread of its own; a thread that asks waits until all others ask too, or have ended, and
-then the questions are one call of the model.
-Invariant: one thread runs at a time, so neither samplers nor what they call (predicates, potentials) need a
-lock; the prefixes of a call stand in the order of the prompts.  A pass that fails is made again for each
-prompt alone, and is the error of those for which it fails again.
+Purpose: a sampler of whole texts is a plain loop that requests the distributions after some prefixes.  Each
+prompt's loop has a thread of its own; a thread with a request waits until all others have one too, or have
+ended, and then the requests are one call of the model.
+Invariant: one thread runs at a time, so neither samplers nor their predicates and potentials need a lock; the
+prefixes of a call have the order of the prompts.  A pass that fails is run again for each prompt alone, and
+is the error of those for which it fails again.
 Complexity: as many passes as the longest loop makes, where each prompt alone would have its own.
 Rejected: samplers as coroutines (every call between the loop and the model would have to be one).
 """
@@ -27,10 +27,10 @@ Job = Callable[[LanguageModel], _Result]
 
 
 def side_by_side(model: LanguageModel, jobs: Sequence[Job[_Result]]) -> list[_Result | BaseException]:
-    """What each job returns or raises; one alone runs in the caller's thread.
+    """The result or error of each job; a single one runs in the caller's thread.
 
     Args:
-        jobs: each is given a model that asks `model` together with the others.
+        jobs: each is called with a model that shares the passes of `model` with the others.
     """
     if len(jobs) == 1:
         try:
@@ -63,17 +63,17 @@ class _Table(Generic[_Result]):
     def __init__(self, model: LanguageModel, jobs: int) -> None:
         self._model, self._active, self._given_up = model, jobs, False
         self._turn = threading.Condition()
-        self._asked: list[_Question] = []
+        self._questions: list[_Question] = []
 
     def run(self, jobs: Sequence[Job[_Result]]) -> list[_Result | BaseException]:
-        found: list[_Result | BaseException] = [Interrupted("it was not run")] * len(jobs)
+        results: list[_Result | BaseException] = [Interrupted("it was not run")] * len(jobs)
 
         def work(number: int) -> None:
             with self._turn:
                 try:
-                    found[number] = jobs[number](_Question(self._model, self._ask, number))
+                    results[number] = jobs[number](_Question(self._model, self._ask, number))
                 except BaseException as error:
-                    found[number] = error
+                    results[number] = error
                 self._active -= 1
                 self._answer()
 
@@ -88,10 +88,10 @@ class _Table(Generic[_Result]):
             if any(thread.is_alive() for thread in threads):
                 with self._turn:
                     self._turn.notify_all()
-        return found
+        return results
 
     def _ask(self, question: _Question) -> Float:
-        self._asked.append(question)
+        self._questions.append(question)
         self._answer()
         self._turn.wait_for(lambda: question.answer is not None or self._given_up)
         if isinstance(question.answer, BaseException):
@@ -102,17 +102,17 @@ class _Table(Generic[_Result]):
 
     def _answer(self) -> None:
         """Asks the model, if nobody is left who may ask more."""
-        if not self._asked or len(self._asked) < self._active:
+        if not self._questions or len(self._questions) < self._active:
             return
-        asked, self._asked = sorted(self._asked, key=lambda one: one.number), []
+        questions, self._questions = sorted(self._questions, key=lambda one: one.number), []
         try:
-            rows = self._model.logprobs([prefix for one in asked for prefix in one.prefixes])
+            rows = self._model.logprobs([prefix for one in questions for prefix in one.prefixes])
         except Exception as error:
-            for one in asked:
-                one.answer = error if len(asked) == 1 else self._alone(one)
+            for one in questions:
+                one.answer = error if len(questions) == 1 else self._alone(one)
         else:
-            ends = np.cumsum([len(one.prefixes) for one in asked])[:-1]
-            for one, part in zip(asked, np.split(rows, ends), strict=True):
+            ends = np.cumsum([len(one.prefixes) for one in questions])[:-1]
+            for one, part in zip(questions, np.split(rows, ends), strict=True):
                 one.answer = part.copy()
         self._turn.notify_all()
 

@@ -203,7 +203,7 @@ class SMC(AlignedSampler):
             if masked:
                 for population in group:
                     population.branch(problem, step, tables)
-                    self._rescore(problem, [(population, slot) for slot in population.taken])
+                    self._rescore(problem, [(population, slot) for slot in population.occupied])
                     population.leave()
                 continue
             runs = [population.run for population, _ in places]

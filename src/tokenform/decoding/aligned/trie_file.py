@@ -109,9 +109,9 @@ def _check(arrays: dict[str, np.ndarray]) -> None:
         ),
         (bool((arrays["logf"] <= 1e-9).all() and (theta <= 1e-9).all()), "no share above 1"),
     )
-    for holds, what in distributions:
+    for holds, message in distributions:
         if not holds:
-            raise DataError(f"the saved trie is broken: it should have {what}; learn it anew")
+            raise DataError(f"the saved trie is broken: it should have {message}; learn it anew")
 
 
 def _rebuild(trie: Trie, arrays: dict[str, np.ndarray]) -> None:

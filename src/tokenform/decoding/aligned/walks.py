@@ -120,7 +120,7 @@ class Walks:
         return 0.0 if self.trie.root is None else self.trie.root.log_theta
 
     @property
-    def hopeless(self) -> bool:
+    def no_mass_left(self) -> bool:
         """True once nothing is left that could be accepted."""
         return self.log_upper == -math.inf
 

@@ -36,7 +36,7 @@ class WrappedModel:
         return self.model.logprobs(prefixes)
 
 
-TOLD = 500  # forward passes after which `report` hears again
+REPORT_EVERY = 500  # forward passes after which `report` hears again
 
 
 class Metered(WrappedModel):
@@ -51,16 +51,16 @@ class Metered(WrappedModel):
     ) -> None:
         super().__init__(model)
         self._name, self._most, self._report = name, most, report
-        self._before, self._told = model.forwards, 0
+        self._start, self._last_report = model.forwards, 0
 
     def logprobs(self, prefixes: Sequence[Tokens]) -> Float:
         """See `LanguageModel`."""
-        spent = self.forwards - self._before
+        spent = self.forwards - self._start
         if self._most is not None and spent >= self._most:
             raise SamplingError(
                 f"it has made {spent} forward passes; raise max_forwards, or draw fewer texts"
             )
-        if spent >= self._told + TOLD:
-            self._told = spent
+        if spent >= self._last_report + REPORT_EVERY:
+            self._last_report = spent
             self._report(f"{self._name}: {spent} forward passes")
         return super().logprobs(prefixes)

@@ -102,12 +102,12 @@ class DiffusionGenerator(Prompted):
         self._written: weakref.WeakKeyDictionary[Grammar, Grammar] = weakref.WeakKeyDictionary()
         self._over: weakref.WeakKeyDictionary[Grammar, int] = weakref.WeakKeyDictionary()  # lengths, too long
 
-    def _mask(self, model: Any, given: int | None) -> int:
+    def _mask(self, model: Any, mask: int | None) -> int:
         for where in (getattr(model, "config", None), self.tokenizer):
-            given = getattr(where, "mask_token_id", None) if given is None else given
-        if given is None:
+            mask = getattr(where, "mask_token_id", None) if mask is None else mask
+        if mask is None:
             raise ModelError("which token stands at open positions is not known; pass mask=, its id.")
-        return given
+        return mask
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} of {type(self.denoiser).__name__}, {self.vocabulary.size:,} tokens>"
@@ -180,7 +180,7 @@ class DiffusionGenerator(Prompted):
                     raise _too_small(automaton, width)
                 texts = run.write(ids, n, lambda own: CanvasText(empty.fork(), own, chosen, weigh))
             except LimitExceeded:
-                if weigh or run.begun:
+                if weigh or run.committed:
                     raise
                 self._over[grammar] = width
         if texts is None:

@@ -1,10 +1,11 @@
-"""Texts that are written from left to right, for constraints that no canvas holds.
+"""Writes texts from left to right, for constraints with too many states for a canvas.
 
-Purpose: where the states of open positions are too many (`tf.Canvas`: keys that no schema names), the first
-open position is still bound exactly, by the mask of the state before it.
-Invariant: every text is valid and fits: each mask keeps what can still end in the positions that are left.
-Law of a pass: the first open position is drawn from its distribution over what its mask keeps; the next ones
-likewise, by the same logits, as long as their token has at least `SURE` of its distribution.
+Purpose: where open positions have too many states (`tf.Canvas`: keys that no schema names), the first open
+position is still bound exactly, by the mask of the state before it.
+Invariant: every text is valid and fits: each mask allows only tokens after which the text can still end in
+the remaining positions.
+Law of a pass: the first open position is drawn from its distribution under its mask; the next ones likewise,
+by the same logits, as long as their token has at least `SURE` of its distribution.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ class PrefixText:
         return [*self._tokens, *[None] * (self._length - len(self._tokens))]
 
     @property
-    def asked(self) -> list[Known]:
+    def canvases(self) -> list[Known]:
         return [self.known]
 
     @property

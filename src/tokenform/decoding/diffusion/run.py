@@ -1,9 +1,9 @@
-"""The passes of a call: what a model says of canvases, and what is committed after each pass.
+"""The passes of a call: the logits of canvases, and the tokens that are committed after each pass.
 
 Purpose: each pass of the model gives logits for all open positions of a canvas.  A whole filling that the
-constraint accepts is drawn from them (greedy: the likeliest), a policy says at which positions its tokens are
-committed, and the next pass sees these.
-Invariant: what is committed is part of one accepted filling, so the canvas can always be filled and every
+constraint accepts is drawn from them (greedy: the likeliest), a policy chooses the positions at which its
+tokens are committed, and the next pass sees these.
+Invariant: the committed tokens are part of one accepted filling, so the canvas can always be filled and every
 text is valid, at every temperature and under every policy.
 Law of a pass: the product of the positions' distributions given that the filling is accepted, exactly
 (`tf.Canvas.sample`).
@@ -48,8 +48,8 @@ class CanvasText:
 
     Attributes:
         logprob: of the committed tokens, each in the pass that it was committed in.
-        log_weight: of the text, where it is asked for.
-        drafts: canvases that the next passes may meet, if these commit what the last one would.
+        log_weight: of the text, if requested.
+        drafts: canvases of the next passes, if these commit what the last one would.
     """
 
     def __init__(
@@ -75,27 +75,27 @@ class CanvasText:
         return bool(self.canvas.open)
 
     @property
-    def asked(self) -> list[Known]:
+    def canvases(self) -> list[Known]:
         """The canvases of which the next pass gives logits."""
         return [self.known, *(canvas.tokens for canvas in self.drafts)]
 
     def take(self, rows: Sequence[Logits], temperature: float, prompt: Sequence[int]) -> None:
-        """Commits what the logits of `asked` say, as far as the drafts were right."""
-        begin, asked = time.perf_counter(), self.asked
+        """Commits tokens by the logits of `canvases`, as far as the drafts were right."""
+        begin, canvases = time.perf_counter(), self.canvases
         self.stats.forwards += 1
-        self.stats.evaluations += sum(canvas.count(None) for canvas in asked)
+        self.stats.evaluations += sum(canvas.count(None) for canvas in canvases)
         self.stats.drafted += len(self.drafts)
         for place, logits in enumerate(rows):
-            if place and asked[place] != self.known:
+            if place and canvases[place] != self.known:
                 break
             self.stats.accepted += place > 0
-            said = logits
+            logits_here = logits
             move = _Move(self.canvas, logits, temperature, self._random(), self.policy, prompt)
             if self._weigh:
                 self.log_weight += move.log_mass - move.log_mass_after(temperature)
             self.canvas, self.logprob = move.after, self.logprob + move.logprob
             self._passes += 1
-        self.drafts = self._guessed(said, temperature, prompt)
+        self.drafts = self._next_canvases(logits_here, temperature, prompt)
         self.stats.seconds_mask += time.perf_counter() - begin
 
     def _random(self, ahead: int = 0) -> np.random.Generator:
@@ -103,8 +103,8 @@ class CanvasText:
         key = (*self._seed.spawn_key, self._passes + ahead)
         return np.random.default_rng(np.random.SeedSequence(self._seed.entropy, spawn_key=key))
 
-    def _guessed(self, logits: Logits, temperature: float, prompt: Sequence[int]) -> list[Canvas]:
-        """The canvases of the next passes, if the model said the same again."""
+    def _next_canvases(self, logits: Logits, temperature: float, prompt: Sequence[int]) -> list[Canvas]:
+        """The canvases of the next passes, if the model's logits stay the same."""
         found: list[Canvas] = []
         canvas, policy = self.canvas, copy.deepcopy(self.policy)
         for ahead in range(getattr(self.policy, "drafts", 0)):
@@ -132,7 +132,7 @@ class _Move:
             raise no_token_error()
         self._logits = logits
         self._filling = canvas.sample(logits, temperature=temperature, seed=random)
-        step, chances = _seen(canvas, logits, self._filling, open_, prompt)
+        step, chances = _fill_step(canvas, logits, self._filling, open_, prompt)
         chosen = set(policy.choose(step)) & set(open_)
         if not chosen:
             chosen = {open_[int(np.argmax(step.confidence))]}
@@ -146,7 +146,7 @@ class _Move:
         return self._filling.score - self._filling.logprob
 
     def log_mass_after(self, temperature: float) -> float:
-        """The same given what is committed."""
+        """Of the accepted fillings after the commit."""
         return self.after.marginals(self._logits, [], temperature=temperature).mass
 
 
@@ -157,10 +157,10 @@ class CanvasRun:
     """Texts of one prompt, whose passes are shared.
 
     Attributes:
-        begun: something was committed.
+        committed: whether any token was committed.
 
     Args:
-        watch: is told each text's number and tokens after each pass; what it raises ends the run.
+        watch: called with each text's number and tokens after each pass; an exception ends the run.
     """
 
     def __init__(
@@ -171,7 +171,7 @@ class CanvasRun:
         watch: Watch | None = None,
     ) -> None:
         self._denoiser, self._temperature, self._seed, self._watch = denoiser, temperature, seed, watch
-        self.begun = False
+        self.committed = False
 
     def write(
         self, prompt: Sequence[int], n: int, make: Callable[[np.random.SeedSequence], Text]
@@ -185,25 +185,25 @@ class CanvasRun:
         texts = [make(seed) for seed in np.random.SeedSequence(self._seed).spawn(n)]
         while going := [number for number, text in enumerate(texts) if text.open]:
             begin = time.perf_counter()
-            asked = [(number, canvas) for number in going for canvas in texts[number].asked]
-            found = session.logits([number for number, _ in asked], [tokens for _, tokens in asked])
+            requests = [(number, canvas) for number in going for canvas in texts[number].canvases]
+            found = session.logits([number for number, _ in requests], [tokens for _, tokens in requests])
             rows: NDArray[np.float32] = found.to("cpu", torch.float32).numpy()
             spent = (time.perf_counter() - begin) / len(going)
             for number in going:
                 text = texts[number]
                 text.stats.seconds_model += spent
-                own = [row for (of, _), row in zip(asked, rows, strict=True) if of == number]
+                own = [row for (of, _), row in zip(requests, rows, strict=True) if of == number]
                 text.take(own, self._temperature, prompt)
-                self.begun = True
+                self.committed = True
                 if self._watch is not None:
                     self._watch(number, text.known)
         return texts
 
 
-def _seen(
+def _fill_step(
     canvas: Canvas, logits: Logits, filling: Filling, open_: Sequence[int], prompt: Sequence[int]
 ) -> tuple[FillStep, NDArray[np.float64]]:
-    """What a policy sees, and the logarithm of each token's probability in its row."""
+    """The policy's view, and the logarithm of each token's probability in its row."""
     size, count = canvas.vocabulary.size, len(open_)
     confidence, entropy, margin, chances = np.zeros((4, count))
     masks = canvas.masks(open_)
@@ -235,7 +235,7 @@ def _seen(
 
 
 def estimates_of(texts: Sequence[Text]) -> Estimates:
-    """What the weights of a call's texts say together."""
+    """The estimates from the weights of a call's texts."""
     weights = np.array([text.log_weight for text in texts])
     one_pass = all(text.stats.forwards <= 1 for text in texts)  # then each weight is the mass itself
     mass = LogZ.mean(weights)

@@ -1,7 +1,7 @@
-"""What a policy sees of a pass, and what it answers.
+"""The protocol of policies: a pass in, positions out.
 
-Invariant: a policy chooses positions, never tokens: those of one filling are accepted together, so whatever
-it chooses, the canvas can still be filled.
+Invariant: a policy chooses positions, never tokens: the tokens of one filling are accepted together, so the
+canvas can still be filled after any choice.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class FillStep:
 
 
 class FillPolicy(Protocol):
-    """Each text has a copy of its own, which may keep what it saw.
+    """A policy; each text has a copy of its own, which may keep state.
 
     Optional attributes:
         blind: its choice does not depend on which tokens were drawn (`tokens`, `confidence`, `filling`), so

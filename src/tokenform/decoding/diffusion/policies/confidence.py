@@ -1,7 +1,7 @@
-"""The surest positions first, so many a pass.
+"""The most confident positions first, k a pass.
 
-Law: the k open positions whose token is likeliest, to a thousandth; ties by position, so that the order of
-those that are sure is not the rounding's.
+Law: the k open positions whose token is likeliest, to a thousandth; ties by position, so that rounding does
+not decide among confident ones.
 Source: MaskGIT (Chang et al., 2022); LLaDA's low-confidence remasking (Nie et al., 2025).
 """
 

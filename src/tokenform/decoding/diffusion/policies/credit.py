@@ -1,4 +1,4 @@
-"""What a position has said again and again counts more than what it says once.
+"""A token that stays a position's choice over several passes counts more.
 
 Law: a position's credit for its token is `decay` times what it was, and the token's probability more;
 another token begins anew.  With credit c, a token of probability p counts as p w / (p w + 1 - p), with

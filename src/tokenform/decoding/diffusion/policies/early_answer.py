@@ -1,7 +1,7 @@
-"""Everything at once, as soon as the model has made up its mind.
+"""All positions at once, as soon as the model is confident.
 
 Law: all open positions where the mean margin between the two likeliest tokens is at least a bound that
-falls from `first` to `last` as positions are committed; else what another policy says.
+falls from `first` to `last` as positions are committed; else another policy decides.
 Source: Prophet (Li et al., 2025, "Diffusion language models know the answer before decoding").
 """
 

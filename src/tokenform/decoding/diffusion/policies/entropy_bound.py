@@ -1,7 +1,7 @@
-"""As many of the surest positions as can hardly depend on each other.
+"""As many of the most confident positions as hardly depend on each other.
 
-Law: open positions by ascending entropy, as long as the sum of their entropies but for the largest, a bound
-on what they tell about each other, is at most the bound.
+Law: open positions by ascending entropy, as long as the sum of their entropies without the largest, which
+bounds their mutual information, is at most the bound.
 Source: Ben-Hamu et al., 2025 ("Accelerated sampling from masked diffusion models via entropy bounded
 unmasking"); the sampler of DiffusionGemma.
 """

@@ -1,4 +1,4 @@
-"""Near what is sure less is enough.
+"""Near confident positions less confidence is enough.
 
 Law: open positions whose token has at least the probability `least` are anchors; they are committed, and so
 are those at most `radius` positions from one whose token has at least the probability `near`.

@@ -1,8 +1,8 @@
 """Another policy's passes, several of them checked in one.
 
-Law: that of the other policy, pass by pass: the same texts from the same seed.  What it would commit in the
-next passes, if the model said the same again, is guessed; the model reads these canvases together, and what
-it says of one counts where the passes before came to exactly that canvas.
+Law: that of the other policy, pass by pass: the same texts from the same seed.  The canvases of the next
+passes are guessed by assuming that the logits stay the same; the model reads these canvases together, and the
+logits of one count if the passes before lead to exactly that canvas.
 Source: SSD (Gao et al., 2025, "Self speculative decoding for diffusion large language models") and FreeDave
 (Wu, Zhang, 2025, "Free draft-and-verification"), of which this is the chain of drafts without a tree.
 """
@@ -19,8 +19,8 @@ from tokenform.decoding.diffusion.policies.confidence import Confidence
 class SelfDraft:
     """Args:
     within: the policy whose passes are drafted.
-    drafts: canvases that a pass reads beside the one that is known.
-    Not for models that are told what they said in the pass before (DiffusionGemma).
+    drafts: canvases that a pass reads beside the current one.
+    Not for models that read the logits of the pass before (DiffusionGemma).
     """
 
     def __init__(self, within: FillPolicy | None = None, drafts: int = 4) -> None:

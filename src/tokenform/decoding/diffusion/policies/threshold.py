@@ -1,4 +1,4 @@
-"""All positions that are sure enough.
+"""All positions above a confidence.
 
 Law: every open position whose token has at least so much probability.
 Source: Fast-dLLM (Wu et al., 2025), "confidence-aware parallel decoding".
