@@ -11,9 +11,11 @@ import sys
 import time
 import urllib.error
 import urllib.request
+from collections import Counter
 from pathlib import Path
 
 import jsonschema
+import numpy as np
 import pytest
 
 HERE = Path(__file__).parent
@@ -71,11 +73,8 @@ def request(number: int, budget: int) -> dict:
     return {"prompt": PROMPT, "max_tokens": budget, "structured_outputs": outputs[number]}
 
 
-@pytest.mark.parametrize("drafts", [0, 3])
-def test_the_engine(folder, drafts):
-    asked = [request(0, 36), request(0, 60), request(1, 12), request(2, 12), request(3, 12)]
-    if not drafts:  # vLLM has beams without drafts alone
-        asked.append(request(1, 12) | {"beams": 3})
+def answers(folder: str, drafts: int, asked: list[dict]) -> list[dict]:
+    """What the engine writes."""
     done = subprocess.run(
         [PYTHON, HERE / "vllm_engine.py", folder, "--drafts", str(drafts)],
         input="\n".join(map(json.dumps, asked)),
@@ -83,17 +82,47 @@ def test_the_engine(folder, drafts):
         text=True,
         env=settings() | {"VLLM_ENABLE_V1_MULTIPROCESSING": "0"},
     )
-    answers = [json.loads(line[7:]) for line in done.stdout.splitlines() if line.startswith("answer ")]
-    assert len(answers) == len(asked), done.stderr[-2000:]
-    for one, answer in zip(asked[:4], answers):
+    found = [json.loads(line[7:]) for line in done.stdout.splitlines() if line.startswith("answer ")]
+    assert len(found) == len(asked), done.stderr[-2000:]
+    return found
+
+
+@pytest.mark.parametrize("drafts", [0, 3])
+def test_the_engine(folder, drafts):
+    asked = [request(0, 36), request(0, 60), request(1, 12), request(2, 12), request(3, 12)]
+    if not drafts:  # vLLM has beams without drafts alone
+        asked.append(request(1, 12) | {"beams": 3})
+    found = answers(folder, drafts, asked)
+    for one, answer in zip(asked[:4], found):
         assert answer["reason"] == "stop" and answer["tokens"] <= one["max_tokens"], answer
-    for answer in answers[:2]:
+    for answer in found[:2]:
         jsonschema.validate(json.loads(answer["text"]), SCHEMA)
-    assert re.fullmatch(r"[A-Z]-\d{4}", answers[2]["text"]) and answers[3]["text"] in ("yes", "no")
-    assert "/type" in answers[4]["error"]
-    for answer in answers[5:]:
+    assert re.fullmatch(r"[A-Z]-\d{4}", found[2]["text"]) and found[3]["text"] in ("yes", "no")
+    assert "/type" in found[4]["error"]
+    for answer in found[5:]:
         assert len(answer["texts"]) == len(set(answer["texts"])) == 3, answer
         assert all(re.fullmatch(r"[A-Z]-\d{4}", text) for text in answer["texts"]), answer
+
+
+def test_drafts_of_the_constraint_change_no_text_and_no_law(folder):
+    drawn = {"regex": "(red|rose|ruby|blue)-(one|two)"}
+    asked = [
+        *(request(number, budget) for number, budget in ((0, 36), (0, 60), (1, 12), (2, 12))),
+        {"prompt": PROMPT, "max_tokens": 24, "structured_outputs": drawn, "n": 800},
+    ]
+    plain, drafted = (answers(folder, drafts, asked) for drafts in (0, 6))
+    assert drafted[:4] == plain[:4]
+    first, second = (np.array(one[4]["texts"]) for one in (plain, drafted))
+    assert len(set(first)) >= 3
+    both, random = np.concatenate([first, second]), np.random.default_rng(0)
+    shuffled = [apart(*np.split(random.permutation(both), 2)) for _ in range(1000)]
+    assert apart(first, second) <= max(shuffled)  # one run of a thousand fails where the laws are the same
+
+
+def apart(first: np.ndarray, second: np.ndarray) -> float:
+    """The total variation between two equally large samples."""
+    counts = [Counter(one.tolist()) for one in (first, second)]
+    return sum(abs(counts[0][text] - counts[1][text]) for text in counts[0] | counts[1]) / (2 * len(first))
 
 
 FAULTY = """

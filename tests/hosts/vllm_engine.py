@@ -3,7 +3,8 @@
     python tests/hosts/vllm_engine.py FOLDER [--drafts 3] < requests
 
 A request is {"prompt", "max_tokens", "structured_outputs"}, an answer {"text", "reason", "tokens"} or
-{"error"}; with "beams", a width, the answer is {"texts"}, those of the beams.
+{"error"}; with "beams", a width, the answer is {"texts"}, those of the beams; with "n" it is {"texts"}, so many
+that were drawn at temperature 1.
 """
 
 from __future__ import annotations
@@ -41,6 +42,7 @@ def main() -> None:
         dtype="float32",
         enforce_eager=True,
         max_model_len=512,
+        max_num_seqs=16,  # wider batches are not drafted
         speculative_config=ngram if given.drafts else None,
     )
     for line in sys.stdin:
@@ -58,7 +60,9 @@ def main() -> None:
             ]
             print("answer", json.dumps({"texts": texts}), flush=True)
             continue
-        params = SamplingParams(temperature=0.0, max_tokens=asked["max_tokens"], structured_outputs=outputs)
+        many = asked.get("n", 0)
+        drawing = {"temperature": float(bool(many)), "n": many or 1, "max_tokens": asked["max_tokens"]}
+        params = SamplingParams(**drawing, structured_outputs=outputs)
         try:
             (result,) = llm.generate([asked["prompt"]], params, use_tqdm=False)
         except (ValueError, VLLMValidationError) as error:
@@ -66,6 +70,7 @@ def main() -> None:
         else:
             text = result.outputs[0]
             answer = {"text": text.text, "reason": text.finish_reason, "tokens": len(text.token_ids)}
+            answer |= {"texts": [one.text for one in result.outputs]} if many else {}
         print("answer", json.dumps(answer), flush=True)
 
 

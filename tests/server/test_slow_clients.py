@@ -108,7 +108,7 @@ def test_who_reads_no_stream_holds_no_place(version):
     using, let_go = contextlib.ExitStack(), []
     using.callback(let_go.append, True)
     streamed = _Stream(events(), media_type="text/event-stream")
-    streamed.using, streamed.until = using, time.monotonic() + 0.2
+    streamed.resources, streamed.until = using, time.monotonic() + 0.2
     scope = {"type": "http", "asgi": {"spec_version": version}}
     asyncio.run(asyncio.wait_for(streamed(scope, receive, full), 30))
     assert let_go

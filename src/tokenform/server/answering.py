@@ -98,7 +98,7 @@ async def count(request: Request, endpoint: Any, server: Any) -> Response:
         Refused
     """
     key = _caller(request, server)
-    with server.guard.resources(key):
+    with server.guard.using(key):
         body: Any = endpoint.reads.model_validate(await _json(request, server))
         _check_model(body, server.engine)
         tokens = await server.engine.count_tokens(lambda: endpoint.request_of(body, server.engine, key))
@@ -114,7 +114,7 @@ async def answer(request: Request, endpoint: ApiPath, server: Any) -> Response:
     began = time.monotonic()
     key, record = _caller(request, server), request.state.record
     resources = contextlib.ExitStack()
-    resources.enter_context(server.guard.resources(key))
+    resources.enter_context(server.guard.using(key))
     try:
         body = endpoint.reads.model_validate(await _json(request, server))
         _check_model(body, server.engine)
