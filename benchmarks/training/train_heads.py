@@ -1,5 +1,6 @@
 """Trains heads for `tf.drafters.Heads` on what a model itself writes.
 
+    python -m benchmarks.training.train_heads builtin OUT --texts 3000    # minutes on a CPU
     python -m benchmarks.training.train_heads MODEL OUT --minutes 4 --device cuda
     python -m benchmarks.training.train_heads MODEL OUT --texts 600 --steps 800 --data texts.pt
     python -m benchmarks.training.train_heads MODEL OUT --kinds medusa hydra-open --data texts.pt
@@ -10,6 +11,7 @@ itself writes in a user's place (Xu et al. 2024, Magpie).
 Law: cross-entropy to the model's own distribution i + 2 places on, in free text; under a schema to the token
 that was written, for the mask was in that draw.  Kinds that end in `-open` have no loss at what `Forced` and
 `Names` guess under the schema: heads are not needed there.
+The built-in model, which knows no chats, has its own training prompts for both.
 Invariant: one seed, `--texts` and `--steps` give one result; with `--minutes` a clock decides.
 The tasks of `extraction_aside` and the prompts of `free_text.txt` are not among them.
 """
@@ -21,7 +23,7 @@ import itertools
 import json
 import random
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -64,10 +66,10 @@ class Texts:
         return Texts(*(a for a, _ in parts)), Texts(*(b for _, b in parts))
 
 
-def schema_tasks(seed: int) -> Iterator[tuple[str, tf.Grammar]]:
-    """Prompts with schemas, endlessly."""
+def schema_tasks(seed: int, families: Sequence[str]) -> Iterator[tuple[str, tf.Grammar]]:
+    """Prompts with schemas, endlessly: of families, and those of the built-in model."""
     for number in itertools.count(seed * 1000):
-        found = [task for family in _FAMILIES for task in make_tasks(family, 8, number)]
+        found = [task for family in families for task in make_tasks(family, 8, number)]
         made = [(task.prompt, task.schema) for task in found]
         made += [(e.prompt, e.record.schema) for e in examples(number, 32, tools=0.0) if e.record is not None]
         random.Random(number).shuffle(made)
@@ -94,9 +96,10 @@ def free_prompts(gen: tf.Generator, seed: int, together: int) -> Iterator[str]:
         yield from (one for one in found if one and one not in aside)
 
 
-def written(gen: tf.Generator, together: int, seed: int) -> Iterator[list[Any]]:
-    """Batches of results, with what they were asked for; endlessly."""
-    tasks, questions = schema_tasks(seed), free_prompts(gen, seed, together)
+def written(gen: tf.Generator, together: int, seed: int, chats: bool) -> Iterator[list[Any]]:
+    """Batches of results, with whether a schema was asked for; endlessly."""
+    tasks = schema_tasks(seed, _FAMILIES if chats else ())
+    questions = free_prompts(gen, seed, together) if chats else (one for one, _ in schema_tasks(~seed, ()))
     for number in itertools.count(seed * 1000):
         sampler = tf.Local(0.0 if number % 4 < 2 else 0.7)
         if number % 2:
@@ -142,7 +145,7 @@ def gather(options: argparse.Namespace, gen: tf.Generator, began: float) -> Text
         return Texts(**torch.load(options.data, map_location=gen.model.device, weights_only=True))
     found, count, tokens = list[Texts](), 0, 0
     until = began + 60 * options.share * options.minutes
-    for results in written(gen, gen.batch_size, options.seed):
+    for results in written(gen, gen.batch_size, options.seed, options.model != "builtin"):
         found.append(read(gen.model, results, count))
         count, tokens = count + len(results), tokens + len(found[-1].tokens)
         print(f"{time.time() - began:.0f} s: {count} texts, {tokens} tokens", flush=True)
@@ -180,8 +183,10 @@ class Trained:
             for _ in range(options.heads)
         ]
         name = getattr(model.config, "_name_or_path", "")
-        self.stack = Stack(blocks, hydra, None, kept, Path(name).name)
-        self.weights = [tensor.requires_grad_() for head in blocks for pair in head for tensor in pair]
+        turned = [torch.eye(d, device=device) for _ in blocks]
+        self.stack = Stack(blocks, hydra, None, kept, Path(name).name, turned)
+        every = [*(tensor for head in blocks for pair in head for tensor in pair), *turned]
+        self.weights = [tensor.requires_grad_() for tensor in every]
 
     def loss(self, texts: Texts, starts: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """The loss, and (right, tried) of each head [k, 2], at windows that begin there."""
@@ -252,7 +257,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("model", help="a folder of a chat model")
+    parser.add_argument("model", help="a folder of a chat model; or: builtin")
     parser.add_argument("out", type=Path, help="a folder for those of each kind")
     kinds = [form + end for form in ("hydra", "medusa") for end in ("", "-open")]
     parser.add_argument("--kinds", nargs="+", choices=kinds, default=["hydra", "hydra-open", "medusa"])
@@ -274,9 +279,12 @@ def main() -> None:
     times = 1 if options.device == "cpu" else 8
     options.windows *= times
     drafts = tf.drafters.Merge(tf.drafters.Forced(), tf.drafters.Names())
+    own: dict[str, Any] = {"model": options.model, "device": options.device}
+    if options.model == "builtin":
+        own = {"raw": True}
     gen = tf.Generator(
-        options.model, device=options.device, drafter=drafts, policy=lambda: Fixed(8 if times == 1 else 16),
-        batch_size=_TOGETHER * times, prompt_cache=0,
+        **own, drafter=drafts, policy=lambda: Fixed(8 if times == 1 else 16), batch_size=_TOGETHER * times,
+        prompt_cache=0,
     )  # fmt: skip
     gen.model.requires_grad_(False)
     texts = gather(options, gen, began)

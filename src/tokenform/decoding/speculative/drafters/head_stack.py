@@ -22,6 +22,7 @@ from tokenform.errors import DrafterError
 
 _FILES = ("heads.safetensors", "medusa_lm_head.safetensors", "medusa_lm_head.pt")
 _BLOCK = re.compile(r"(\d+)\.(\d+)\.linear\.(weight|bias)")
+_PROJECTION = re.compile(r"(\d+)\.projection\.weight")
 _OUTPUT = re.compile(r"(\d+)\.(\d+)\.weight")
 
 
@@ -33,6 +34,8 @@ class Stack:
         blocks: of each head its residual blocks, (weight [d, d], bias [d]); with `sequential` [d, 2 d].
         sequential: each head goes on from the one before, and sees the embedding of the token between them
             (Hydra); else each goes on from the model's state (Medusa).
+        projections: of each head a matrix [d, d] behind its blocks, without which it can't take back what the
+            state says already (`silu` adds), unless it has an output layer of its own; None: none.
         outputs: of each head its output layer [n, d]; None: the model's.
         tokens: int64 [n], the ids that are drafted; None: all.
         model: the name of the model that they were trained on.
@@ -43,6 +46,7 @@ class Stack:
     outputs: list[torch.Tensor] | None = None
     tokens: torch.Tensor | None = None
     model: str = ""
+    projections: list[torch.Tensor] | None = None
 
     @property
     def size(self) -> int:
@@ -57,7 +61,7 @@ class Stack:
                 size = state.shape[-1:]
                 seen = torch.cat([rms_norm(state, size), rms_norm(embedding, size)], -1)
             state = state + silu(linear(seen, weight, bias))
-        return state
+        return state if self.projections is None else linear(state, self.projections[head])
 
     @classmethod
     def read(cls, path: str | Path) -> Stack:
@@ -72,12 +76,14 @@ class Stack:
             raise DrafterError(f"{folder} has no heads: none of {', '.join(_FILES)} is there")
         facts = json.loads((folder / "heads.json").read_text()) if file.name == _FILES[0] else {}
         blocks: dict[int, dict[int, dict[str, torch.Tensor]]] = {}
-        outputs, tokens = dict[int, torch.Tensor](), None
+        outputs, projections, tokens = dict[int, torch.Tensor](), dict[int, torch.Tensor](), None
         for name, tensor in _tensors(file).items():
             if found := _BLOCK.fullmatch(name):
                 blocks.setdefault(int(found[1]), {}).setdefault(int(found[2]), {})[found[3]] = tensor
             elif found := _OUTPUT.fullmatch(name):
                 outputs[int(found[1])] = tensor
+            elif found := _PROJECTION.fullmatch(name):
+                projections[int(found[1])] = tensor
             elif name == "tokens":
                 tokens = tensor.long()
             else:
@@ -86,13 +92,14 @@ class Stack:
         try:
             every = [[(b["weight"], b["bias"]) for _, b in sorted(blocks[i].items())] for i in sorted(blocks)]
             own = [outputs[i] for i in sorted(blocks)] if outputs else None
+            turned = [projections[i] for i in sorted(blocks)] if projections else None
             d = len(every[0][0][1])
         except (KeyError, IndexError):
             raise DrafterError(f"{file} lacks weights of some head") from None
         shape = (d, 2 * d if sequential else d)
         if any(weight.shape != shape for head in every for weight, _ in head):
             raise DrafterError(f"{file}: blocks of these heads have weights of other shapes than {shape}")
-        return cls(every, sequential, own, tokens, facts.get("model", ""))
+        return cls(every, sequential, own, tokens, facts.get("model", ""), turned)
 
     def write(self, path: str | Path) -> None:
         """Writes `heads.safetensors`, in float16, and `heads.json` into a folder, which is made."""
@@ -104,6 +111,8 @@ class Stack:
             for j, pair in enumerate(head):
                 for kind, tensor in zip(("weight", "bias"), pair, strict=True):
                     found[f"{i}.{j}.linear.{kind}"] = tensor.detach().half().cpu().contiguous()
+            if self.projections is not None:
+                found[f"{i}.projection.weight"] = self.projections[i].detach().half().cpu().contiguous()
             if self.outputs is not None:
                 found[f"{i}.{len(head)}.weight"] = self.outputs[i].detach().half().cpu().contiguous()
         if self.tokens is not None:
@@ -148,7 +157,8 @@ class Placed:
             return tensor.to(weight.device, weight.dtype)
 
         blocks = [[(placed(weight), placed(bias)) for weight, bias in head] for head in stack.blocks]
-        self._stack = Stack(blocks, stack.sequential)
+        turned = stack.projections and [placed(own) for own in stack.projections]
+        self._stack = Stack(blocks, stack.sequential, projections=turned)
         self.heads, self.sequential = len(blocks), stack.sequential
         self._embedding = model.get_input_embeddings().weight.detach()
         kept = tokens.to(weight.device)
