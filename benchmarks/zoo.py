@@ -31,7 +31,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 
 import laws
@@ -101,10 +100,14 @@ Cell = tuple[str, str, Any, Any]
 class RankedFirst(HeadsSession):
     """Heads whose candidates are ranked before what the constraint refuses is taken out."""
 
-    def _best(self, context: Context, state: Any, row: np.ndarray) -> list[tuple[int, float]]:
-        found = super()._best(replace(context, automaton=None), state, row)
-        allows = None if context.automaton is None else context.automaton.allows
-        return [one for one in found if allows is None or allows(state, one[0])]
+    def ranked(self, context: Context, places: Any, head: int, states: Any) -> list[list[tuple[int, float]]]:
+        found = super().ranked(replace(context, automaton=None), places, head, states)
+        if context.automaton is None:
+            return found
+        allows = context.automaton.allows
+        return [
+            [one for one in best if allows(place, one[0])] for place, best in zip(places, found, strict=True)
+        ]
 
 
 class HeadsRankedFirst(drafters.Heads):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import random
 import threading
 from typing import Any
 
@@ -19,6 +20,8 @@ from tokenform.decoding.speculative.policies import Fixed
 from tokenform.decoding.speculative.tree import DraftTree
 
 from .models import ARCHITECTURES, model, replay
+from .small_heads import random_heads
+from .test_backbone import random_tree
 from .test_faults import GRAMMAR, TOKENS, network, vocabulary
 
 PROMPTS = [[5, 6], [7, 8, 9], [5], [9] * 20, [7, 8]]
@@ -177,6 +180,36 @@ def test_graphs_of_the_model_as_it_is_need_no_compiler(graphs, monkeypatch):
     )
     assert tokens(fast) == tokens(plain)
     assert shapes(fast) and Graph.made
+
+
+@pytest.mark.parametrize("name", QUICK)
+def test_graphs_tell_hidden_states(graphs, name):
+    net, rng = model(name), random.Random(3)
+    backbone = Backbone(net, compiled=Compiled(static_passes.GRAPHS))
+    seqs = [backbone.open(prompt) for prompt in ([1, 2, 3], [4, 5])]
+    backbone.follow(seqs[0])
+    for _ in range(6):
+        backbone.score({seq: random_tree(rng, rng.randrange(4)) for seq in seqs})
+        for seq in seqs:
+            tree = backbone._tracks[seq].tree
+            backbone.commit(seq, [*(tree.path(len(tree) - 1) if len(tree) else []), rng.randrange(20)])
+        with torch.inference_mode():
+            text = torch.tensor([backbone.tokens(seqs[0])[:-1]])
+            want = net.base_model(text, use_cache=False).last_hidden_state[0, -1]
+        assert float((backbone.hidden(seqs[0]) - want).abs().max()) < 1e-9
+        assert backbone.hidden(seqs[1]) is None
+    assert Graph.made == 2  # of lines of one token, and of four
+
+
+def test_heads_draft_beside_graphs_and_beside_compiled_passes(graphs):
+    net, options = network(), {"drafter": random_heads(True), "policy": lambda: Fixed(3)}
+    plain = tf.Generator(net, vocabulary(), **options)
+    for way, made in ((True, False), ("graphs", True)):
+        fast = tf.Generator(net, vocabulary(), compile=way, **options)
+        assert tokens(fast) == tokens(plain)
+        result = fast.sample(PROMPTS[0], GRAMMAR, seed=2)[0]
+        assert "heads" in result.report.sources and not result.report.notes
+        assert bool(Graph.made) == bool(shapes(fast)) == made
 
 
 def test_graphs_that_can_not_be_captured_leave_the_model_as_it_is(graphs, monkeypatch):

@@ -194,7 +194,7 @@ def test_no_head_is_asked_where_the_constraint_forces(monkeypatch):
     automaton = tf.regex("abcdef").compile(vocabulary)
     drafter = heads_of(right_heads(False), width=2)
     there = place(automaton, drafter, [3, follower(3)])
-    monkeypatch.setattr(Placed, "logits", lambda *_: pytest.fail("a head was asked"))
+    monkeypatch.setattr(Placed, "best", lambda *_: pytest.fail("a head was asked"))
     tree = drafter.session(there).propose(there, Budget(8))
     assert tree.tokens == [1, 2, 3, 4] and tree.sources == [FORCED] * 4
 
@@ -207,9 +207,7 @@ def test_the_tree_has_the_likeliest_paths():
     tree = drafter.session(there).propose(there, Budget(6))
     h = state_after(net, [3])[None]
     placed = Placed(drafter.stack, net)
-    chances = [
-        torch.softmax(torch.from_numpy(placed.logits(i, placed.states(i, h, [])))[0], -1) for i in (0, 1)
-    ]
+    chances = [torch.softmax(placed.logits(i, placed.states(i, h, []))[0], -1) for i in (0, 1)]
     every = {(int(a),): float(chances[0][a]) for a in range(VOCABULARY)}
     every |= {(*a, b): p * float(chances[1][b]) for a, p in list(every.items()) for b in range(VOCABULARY)}
     best = sorted(every, key=lambda path: -every[path])[:6]
@@ -289,8 +287,8 @@ def test_checkpoints_in_the_layout_of_medusa(tmp_path, suffix, layers):
     drafter, net = Heads(tmp_path), model("llama")
     placed, h = Placed(drafter.stack, net), torch.randn(1, 32, dtype=torch.float64)
     for head, module in enumerate(made.double()):
-        want = module(h).detach().numpy()
-        assert np.abs(placed.logits(head, placed.states(head, h, [])) - want).max() < 1e-5
+        want = module(h).detach()
+        assert float((placed.logits(head, placed.states(head, h, [])) - want).abs().max()) < 1e-5
     asked = requests()
     outputs = decode(Backbone(net), asked, drafter, Fixed(8))
     assert [one.tokens for one in outputs] == [plain(net, one) for one in asked]

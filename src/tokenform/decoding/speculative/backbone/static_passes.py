@@ -40,6 +40,7 @@ from .slots import SlotCache, SlotRow
 
 if TYPE_CHECKING:
     from .base import Counters
+    from .head import Tapped
 
 BACKEND = "inductor"
 GRAPHS = "graphs"
@@ -60,8 +61,10 @@ _numbers = itertools.count()
 Key = tuple[int, int, int, int]
 """A hash of the model's `module_mark`; rows, tokens and slots."""
 
-Pass = Callable[[torch.Tensor, torch.Tensor, list[torch.Tensor], list[torch.Tensor]], torch.Tensor]
-"""(tokens, seen, keys, values) -> logits [rows, tokens, V]."""
+Pass = Callable[
+    [torch.Tensor, torch.Tensor, list[torch.Tensor], list[torch.Tensor], torch.Tensor | None], torch.Tensor
+]
+"""(tokens, seen, keys, values, where to write hidden states [rows, tokens, d]) -> logits [rows, tokens, V]."""
 
 
 class Compiled:
@@ -137,16 +140,18 @@ class _Step:
         run: the compiled pass over its buffers.
         tokens: int64 [3, rows, tokens]: ids, positions, slots.
         seen: bool [types of layers, rows, tokens, slots].
+        given: [rows, tokens, d], the last run's hidden states; None: they are not kept.
         graph: of `run`, and the logits that a replay writes to; None: it is run.
     """
 
     run: Callable[[], torch.Tensor]
     tokens: torch.Tensor
     seen: torch.Tensor
+    given: torch.Tensor | None = None
     graph: tuple[Any, torch.Tensor] | None = None
 
-    def __call__(self, packed: Packed, windows: Windows) -> torch.Tensor:
-        """Logits [N, V] at the wanted positions."""
+    def __call__(self, packed: Packed, windows: Windows) -> tuple[torch.Tensor, torch.Tensor | None]:
+        """Logits [N, V] at the wanted positions, and hidden states [N, d] there."""
         self.tokens.copy_(torch.from_numpy(packed.tokens), non_blocking=True)
         kinds = within(packed.allowed, packed.positions, packed.seen, windows)
         for own, seen in zip(self.seen, kinds.values(), strict=True):
@@ -157,9 +162,9 @@ class _Step:
             self.graph[0].replay()
             logits = self.graph[1]
         wanted, rows = packed.wanted(self.tokens.shape[2]), logits.flatten(0, 1)
-        if self.graph is None and len(wanted) == len(rows):
-            return rows
-        return rows[torch.from_numpy(wanted).to(rows.device)]
+        at = torch.from_numpy(wanted).to(rows.device)
+        given = None if self.given is None else self.given.flatten(0, 1)[at]
+        return (rows if self.graph is None and len(wanted) == len(rows) else rows[at]), given
 
 
 @dataclass
@@ -192,14 +197,27 @@ class StaticPasses:
         windows: of the model's layers.
         counters: where notes go, and what is compiled is counted.
         kept: whether the buffers are another call's before and after.
+        tapped: `WantedLogits.tapped`.
     Attributes:
         cache: the backbone's.
+        given: hidden states [N, d] of the last run; None where it was the model's as it is.
     """
 
     def __init__(
-        self, compiled: Compiled, model: Any, name: str, windows: Windows, counters: Counters, kept: bool
+        self,
+        compiled: Compiled,
+        model: Any,
+        name: str,
+        windows: Windows,
+        counters: Counters,
+        kept: bool,
+        tapped: Callable[[Any], tuple[Any, Tapped] | None],
     ) -> None:
-        self._compiled, self._model, self._name = compiled, model, name
+        self._compiled, self._model, self._name, self._tapped = compiled, model, name, tapped
+        self.given: torch.Tensor | None = None
+        self._size = 0  # of a hidden state; 0: they are not told, for what is compiled gives logits alone
+        if compiled.backend == GRAPHS and tapped(model) is not None:
+            self._size = model.get_output_embeddings().weight.shape[1]
         self._windows, self._counters = windows, counters
         self._mark = hash(module_mark(model))
         self._buffers = compiled.take(self._mark) if kept else Buffers(self._mark)
@@ -215,6 +233,11 @@ class StaticPasses:
         self.off = bool(why)
         if why:
             self._note(why)
+
+    @property
+    def tells(self) -> bool:
+        """Whether hidden states are told."""
+        return self._size > 0
 
     def room(self, rows: int, slots: int) -> tuple[int, int]:
         """Rows and slots that the cache has to have room for, where so many are in use."""
@@ -238,6 +261,7 @@ class StaticPasses:
         Args:
             as_is: runs the pass as the model is.
         """
+        self.given = None
         room = self.room(len(rows), max(len(row.count) for row in rows))
         tokens = self._tokens(lines)
         key = self._mark, room[0], tokens, room[1]
@@ -245,7 +269,7 @@ class StaticPasses:
             step = self._step(key) if tokens else None
             if step is not None:
                 with torch.inference_mode():
-                    got = step(Packed(lines, rows, key[1:]), self._windows)
+                    got, given = step(Packed(lines, rows, key[1:]), self._windows)
         except Exception as error:
             want = as_is()  # what the model itself raises is raised here
             self._give_up(error)
@@ -254,6 +278,7 @@ class StaticPasses:
             return as_is()
         self._counters.positions += room[0] * tokens
         if key in self._compiled.checked:
+            self.given = given
             return got
         want = as_is()
         apart = differ(got, want) if isinstance(want, torch.Tensor) else ""
@@ -294,7 +319,8 @@ class StaticPasses:
                 (len(self._windows), rows, tokens, slots), dtype=torch.bool, device=keys[0].device
             )
             seen[..., 0] = True
-            step = _Step(lambda: run(held, seen, keys, values), held, seen)
+            given = keys[0].new_zeros(rows, tokens, self._size) if self.tells else None
+            step = _Step(lambda: run(held, seen, keys, values, given), held, seen, given)
             if self._compiled.graphs and replays(held.device):
                 self._capture(step)
         self._buffers.steps[tokens] = step
@@ -314,23 +340,30 @@ class StaticPasses:
 
     def _pass(self) -> Pass:
         """What is compiled for a shape.  Its code is its own, for compilations are counted by it."""
-        model, name, kinds = self._model, self._name, list(self._windows)
+        model, name, kinds, tapped = self._model, self._name, list(self._windows), self._tapped
         layers, dtype = list(self.cache.keys), next(model.parameters()).dtype
 
         def run(
-            tokens: torch.Tensor, seen: torch.Tensor, keys: list[torch.Tensor], values: list[torch.Tensor]
+            tokens: torch.Tensor,
+            seen: torch.Tensor,
+            keys: list[torch.Tensor],
+            values: list[torch.Tensor],
+            given: torch.Tensor | None,
         ) -> torch.Tensor:
             cache = _FixedSlots(
                 dict(zip(layers, keys, strict=True)), dict(zip(layers, values, strict=True)), tokens[2]
             )
             masks = [additive(seen[n], dtype) for n in range(len(kinds))]
-            logits: torch.Tensor = model(
+            view, head = (None if given is None else tapped(model)) or (model, None)
+            logits: torch.Tensor = view(
                 input_ids=tokens[0],
                 attention_mask=masks[0] if len(masks) == 1 else dict(zip(kinds, masks, strict=True)),
                 position_ids=tokens[1],
                 use_cache=True,
                 **{name: cache},
             ).logits
+            if given is not None and head is not None and head.given is not None:
+                given.copy_(head.given)
             return logits
 
         code = run.__code__.replace(co_name=f"pass_{next(_numbers)}")

@@ -62,7 +62,7 @@ class TreeBackbone(Backbone):
     def _compile(self, compiled: Compiled) -> None:
         kept = self._prompts is not None  # which tells what weights were captured
         self._static = StaticPasses(
-            compiled, self.model, self._cache_name, self._windows, self.counters, kept
+            compiled, self.model, self._cache_name, self._windows, self.counters, kept, self._logits.tapped
         )
         self._cache = self._static.cache
 
@@ -360,8 +360,12 @@ class TreeBackbone(Backbone):
         try:
             hidden = any(item.track.follows for _, line in lines for item in line)
             as_is = functools.partial(self._packed, lines, columns, hidden)
-            fixed = None if columns or hidden else self._static
+            fixed = None if columns else self._static
+            if hidden and fixed is not None and not fixed.tells:
+                fixed = None
             logits = as_is() if fixed is None else fixed.run(lines, self._rows, as_is)
+            if fixed is not None and fixed.given is not None:
+                self._logits.given = fixed.given
             self.counters.forwards += 1
         except BaseException:
             for row, slots in taken:

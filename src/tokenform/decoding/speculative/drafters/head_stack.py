@@ -152,6 +152,7 @@ class Placed:
         if int(tokens.max()) >= size or (stack.outputs and len(tokens) > known):
             raise DrafterError(f"these heads know other tokens than the {size} of {type(model).__name__}")
         self.device, self.tokens = weight.device, tokens.numpy()
+        self._ids = tokens.to(weight.device, torch.float64)
 
         def placed(tensor: torch.Tensor) -> torch.Tensor:
             return tensor.to(weight.device, weight.dtype)
@@ -176,10 +177,34 @@ class Placed:
             return self._stack.state(head, states, states)
         return self._stack.state(head, states, self._embedding[torch.tensor(tokens, device=self.device)])
 
-    def logits(self, head: int, states: torch.Tensor) -> np.ndarray:
-        """float32 [n, len(tokens)] of what a head has made, on the host."""
-        rows = linear(states, self._outputs[head], self._bias)
-        return np.asarray(rows.float().cpu().numpy())
+    def logits(self, head: int, states: torch.Tensor) -> torch.Tensor:
+        """float32 [m, n] of states [m, d] that a head has made, for the n tokens that heads know."""
+        return linear(states, self._outputs[head], self._bias).float()
+
+    def best(
+        self, head: int, states: torch.Tensor, places: int, refused: torch.Tensor | None, width: int
+    ) -> list[list[tuple[int, float]]]:
+        """(token, chance) of the likeliest tokens at each place, best first.
+
+        Args:
+            states: [places, d], or [1, d] for all.
+            refused: bool [places, n], tokens that are left out before; None: none.
+        """
+        rows = self.logits(head, states).expand(places, -1)
+        if refused is not None:
+            rows = rows.masked_fill(refused, float("-inf"))
+        chances, at = torch.softmax(rows, -1).topk(min(width, rows.shape[1]))
+        told = torch.stack([self._ids[at], chances.double()]).tolist()  # one transfer
+        return [
+            [
+                (int(token), chance) for token, chance in zip(*own, strict=True) if chance > 0
+            ]  # NaN: none is allowed
+            for own in zip(*told, strict=True)
+        ]
+
+    def outside(self, allowed: np.ndarray) -> torch.Tensor:
+        """bool [n], the known tokens that are not among those allowed, bool [V]."""
+        return torch.from_numpy(~allowed[self.tokens]).to(self.device)
 
 
 def _tensors(file: Path) -> dict[str, torch.Tensor]:

@@ -5,8 +5,8 @@ hidden state that the last token was drawn at; nothing but some products is run 
 Invariant: a guess alone, so no text is moved.  A token that the constraint refuses is no candidate: masks are
 applied before candidates are ranked, and chances are those among allowed tokens.  What the constraint forces
 is taken from it, and no head is asked there.
-Complexity: a product with the output layer a level, of at most `_FRONT` states, and one transfer of what it
-gives, n numbers a state, n the tokens that heads know; a mask and O(n) on the host a state.
+Complexity: a level is a product of at most `_FRONT` states with the output layer, a softmax over the n tokens
+that heads know, and a transfer of the best; a new state of the automaton costs a mask of them.
 Source: Stern et al. 2018 (blockwise parallel decoding); Cai et al. 2024 (Medusa), sections 2.1 and 2.3;
 Ankner et al. 2024 (Hydra), section 3, as a chain: what a head makes of its state and of the embedding of the
 token drafted last is the next head's state.  Fewer tokens than the model has: Goel et al. 2025 (VocabTrim).
@@ -21,7 +21,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
 import torch
 
 from tokenform.engine import State
@@ -33,6 +32,7 @@ from .base import Budget, Context, Session, Silent
 from .head_stack import Placed, Stack
 
 _FRONT = 4  # places of a level that are followed
+_MASKS = 256  # of states that a sequence keeps
 _LEAST = 0.01  # chance of a path that is not worth a node
 
 
@@ -65,6 +65,7 @@ class _Place(NamedTuple):
 class HeadsSession(Silent):
     def __init__(self, drafter: Heads, placed: Placed) -> None:
         self.drafter, self.placed = drafter, placed
+        self._masks: dict[State | None, torch.Tensor] = {}
 
     @torch.inference_mode()
     def propose(self, context: Context, budget: Budget) -> DraftTree:
@@ -96,30 +97,40 @@ class HeadsSession(Silent):
         self, context: Context, front: Sequence[_Place], head: int, states: torch.Tensor
     ) -> list[_Drafted]:
         """What a head, or the constraint, guesses at some places; `states` [n, d], or [1, d] for all."""
-        automaton, placed, guesses = context.automaton, self.placed, list[_Drafted]()
-        forced = [automaton.forced(place.state)[:1] if automaton is not None else [] for place in front]
-        asked = [at for at, known in enumerate(forced) if not known]
-        shared = len(states) < len(front)
-        rows = placed.logits(head, states if shared else states[asked]) if asked else np.empty(0)
-        for at, (place, known) in enumerate(zip(front, forced, strict=True)):
-            found, source = [(token, 1.0) for token in known], FORCED
-            if not known:
-                row, source = rows[0 if shared else asked.index(at)], self.drafter.name
-                found = self._best(context, place.state, row)
-            for token, chance in found:
+        automaton, guesses = context.automaton, list[_Drafted]()
+        known = [automaton.forced(place.state)[:1] if automaton is not None else [] for place in front]
+        asked = [at for at, forced in enumerate(known) if not forced]
+        found = [[(token, 1.0) for token in forced] for forced in known]
+        if asked:
+            own = states if len(states) < len(front) or len(asked) == len(front) else states[asked]
+            ranked = self.ranked(context, [front[at].state for at in asked], head, own)
+            for at, best in zip(asked, ranked, strict=True):
+                found[at] = best
+        for at, (place, forced) in enumerate(zip(front, known, strict=True)):
+            source = FORCED if forced else self.drafter.name
+            for token, chance in found[at]:
                 if token not in context.eos and place.path * chance >= _LEAST:
                     guesses.append(_Drafted(place.guess, at, token, chance, place.path * chance, source))
         return guesses
 
-    def _best(self, context: Context, state: State | None, row: np.ndarray) -> list[tuple[int, float]]:
-        """The likeliest allowed tokens, and their chances among those that are allowed and known."""
+    def ranked(
+        self, context: Context, places: Sequence[State | None], head: int, states: torch.Tensor
+    ) -> list[list[tuple[int, float]]]:
+        """At each place the likeliest allowed tokens, and their chances among those allowed and known."""
+        refused = None
         if context.automaton is not None:
-            allowed = mask_bits(context.automaton.mask(state), context.vocabulary_size)
-            row = np.where(allowed[self.placed.tokens], row, -np.inf)
-        best = np.argpartition(row, -min(self.drafter.width, len(row)))[-self.drafter.width :]
-        chances = np.exp(row[best] - row.max()) / np.exp(row - row.max()).sum()
-        ranked = sorted(zip(self.placed.tokens[best].tolist(), chances.tolist(), strict=True), key=_second)
-        return [] if np.isneginf(row.max()) else ranked
+            refused = torch.stack([self._refused(context, place) for place in places])
+        return self.placed.best(head, states, len(places), refused, self.drafter.width)
+
+    def _refused(self, context: Context, state: State | None) -> torch.Tensor:
+        """bool [n], what of the tokens that heads know a state does not allow; strings are one state long."""
+        known = self._masks.get(state)
+        if known is None:
+            if len(self._masks) >= _MASKS:
+                self._masks.clear()
+            words = context.automaton.mask(state)
+            known = self._masks[state] = self.placed.outside(mask_bits(words, context.vocabulary_size))
+        return known
 
 
 class Heads:
@@ -180,7 +191,3 @@ def _followed(
         if len(places) == _FRONT:
             break
     return places, rows
-
-
-def _second(pair: tuple[int, float]) -> float:
-    return -pair[1]
