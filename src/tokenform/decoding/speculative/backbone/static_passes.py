@@ -64,7 +64,7 @@ Key = tuple[int, int, int, int]
 Pass = Callable[
     [torch.Tensor, torch.Tensor, list[torch.Tensor], list[torch.Tensor], torch.Tensor | None], torch.Tensor
 ]
-"""(tokens, seen, keys, values, where to write hidden states [rows, tokens, d]) -> logits [rows, tokens, V]."""
+"""(tokens, seen, keys, values, where hidden states [rows, tokens, d] go) -> logits [rows, tokens, V]."""
 
 
 class Compiled:
