@@ -400,3 +400,13 @@ def test_threads_have_buffers_of_their_own(kept):
         one.join()
     assert found == {n: [text] * 3 for n, text in want.items()}
     assert len(fast._decoders._compiled._idle) <= 2
+
+
+def test_a_prompt_that_runs_as_the_model_is_sets_no_price_of_replays(kept):
+    fast = tf.Generator(network(), vocabulary(), compile="graphs")
+    tokens(fast, [[5, 6] * 30])
+    controller = fast._decoders._controller
+    assert controller.prices and max(controller.prices._widths) <= 4  # 16 tokens
+    plain = tf.Generator(network(), vocabulary())
+    tokens(plain, [[5, 6] * 30])
+    assert max(plain._decoders._controller.prices._widths) > 4

@@ -97,7 +97,7 @@ class Passes:
         counters = self._backbone.counters
         plain = drafting is None and self._clock.host
         span, began = None if plain else self._clock.begin(), time.perf_counter()
-        run = counters.positions, counters.scored, counters.prepared
+        run = counters.positions, counters.scored, counters.unusual
         scored = self._logits(batch, columns)
         self._report.forwards += 1
         padding = self._backbone.padding  # where few logits are wanted of a token, the head costs little
@@ -109,7 +109,7 @@ class Passes:
         else:
             span.end()
             positions, heads = counters.positions - run[0], counters.scored - run[1]
-            representative = counters.prepared == run[2]  # a pass that compiles takes longer
+            representative = counters.unusual == run[2]  # a pass that compiles takes longer
             tokens = self.padding * positions + (1 - self.padding) * heads if representative else None
             self.timed.append(_Timed(tokens, span, drafting, [live.output.report for live in batch]))
         results: list[tuple[Live, Logits | TokenformError]] = []

@@ -72,13 +72,14 @@ class _Tracks(dict[int, Track]):
 @dataclass
 class Counters:
     """What a backbone has done so far: forward passes, positions with padding, tokens run through them, and
-    passes before which something was compiled or captured."""
+    passes whose time says nothing of others (something was captured before, or the model ran as it is where
+    steps are replayed)."""
 
     forwards: int = 0
     positions: int = 0
     prefilled: int = 0
     scored: int = 0
-    prepared: int = 0
+    unusual: int = 0
     notes: list[str] = field(default_factory=list)
 
 

@@ -275,6 +275,7 @@ class StaticPasses:
             self._give_up(error)
             return want
         if step is None:
+            self._counters.unusual += not self.off
             return as_is()
         self._counters.positions += room[0] * tokens
         if key in self._compiled.checked:
@@ -311,7 +312,7 @@ class StaticPasses:
         if run is None:
             self._note(f"more than {_MOST} shapes of passes came up, and further ones are not compiled")
             return None
-        self._counters.prepared += 1
+        self._counters.unusual += 1
         keys, values = list(self.cache.keys.values()), list(self.cache.values.values())
         with torch.inference_mode():
             held = torch.zeros((3, rows, tokens), dtype=torch.int64, device=keys[0].device)
