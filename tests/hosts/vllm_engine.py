@@ -3,7 +3,7 @@
     python tests/hosts/vllm_engine.py FOLDER [--drafts 3] < requests
 
 A request is {"prompt", "max_tokens", "structured_outputs"}, an answer {"text", "reason", "tokens"} or
-{"error"}; with "beams", a width, the answer is {"texts"}, those of the beams; with "n" it has {"texts"}, as many
+{"error"}; with "beams", a width, the answer is {"texts"}, those of the beams; with "n" it has "texts", as many,
 drawn at temperature 1.
 """
 
