@@ -3,8 +3,8 @@
     python tests/hosts/vllm_engine.py FOLDER [--drafts 3] < requests
 
 A request is {"prompt", "max_tokens", "structured_outputs"}, an answer {"text", "reason", "tokens"} or
-{"error"}; with "beams", a width, the answer is {"texts"}, those of the beams; with "n" it has "texts", as many,
-drawn at temperature 1.
+{"error"}; with "beams", a width, the answer is {"texts"}, those of the beams; "n" asks for so many
+"texts", drawn at temperature 1.
 """
 
 from __future__ import annotations
