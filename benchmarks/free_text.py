@@ -28,7 +28,7 @@ import torch
 
 import tokenform as tf
 from suites.replay import replay
-from tokenform.decoding.decoder import speller
+from tokenform.decoding.decoder import bytes_encoder
 from tokenform.decoding.speculative.drafters import Hints, auto
 from tokenform.decoding.speculative.policies import Controller
 from tokenform.frontends import to_constraint
@@ -58,7 +58,7 @@ def prices(model: Any, repeats: int = 7, before: int = 64) -> Callable[[int], fl
 def replayed(gen: tf.Generator, tasks: Sequence[Task], most: int) -> list[tuple[int, float, float]]:
     """Of each text: tokens; seconds of passes and drafts, of plain decoding's; ms of drafting a token."""
     price, drafter, policy, found = prices(gen.model), auto(), Controller(), []
-    encode, eos = speller(gen.tokenizer, gen.vocabulary), frozenset(gen.vocabulary.eos)
+    encode, eos = bytes_encoder(gen.tokenizer, gen.vocabulary), frozenset(gen.vocabulary.eos)
     for at in range(0, len(tasks), gen.batch_size):
         part = tasks[at : at + gen.batch_size]
         written = gen.sample([prompt for prompt, _ in part], [g for _, g in part], max_tokens=most, seed=0)

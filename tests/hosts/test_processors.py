@@ -12,7 +12,7 @@ import torch
 import tokenform as tf
 from tokenform.builtin.loading import WEIGHTS, load
 from tokenform.errors import BudgetTooSmall, VocabularyError
-from tokenform.integrations.following import HistoryMatcher
+from tokenform.integrations.history_matcher import HistoryMatcher
 from tokenform.integrations.llama_cpp import LlamaCppProcessor, read_gguf
 from tokenform.integrations.torch_processors import DynamoProcessor, LMDeployProcessor, TensorRTProcessor
 

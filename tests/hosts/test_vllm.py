@@ -14,7 +14,7 @@ from benchmarks.suites.hosts.texts import random_model
 from benchmarks.suites.hosts.vllm_manager import Engine
 
 import tokenform as tf
-from tokenform.integrations.text import RequestMatcher
+from tokenform.integrations.request_matcher import RequestMatcher
 
 SIZE = 2080  # wider than the tokenizer's 2,048
 HARD = {

@@ -126,7 +126,7 @@ def apart(first: np.ndarray, second: np.ndarray) -> float:
 
 
 FAULTY = """
-from tokenform.integrations import asked, text
+from tokenform.integrations import grammar_compiler, request_matcher
 
 MARKED = []
 
@@ -136,7 +136,7 @@ class PanicException(BaseException):
 
 
 def register():
-    compiled, begin = asked.GrammarCompiler.automaton, text.RequestMatcher.begin
+    compiled, begin = grammar_compiler.GrammarCompiler.automaton, request_matcher.RequestMatcher.begin
 
     def automaton(self, kind, source, **options):
         made = compiled(self, kind, source, **options)
@@ -149,7 +149,7 @@ def register():
             raise PanicException("injected")
         return begin(self)
 
-    asked.GrammarCompiler.automaton, text.RequestMatcher.begin = automaton, broken
+    grammar_compiler.GrammarCompiler.automaton, request_matcher.RequestMatcher.begin = automaton, broken
 """
 """A plug-in of vLLM's that lets texts of patterns that begin with "fault" fail at their first token."""
 

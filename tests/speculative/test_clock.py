@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from tokenform.decoding import clock
-from tokenform.decoding.clock import Clock, Took
+from tokenform.decoding.clock import Clock, Elapsed
 from tokenform.decoding.speculative.backbone import Backbone
 from tokenform.decoding.speculative.drafters import DraftModel
 from tokenform.decoding.speculative.drafters.base import PassCost
@@ -95,14 +95,14 @@ def test_the_host_is_measured_by_the_threads_work(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(clock, "time", clocks)
     span = Clock().begin()
     span.end()
-    assert span.took() == span.took() == Took(work=0.5, wall=3.0)
+    assert span.elapsed() == span.elapsed() == Elapsed(work=0.5, wall=3.0)
 
 
 def test_what_has_not_happened_is_not_known(device):
     made = device(lag=2)
     span = Clock(HERE).begin()
     span.end()
-    assert [span.took() for _ in range(4)] == [None, None, Took(1.0, 1.0), Took(1.0, 1.0)]
+    assert [span.elapsed() for _ in range(4)] == [None, None, Elapsed(1.0, 1.0), Elapsed(1.0, 1.0)]
     assert made.asked == 4
 
 
@@ -112,14 +112,14 @@ def test_events_of_kinds_of_devices():
     assert clock.events_of(torch.device("meta")) is None
     span = Clock(torch.device("meta")).begin()
     span.end()
-    assert span.took() is None
+    assert span.elapsed() is None
 
 
 def test_a_draft_of_unknown_price_tells_nothing():
     cost = PassCost()
-    cost.took(Took(1.0, 9.0), None)
+    cost.observe(Elapsed(1.0, 9.0), None)
     assert cost.seconds == 0.0
-    cost.took(Took(1.0, 9.0), Took(2.0, 9.0))
+    cost.observe(Elapsed(1.0, 9.0), Elapsed(2.0, 9.0))
     assert cost.seconds == 3.0
 
 

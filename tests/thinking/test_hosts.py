@@ -11,7 +11,7 @@ from scripted import Scripted, tokenizer
 
 import tokenform as tf
 from tokenform.errors import BudgetTooSmall, OptionError
-from tokenform.integrations.asked import GrammarCompiler
+from tokenform.integrations.grammar_compiler import GrammarCompiler
 from tokenform.integrations.transformers import GrammarLogitsProcessor
 
 SCHEMA = {

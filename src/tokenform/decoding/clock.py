@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import torch
 
 
-class Took(NamedTuple):
+class Elapsed(NamedTuple):
     """Seconds of a piece of work.
 
     Attributes:
@@ -38,16 +38,16 @@ class Span:
     __slots__ = ("began", "ended")
 
     def __init__(self) -> None:
-        self.began: Any = Took(time.thread_time(), time.perf_counter())
+        self.began: Any = Elapsed(time.thread_time(), time.perf_counter())
         self.ended: Any = None
 
     def end(self) -> None:
         """The work is done, or launched."""
-        self.ended = Took(time.thread_time(), time.perf_counter())
+        self.ended = Elapsed(time.thread_time(), time.perf_counter())
 
-    def took(self) -> Took | None:
+    def elapsed(self) -> Elapsed | None:
         """Its time; None if not known yet."""
-        return Took(self.ended.work - self.began.work, self.ended.wall - self.began.wall)
+        return Elapsed(self.ended.work - self.began.work, self.ended.wall - self.began.wall)
 
 
 class Clock:
@@ -86,15 +86,15 @@ class _DeviceSpan(Span):
     def end(self) -> None:
         self.ended.record(*self.stream)
 
-    def took(self) -> Took | None:
+    def elapsed(self) -> Elapsed | None:
         if not self.ended.query():
             return None
         seconds = self.began.elapsed_time(self.ended) / 1000  # milliseconds
-        return Took(seconds, seconds)
+        return Elapsed(seconds, seconds)
 
 
 class _Unknown(Span):
     __slots__ = ()
 
-    def took(self) -> None:
+    def elapsed(self) -> None:
         return None

@@ -318,7 +318,7 @@ class Decoder(Speculator):
         return request
 
 
-def speller(tokenizer: Any, vocabulary: Vocabulary) -> Callable[[bytes], list[int]] | None:
+def bytes_encoder(tokenizer: Any, vocabulary: Vocabulary) -> Callable[[bytes], list[int]] | None:
     """Bytes -> the ids in which the model's tokenizer writes them; None without a tokenizer.
 
     Where the tokenizer changes the bytes (it adds a space, or they are half a character), the longest match

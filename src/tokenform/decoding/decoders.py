@@ -12,7 +12,7 @@ from collections.abc import Callable
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from tokenform.decoding.decoder import Decoder, drafting_pays, speller
+from tokenform.decoding.decoder import Decoder, bytes_encoder, drafting_pays
 from tokenform.decoding.samplers.local import Local
 from tokenform.decoding.speculative.backbone import GRAPHS, Backbone, Compiled, PromptCache, device_of
 from tokenform.decoding.speculative.drafters.merge import auto as auto_drafter
@@ -83,4 +83,4 @@ class Decoders:
     @cached_property
     def encode(self) -> Callable[[bytes], list[int]] | None:
         """Bytes as the model's tokenizer writes them; None without one."""
-        return speller(self._tokenizer, self._vocabulary)
+        return bytes_encoder(self._tokenizer, self._vocabulary)

@@ -21,7 +21,7 @@ import torch
 from torch.nn.utils.rnn import pad_sequence
 
 from tokenform.decoding.configuration import context_length, read_vocabulary
-from tokenform.decoding.decoder import speller
+from tokenform.decoding.decoder import bytes_encoder
 from tokenform.decoding.generator import Generator
 from tokenform.decoding.prompts import PromptReader, is_batch
 from tokenform.decoding.speculative.backbone import device_of
@@ -154,7 +154,7 @@ class _Reader:
         self.model = model
         self.vocabulary = tokenizer if bare_ids else read_vocabulary(model, tokenizer)
         prompt_tokenizer = None if bare_ids else tokenizer
-        encode = speller(prompt_tokenizer, self.vocabulary)
+        encode = bytes_encoder(prompt_tokenizer, self.vocabulary)
         self._spell = encode if encode is not None else lambda text: self.vocabulary.greedy(text) or []
         self.prompt = PromptReader(prompt_tokenizer, self.vocabulary, context_length(model), None, None).read
 

@@ -27,7 +27,7 @@ from tokenform.engine import Matcher, TokenAutomaton, Vocabulary
 from tokenform.engine.packed import mask_of
 from tokenform.errors import OptionError, TokenformError, extras
 from tokenform.frontends import to_grammar
-from tokenform.integrations.asked import room
+from tokenform.integrations.grammar_compiler import token_budget
 
 with extras():
     import torch
@@ -152,7 +152,7 @@ class Batching:
         most = self.manager.generation_config.max_new_tokens if max_new_tokens is None else max_new_tokens
         if grammar is not None:
             automaton = to_grammar(grammar).for_writing.compile(self.vocabulary)
-            budget = None if most is None else room(automaton, most)
+            budget = None if most is None else token_budget(automaton, most)
             options["constraint"] = BatchedConstraint(automaton, budget)
         name: str | None = self.manager.add_request(list(input_ids), max_new_tokens=most, **options)
         return name

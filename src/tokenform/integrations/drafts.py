@@ -24,7 +24,7 @@ from tokenform.decoding.speculative.drafters.names import Names
 from tokenform.decoding.speculative.drafters.suffix import Suffix
 from tokenform.decoding.speculative.tree import ROOT, DraftTree
 from tokenform.engine import Grammar, Matcher, Vocabulary
-from tokenform.integrations.asked import is_fault
+from tokenform.integrations.grammar_compiler import is_fault
 
 logger = logging.getLogger("tokenform")
 

@@ -22,7 +22,7 @@ from exllamav3 import Filter
 
 from tokenform.engine import Vocabulary
 from tokenform.frontends import to_grammar
-from tokenform.integrations.text import RequestMatcher
+from tokenform.integrations.request_matcher import RequestMatcher
 
 
 class GrammarFilter(Filter):  # type: ignore[misc]

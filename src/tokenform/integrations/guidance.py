@@ -32,7 +32,7 @@ from tokenform.engine import Grammar, Matcher, Vocabulary
 from tokenform.engine.packed import mask_bits, mask_words
 from tokenform.errors import ModelError
 from tokenform.frontends import from_type, json_schema, to_grammar
-from tokenform.integrations.text import only_end
+from tokenform.integrations.request_matcher import only_end
 
 
 def json(

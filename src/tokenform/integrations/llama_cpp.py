@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from tokenform.engine import Vocabulary
 from tokenform.engine.tokenizers.pieces import SPACE_MARK, byte_level
 from tokenform.errors import VocabularyError, warn_outside
-from tokenform.integrations.following import HistoryMatcher
+from tokenform.integrations.history_matcher import HistoryMatcher
 
 _NORMAL, _UNKNOWN, _CONTROL, _BYTE = 1, 2, 3, 6
 """llama.cpp's kinds of tokens (`llama_token_type`)."""

@@ -22,7 +22,7 @@ import numpy as np
 
 from tokenform.engine import Vocabulary
 from tokenform.errors import warn_outside
-from tokenform.integrations.following import HistoryMatcher
+from tokenform.integrations.history_matcher import HistoryMatcher
 
 
 class MlxProcessor:

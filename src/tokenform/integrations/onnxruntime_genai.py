@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 
 from tokenform.engine import Vocabulary
-from tokenform.integrations.following import HistoryMatcher
+from tokenform.integrations.history_matcher import HistoryMatcher
 
 
 class GrammarMasks:

@@ -23,8 +23,8 @@ from typing import Any
 
 from tokenform.engine import TokenAutomaton
 from tokenform.errors import OptionError, TokenformError
-from tokenform.integrations.asked import GrammarCompiler, told
-from tokenform.integrations.text import RequestMatcher
+from tokenform.integrations.grammar_compiler import GrammarCompiler, error_text
+from tokenform.integrations.request_matcher import RequestMatcher
 
 KINDS = {
     "JSON": "json_object",
@@ -94,4 +94,4 @@ class MatcherFactory:
                 )
             return Matcher(self.compiler.automaton(KINDS[kind], guided_decoding_params.guide or ""))
         except TokenformError as error:
-            raise ValueError(told(error)) from error
+            raise ValueError(error_text(error)) from error

@@ -20,7 +20,7 @@ import numpy as np
 
 from tokenform.engine import Vocabulary
 from tokenform.errors import extras
-from tokenform.integrations.following import HistoryMatcher
+from tokenform.integrations.history_matcher import HistoryMatcher
 
 with extras():
     import torch

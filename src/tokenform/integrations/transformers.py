@@ -28,7 +28,7 @@ from tokenform.errors import ModelError, OptionError, SamplingError, extras, war
 from tokenform.frontends import to_grammar
 from tokenform.frontends.tools import find_marks
 from tokenform.frontends.tools.thoughts import TAIL, after_thought
-from tokenform.integrations.asked import text_of
+from tokenform.integrations.grammar_compiler import text_of
 
 with extras():
     import torch

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tokenform.frontends import Grammar
-from tokenform.integrations.asked import GrammarCompiler
+from tokenform.integrations.grammar_compiler import GrammarCompiler
 from tokenform.server.faults import Refused, about, check_names
 from tokenform.server.fields import Constrained
 

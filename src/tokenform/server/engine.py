@@ -16,9 +16,9 @@ from tokenform.decoding.scheduler import Job, Piece, Scheduler
 from tokenform.decoding.thinking import NoThought
 from tokenform.errors import DrafterError, ModelError, OptionError, TokenformError
 from tokenform.frontends.tools import detect_format, find_format
-from tokenform.integrations.asked import GrammarCompiler
 from tokenform.integrations.diffusion import DiffusionGenerator, is_diffusion
 from tokenform.integrations.generation import Generator
+from tokenform.integrations.grammar_compiler import GrammarCompiler
 from tokenform.server.canvases import CanvasScheduler, check
 from tokenform.server.constraints import ConstraintReader
 from tokenform.server.faults import Refused

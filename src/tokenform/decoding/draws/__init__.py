@@ -10,16 +10,16 @@ draw the same tokens; the logits' device decides which of them runs.
 
 from __future__ import annotations
 
-from tokenform.decoding.draws.base import NO_WISH, Drawn, MaskedSampler, Transform, Wish
+from tokenform.decoding.draws.base import DEFAULT_OUTPUTS, Drawn, MaskedSampler, RequestedOutputs, Transform
 from tokenform.decoding.draws.dense import DenseDrawer
 from tokenform.decoding.draws.lazy import LazyDrawer
 
 __all__ = [
-    "NO_WISH",
+    "DEFAULT_OUTPUTS",
     "DenseDrawer",
     "Drawn",
     "LazyDrawer",
     "MaskedSampler",
+    "RequestedOutputs",
     "Transform",
-    "Wish",
 ]

@@ -58,7 +58,7 @@ class Drawn(NamedTuple):
     refused: int | None = None
 
 
-class Wish(NamedTuple):
+class RequestedOutputs(NamedTuple):
     """The requested outputs beside a node's draw: the attributes of `Drawn`.
 
     Attributes:
@@ -72,7 +72,7 @@ class Wish(NamedTuple):
     logprob: bool = True
 
 
-NO_WISH = Wish()
+DEFAULT_OUTPUTS = RequestedOutputs()
 
 
 class MaskedSampler:

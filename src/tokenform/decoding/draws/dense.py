@@ -15,7 +15,14 @@ from typing import cast
 
 import torch
 
-from tokenform.decoding.draws.base import FAILED, NO_WISH, Drawn, MaskedSampler, Rows, Wish
+from tokenform.decoding.draws.base import (
+    DEFAULT_OUTPUTS,
+    FAILED,
+    Drawn,
+    MaskedSampler,
+    RequestedOutputs,
+    Rows,
+)
 from tokenform.decoding.keyed_random import BLOCK, Key, block_numbers, race_key, token_numbers
 from tokenform.decoding.samplers.local import Local, no_token_error
 from tokenform.decoding.speculative.node import Node
@@ -42,7 +49,7 @@ class DenseDrawer:
         sampler: MaskedSampler,
         logits: Sequence[Rows],
         nodes: Sequence[Node],
-        wish: Wish = NO_WISH,
+        outputs: RequestedOutputs = DEFAULT_OUTPUTS,
     ) -> list[Drawn]:
         """The draw at each of N nodes.
 
@@ -50,15 +57,15 @@ class DenseDrawer:
             logits: N rows [V'] of the model, then of each companion; V' at least the vocabulary's size.
         """
         sampler.check([rows[0] for rows in logits])
-        wish = wish._replace(best=min(wish.best, logits[0][0].shape[-1]))
+        outputs = outputs._replace(best=min(outputs.best, logits[0][0].shape[-1]))
         most = self._table.capacity
         if len(nodes) > most:
-            first = self.draw(sampler, [rows[:most] for rows in logits], nodes[:most], wish)
-            return first + self.draw(sampler, [rows[most:] for rows in logits], nodes[most:], wish)
+            first = self.draw(sampler, [rows[:most] for rows in logits], nodes[:most], outputs)
+            return first + self.draw(sampler, [rows[most:] for rows in logits], nodes[most:], outputs)
         own = logits[0]
         if not isinstance(own, torch.Tensor):
             own = torch.stack(cast("list[torch.Tensor]", own))
-        return _Draws(self._table, sampler, own, nodes, wish).draw_all([own, *logits[1:]])
+        return _Draws(self._table, sampler, own, nodes, outputs).draw_all([own, *logits[1:]])
 
 
 class _Draws:
@@ -69,9 +76,15 @@ class _Draws:
     """
 
     def __init__(
-        self, table: MaskTable, sampler: MaskedSampler, own: torch.Tensor, nodes: Sequence[Node], wish: Wish
+        self,
+        table: MaskTable,
+        sampler: MaskedSampler,
+        own: torch.Tensor,
+        nodes: Sequence[Node],
+        outputs: RequestedOutputs,
     ) -> None:
-        self._table, self._sampler, self._own, self._nodes, self._wish = table, sampler, own, nodes, wish
+        self._table, self._sampler, self._own = table, sampler, own
+        self._nodes, self._outputs = nodes, outputs
         self._found: list[Drawn] = [Drawn(-1, 0.0)] * len(nodes)
 
     def draw_all(self, logits: Sequence[Rows]) -> list[Drawn]:
@@ -110,7 +123,7 @@ class _Draws:
 
     def _draw_rows(self, free: torch.Tensor, places: Sequence[int], *, within_budget: bool) -> None:
         """Draws at the nodes of these places; `within_budget`: under the budget's mask."""
-        local, own, wish = self._sampler.local, self._own, self._wish
+        local, own, outputs = self._sampler.local, self._own, self._outputs
         try:
             masked, least = self._masked(free, places, within_budget)
         except TokenformError as error:
@@ -129,11 +142,11 @@ class _Draws:
         total = wide.logsumexp(-1)[:, None].double()
         logprob = wide.gather(-1, best[:, None]).double() - total
         columns = [best[:, None].double(), logprob, top[:, None].double()]
-        columns += _wished(wide, total, wish)
+        columns += _output_columns(wide, total, outputs)
         table = torch.cat(columns, 1).tolist()  # the transfer
         for i, (token, chance, largest, *more) in zip(places, table, strict=True):
             failure = None if math.isfinite(largest) else no_token_error()
-            self._found[i] = _drawn_of(int(token), chance, failure, wish, more)
+            self._found[i] = _drawn_of(int(token), chance, failure, outputs, more)
 
     def _masked(
         self, free: torch.Tensor, places: Sequence[int], within_budget: bool
@@ -199,24 +212,24 @@ def _least(masked: torch.Tensor, local: Local) -> torch.Tensor | None:
     return local.truncation.threshold(masked.double() / local.temperature)
 
 
-def _wished(wide: torch.Tensor, total: torch.Tensor, wish: Wish) -> list[torch.Tensor]:
+def _output_columns(wide: torch.Tensor, total: torch.Tensor, outputs: RequestedOutputs) -> list[torch.Tensor]:
     """Columns of the requested outputs, float64 [n, .]: two token ids share a number."""
     columns: list[torch.Tensor] = []
-    if wish.best:
-        scores, tokens = wide.topk(wish.best, -1)
+    if outputs.best:
+        scores, tokens = wide.topk(outputs.best, -1)
         ids = torch.nn.functional.pad(tokens, (0, tokens.shape[1] % 2)).double()
         columns.append(ids[:, ::2] * _PAIR + ids[:, 1::2])
-        if wish.chances:
+        if outputs.chances:
             columns.append((scores.double() - total).exp())
     return columns
 
 
 def _drawn_of(
-    token: int, logprob: float, error: TokenformError | None, wish: Wish, more: Sequence[float]
+    token: int, logprob: float, error: TokenformError | None, outputs: RequestedOutputs, more: Sequence[float]
 ) -> Drawn:
-    pairs = (wish.best + 1) // 2
-    best = [one for pair in more[:pairs] for one in divmod(int(pair), _PAIR)][: wish.best]
-    return Drawn(token, logprob, error, best, more[pairs : pairs + wish.best * wish.chances])
+    pairs = (outputs.best + 1) // 2
+    best = [one for pair in more[:pairs] for one in divmod(int(pair), _PAIR)][: outputs.best]
+    return Drawn(token, logprob, error, best, more[pairs : pairs + outputs.best * outputs.chances])
 
 
 def race(

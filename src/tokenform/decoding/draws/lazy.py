@@ -18,7 +18,14 @@ from typing import Any
 import numpy as np
 import torch
 
-from tokenform.decoding.draws.base import FAILED, NO_WISH, Drawn, MaskedSampler, Rows, Wish
+from tokenform.decoding.draws.base import (
+    DEFAULT_OUTPUTS,
+    FAILED,
+    Drawn,
+    MaskedSampler,
+    RequestedOutputs,
+    Rows,
+)
 from tokenform.decoding.keyed_random import BLOCK, Key, block_numbers, race_key, token_numbers
 from tokenform.decoding.samplers.local import Local, no_token_error
 from tokenform.decoding.speculative.node import Node
@@ -51,16 +58,22 @@ class LazyDrawer:
         sampler: MaskedSampler,
         logits: Sequence[Rows],
         nodes: Sequence[Node],
-        wish: Wish = NO_WISH,
+        outputs: RequestedOutputs = DEFAULT_OUTPUTS,
     ) -> list[Drawn]:
         """As `DenseDrawer.draw`."""
         sampler.check([rows[0] for rows in logits])
         return [
-            self.one(sampler, [rows[place] for rows in logits], node, wish)
+            self.one(sampler, [rows[place] for rows in logits], node, outputs)
             for place, node in enumerate(nodes)
         ]
 
-    def one(self, sampler: MaskedSampler, rows: Sequence[Any], node: Node, wish: Wish = NO_WISH) -> Drawn:
+    def one(
+        self,
+        sampler: MaskedSampler,
+        rows: Sequence[Any],
+        node: Node,
+        outputs: RequestedOutputs = DEFAULT_OUTPUTS,
+    ) -> Drawn:
         """The draw at one node, or its error.
 
         Args:
@@ -88,9 +101,9 @@ class LazyDrawer:
                 refused, token = token, self._within(sampler, own, free, allowed, node, key)
             if isinstance(row, Listed):  # of nodes without further requested outputs
                 return Drawn(token, math.nan, refused=refused)
-            total = _normaliser(row) if wish.logprob or wish.chances else math.nan
-            best = _best_of(row, wish.best) if wish.best else ()
-            chances = [math.exp(float(row[t]) - total) for t in best] if wish.chances else ()
+            total = _normaliser(row) if outputs.logprob or outputs.chances else math.nan
+            best = _best_of(row, outputs.best) if outputs.best else ()
+            chances = [math.exp(float(row[t]) - total) for t in best] if outputs.chances else ()
             return Drawn(token, float(row[token]) - total, None, best, chances, refused)
         except Exception as error:  # a transform is the caller's own
             return Drawn(-1, 0.0, own_error(error, FAILED))

@@ -22,8 +22,8 @@ from typing import Any, NamedTuple, TypeVar
 
 import torch
 
-from tokenform.decoding.clock import Clock, Span, Took
-from tokenform.decoding.draws import NO_WISH, Drawn, MaskedSampler, Wish
+from tokenform.decoding.clock import Clock, Elapsed, Span
+from tokenform.decoding.draws import DEFAULT_OUTPUTS, Drawn, MaskedSampler, RequestedOutputs
 from tokenform.decoding.speculative.node import Node
 
 from .backbone import Backbone
@@ -42,7 +42,7 @@ class Ask:
         sampler: draws there.
         copies: 1 + companions of the sampler; each gets the same logits.
         convert: logits [n, V'] of the model -> [n, V] of the target's ids; None leaves them.
-        wish: the requested outputs beside each draw.
+        outputs: what is requested beside each draw.
     """
 
     backbone: Backbone
@@ -52,7 +52,7 @@ class Ask:
     sampler: Any = None
     copies: int = 1
     convert: Callable[[torch.Tensor], torch.Tensor] | None = None
-    wish: Wish = NO_WISH
+    outputs: RequestedOutputs = DEFAULT_OUTPUTS
 
 
 class Scored:
@@ -67,11 +67,11 @@ class Scored:
             self.rows = ask.convert(self.rows)
 
     @property
-    def took(self) -> Took | None:
+    def elapsed(self) -> Elapsed | None:
         """This sequence's share of the pass's time; None while its draws have not arrived."""
 
-        took = self._span.took()
-        return took and Took(took.work / self._sharing, took.wall / self._sharing)
+        elapsed = self._span.elapsed()
+        return elapsed and Elapsed(elapsed.work / self._sharing, elapsed.wall / self._sharing)
 
     @property
     def logits(self) -> list[Any]:
@@ -84,7 +84,7 @@ class Scored:
             return self.all_drawn[place]
         rows = [part[place][None] for part in self.logits]
         node = self.ask.nodes[place][1]
-        return self._draws.draw(self.ask.sampler, rows, [node], self.ask.wish)[0]
+        return self._draws.draw(self.ask.sampler, rows, [node], self.ask.outputs)[0]
 
 
 Drafting = Generator[Ask, Scored, _Result]
@@ -146,8 +146,8 @@ class _DraftRun:
             elif answer is None:
                 self.ask = next(self.drafting)
             else:
-                took = answer.took
-                self.seconds += took.wall if took is not None else 0.0
+                elapsed = answer.elapsed
+                self.seconds += elapsed.wall if elapsed is not None else 0.0
                 self.ask = self.drafting.send(answer)
         except StopIteration as end:
             self.tree = end.value
@@ -189,13 +189,13 @@ def _pass(asks: Sequence[Ask], draws: NodeDraws) -> Sequence[Scored | Exception]
 
 def _draw(scored: Sequence[Scored], draws: NodeDraws) -> None:
     """The samplers' draws, in one transfer for each sampler."""
-    groups: dict[tuple[MaskedSampler, Wish], list[Scored]] = {}
+    groups: dict[tuple[MaskedSampler, RequestedOutputs], list[Scored]] = {}
     for one in scored:
-        groups.setdefault((one.ask.sampler, one.ask.wish), []).append(one)
-    for (sampler, wish), group in groups.items():
+        groups.setdefault((one.ask.sampler, one.ask.outputs), []).append(one)
+    for (sampler, outputs), group in groups.items():
         rows = [torch.cat([one.rows for one in group])] * group[0].ask.copies
         nodes = [node for one in group for _, node in one.ask.nodes]
-        drawn = draws.draw(sampler, rows, nodes, wish)
+        drawn = draws.draw(sampler, rows, nodes, outputs)
         for one in group:
             one.all_drawn = drawn[: len(one.ask.nodes)]
             drawn = drawn[len(one.ask.nodes) :]

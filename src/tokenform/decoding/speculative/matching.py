@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
-from tokenform.decoding.draws import NO_WISH, Drawn, MaskedSampler, Wish
+from tokenform.decoding.draws import DEFAULT_OUTPUTS, Drawn, MaskedSampler, RequestedOutputs
 from tokenform.decoding.draws.base import FAILED
 from tokenform.decoding.draws.lazy import NUMPY_FLOATS, on_host
 from tokenform.decoding.speculative.node import Node
@@ -37,7 +37,7 @@ Logits = list[torch.Tensor | Scores]
 
 Scored = tuple[Live, Logits]
 
-_DRAW_ALONE = Wish(logprob=False)
+_DRAW_ALONE = RequestedOutputs(logprob=False)
 
 
 class Verdict(NamedTuple):
@@ -85,7 +85,7 @@ class DeviceDraws(NodeDraws):
         request = live.request
         if request.logprobs or request.alternatives or request.companions:
             return None
-        if live.session.wish != NO_WISH or request.automaton is None or live.decides_values:
+        if live.session.wish != DEFAULT_OUTPUTS or request.automaton is None or live.decides_values:
             return None
         columns: list[np.ndarray | None] = [None] * (len(live.tree.tokens) + 1)
         pending = [ROOT]
@@ -127,7 +127,7 @@ class DeviceDraws(NodeDraws):
         """
         request, tree, whole, rows = live.request, live.tree, self.whole, list[Any](logits)
         sampler, automaton, states = request.sampler, request.automaton, live.session.states
-        wish, known = NO_WISH if request.logprobs else _DRAW_ALONE, self.deciding.known
+        outputs, known = DEFAULT_OUTPUTS if request.logprobs else _DRAW_ALONE, self.deciding.known
         last = live.text[-1] if live.output.tokens else None
         forced, token_bytes = live.forced, () if live.spelling is None else live.spelling.tokens
         encode = live.spelling.encode if live.wholes and live.spelling is not None else None
@@ -151,7 +151,7 @@ class DeviceDraws(NodeDraws):
             if not whole:
                 live.output.report.evaluations += 1
                 here = [part[node + 1] for part in rows] if len(rows) > 1 else [rows[0][node + 1]]
-                one = self._lazy.one(sampler, here, live.node(node, tokens), wish)
+                one = self._lazy.one(sampler, here, live.node(node, tokens), outputs)
             if one is None:
                 break
             if one.error is not None:
@@ -197,10 +197,10 @@ class DeviceDraws(NodeDraws):
     ) -> Drawn:
         """The draw at a node without whitespace tokens that the tokenizer would join with the next text."""
         assert live.forced is not None
-        found, here, wish = drawn, live.node(node, path), Wish(logprob=live.request.logprobs)
+        found, here, outputs = drawn, live.node(node, path), RequestedOutputs(logprob=live.request.logprobs)
         while (token := live.forced.joined(here.state, found.token, found.refused)) is not None:
             here.without += (token,)
-            again = self.draw(live.request.sampler, [[part[node + 1]] for part in rows], [here], wish)[0]
+            again = self.draw(live.request.sampler, [[part[node + 1]] for part in rows], [here], outputs)[0]
             if again.error is not None:  # transforms leave no other token
                 return drawn
             found = drawn._replace(token=again.token, logprob=again.logprob, refused=again.refused)
@@ -221,9 +221,9 @@ class DeviceDraws(NodeDraws):
                 nodes.append(live.node(node, live.tree.path(node)))
                 logprob = logprob or live.request.logprobs
                 best = max(best, live.session.wish.best) if self.whole else 0
-            wish = Wish(best, logprob=logprob)
+            outputs = RequestedOutputs(best, logprob=logprob)
             try:
-                found = self.draw(sampler, rows, nodes, wish)
+                found = self.draw(sampler, rows, nodes, outputs)
             except Exception as error:  # of no single row: the shapes, or the device
                 found = [Drawn(-1, 0.0, own_error(error, FAILED))] * len(group)
             for (live, _, node), answer in zip(group, found, strict=True):

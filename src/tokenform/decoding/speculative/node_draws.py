@@ -12,7 +12,14 @@ from collections.abc import Sequence
 import numpy as np
 import torch
 
-from tokenform.decoding.draws import NO_WISH, DenseDrawer, Drawn, LazyDrawer, MaskedSampler, Wish
+from tokenform.decoding.draws import (
+    DEFAULT_OUTPUTS,
+    DenseDrawer,
+    Drawn,
+    LazyDrawer,
+    MaskedSampler,
+    RequestedOutputs,
+)
 from tokenform.decoding.draws.base import Rows
 from tokenform.decoding.speculative.node import Node
 from tokenform.masking import CAPACITY, MaskTable
@@ -45,7 +52,11 @@ class NodeDraws:
         return self._others[device]
 
     def draw(
-        self, sampler: MaskedSampler, logits: Sequence[Rows], nodes: Sequence[Node], wish: Wish = NO_WISH
+        self,
+        sampler: MaskedSampler,
+        logits: Sequence[Rows],
+        nodes: Sequence[Node],
+        outputs: RequestedOutputs = DEFAULT_OUTPUTS,
     ) -> list[Drawn]:
         """The sampler's draw at each of N nodes; one that fails has its error.
 
@@ -53,7 +64,7 @@ class NodeDraws:
             logits: N rows [V'] of the model, then of each companion.
         """
         drawer = self._device_drawer(sampler) if self.whole else self._lazy
-        return drawer.draw(sampler, logits, nodes, wish)
+        return drawer.draw(sampler, logits, nodes, outputs)
 
     def listed(self, sampler: MaskedSampler, node: Node) -> np.ndarray | None:
         """The only ids whose logits the draw at a node reads; None for all, or where that is not known."""

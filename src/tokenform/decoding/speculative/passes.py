@@ -83,7 +83,7 @@ class Passes:
         """
         while self.timed:
             tokens, span, drafting, reports = self.timed[0]
-            elapsed, drafting_elapsed = span.took(), None if drafting is None else drafting.took()
+            elapsed, drafting_elapsed = span.elapsed(), None if drafting is None else drafting.elapsed()
             if elapsed is None or (drafting_elapsed is None and drafting is not None):
                 return
             self.timed.popleft()

@@ -32,8 +32,8 @@ from sglang.srt.constrained.base_grammar_backend import (
 from tokenform.engine import TokenAutomaton
 from tokenform.engine.packed import mask_words
 from tokenform.errors import BudgetTooSmall, TokenformError
-from tokenform.integrations.asked import AHEAD, KEPT, GrammarCompiler, told
-from tokenform.integrations.text import OPEN, RequestMatcher, fill_rows
+from tokenform.integrations.grammar_compiler import AHEAD, KEPT, GrammarCompiler, error_text
+from tokenform.integrations.request_matcher import OPEN, RequestMatcher, fill_rows
 from tokenform.masking.apply import apply_mask_
 
 logger = logging.getLogger("sglang.tokenform")
@@ -221,7 +221,7 @@ class SglangBackend(BaseGrammarBackend):  # type: ignore[misc]
             return SglangGrammar(compile_after(), kind, compile_after)
         except TokenformError as error:
             logger.info("a %s was refused: %s", kind, error)
-            return InvalidGrammarObject(told(error))
+            return InvalidGrammarObject(error_text(error))
 
 
 class LastGrammars(OrderedDict[Any, Any]):
@@ -262,7 +262,7 @@ def limit(request: Any) -> None:
         try:
             inner.check(most)
         except BudgetTooSmall as error:
-            request.set_finish_with_abort(told(error))
+            request.set_finish_with_abort(error_text(error))
             return
     reference = weakref.ref(request)
     inner.limit(lambda: 0 if (one := reference()) is None else most - len(one.output_ids))

@@ -20,12 +20,12 @@ from vllm.v1.structured_output.backend_types import (
     StructuredOutputOptions,
 )
 
-from tokenform.decoding.decoder import speller
+from tokenform.decoding.decoder import bytes_encoder
 from tokenform.engine import TokenAutomaton
 from tokenform.engine.packed import mask_words
-from tokenform.integrations.asked import AHEAD, GrammarCompiler
 from tokenform.integrations.drafts import Drafts, RequestDrafts
-from tokenform.integrations.text import OPEN, RequestMatcher, fill_rows
+from tokenform.integrations.grammar_compiler import AHEAD, GrammarCompiler
+from tokenform.integrations.request_matcher import OPEN, RequestMatcher, fill_rows
 
 THREADS = max(1, min((os.cpu_count() or 1) // 2, 8))
 """Threads of a step's masks that are not there yet, as many as vLLM itself takes for them."""
@@ -107,7 +107,7 @@ class VllmBackend(StructuredOutputBackend):  # type: ignore[misc]
         self.drafts: Drafts | None = None
         if drafts_itself(vllm_config):
             vocabulary = self.asked.vocabulary
-            self.drafts = Drafts(vocabulary, speller(self.tokenizer, vocabulary))
+            self.drafts = Drafts(vocabulary, bytes_encoder(self.tokenizer, vocabulary))
 
     def compile_grammar(
         self,

@@ -26,8 +26,8 @@ from itertools import accumulate
 from typing import Any
 
 from tokenform.errors import OptionError, TokenformError
-from tokenform.integrations.asked import GrammarCompiler, room, told
-from tokenform.integrations.text import OPEN
+from tokenform.integrations.grammar_compiler import GrammarCompiler, error_text, token_budget
+from tokenform.integrations.request_matcher import OPEN
 
 logger = logging.getLogger("vllm.tokenform")
 
@@ -90,7 +90,7 @@ def _validated(original: Callable[..., None]) -> Callable[..., None]:
         try:
             _check(self, model_config, config, tokenizer)
         except TokenformError as error:
-            raise VLLMValidationError(told(error), parameter="structured_outputs") from error
+            raise VLLMValidationError(error_text(error), parameter="structured_outputs") from error
         asked._backend, asked._backend_was_auto = NAME, True
         return None
 
@@ -120,7 +120,7 @@ def _check(params: Any, model_config: Any, config: Any, tokenizer: Any) -> None:
         kind.name.lower(), text, stop_token_ids=params.all_stop_token_ids, **options
     )
     if params.max_tokens is not None and not config.reasoning_parser:
-        room(automaton, params.max_tokens)
+        token_budget(automaton, params.max_tokens)
 
 
 _BY_TOKENIZER: weakref.WeakKeyDictionary[Any, GrammarCompiler] = weakref.WeakKeyDictionary()

@@ -15,7 +15,7 @@ from typing import Any, Protocol
 import numpy as np
 import torch
 
-from tokenform.decoding.clock import Took
+from tokenform.decoding.clock import Elapsed
 from tokenform.decoding.draws import Drawn
 from tokenform.decoding.speculative.node import Node
 from tokenform.engine import State
@@ -130,7 +130,7 @@ class PassCost:
     def __init__(self) -> None:
         self.seconds = 0.0
 
-    def took(self, *parts: Took | None) -> None:
+    def observe(self, *parts: Elapsed | None) -> None:
         """What a token took, in parts; one whose time is not known yet tells nothing."""
         if None in parts:
             return
@@ -185,7 +185,7 @@ class Seen:
 class Session(Protocol):
     """A drafter at work on one sequence.
 
-    One that has an attribute `wish` is told so much of every row.
+    An attribute `wish`, if it has one, requests further outputs of every row.
     """
 
     def propose(self, context: Context, budget: Budget) -> DraftTree:

@@ -23,7 +23,7 @@ from typing import Any
 import torch
 
 from tokenform.decoding import removed
-from tokenform.decoding.draws import NO_WISH, MaskedSampler, Wish
+from tokenform.decoding.draws import DEFAULT_OUTPUTS, MaskedSampler, RequestedOutputs
 from tokenform.decoding.samplers.local import Local
 from tokenform.decoding.speculative.node import Node
 from tokenform.errors import DrafterError
@@ -165,12 +165,12 @@ class _DraftModelSession(Asking):
     def _matched(self, seq: int, context: Context, most: int, budget: Budget) -> Drafting[DraftTree]:
         """A chain of the sampler's draws from the second model, with runners-up."""
         d = self.drafter
-        wish = Wish(d.siblings + 1, chances=True) if d.siblings else NO_WISH
+        outputs = RequestedOutputs(d.siblings + 1, chances=True) if d.siblings else DEFAULT_OUTPUTS
 
         def passing(drawn: list[int], guessed: list[int], places: list[Node]) -> Drafting[Scored]:
             self.backbone.commit(seq, self._own(drawn))
             rows = list(enumerate(places))
-            return (yield self._ask(seq, context, DraftTree.chain(guessed), rows, wish=wish))
+            return (yield self._ask(seq, context, DraftTree.chain(guessed), rows, outputs=outputs))
 
         return (
             yield from draw_matched(

@@ -119,7 +119,7 @@ def draw_matched(
         path.append(token)
         state = context.automaton.advance(state, token) if context.automaton is not None else None
         own.end()
-        cost.took(own.took(), *([] if known else [scored.took]))
+        cost.observe(own.elapsed(), *([] if known else [scored.elapsed]))
         at = at + 1 if at < len(guessed) and token == guessed[at] else rows
     return tree
 

@@ -22,7 +22,7 @@ import contextlib
 import warnings
 from collections.abc import Sequence
 
-from tokenform.decoding.draws import NO_WISH, Wish
+from tokenform.decoding.draws import DEFAULT_OUTPUTS, RequestedOutputs
 from tokenform.engine import State
 from tokenform.errors import DrafterError
 
@@ -146,7 +146,7 @@ class MergeSession(Asking):
     Attributes:
         faults: what went wrong, in sentences.
         states: the automaton's state at each node of the last tree.
-        wish: what the drafters want to be told of every row.
+        wish: the outputs of every row that the drafters request.
     """
 
     def __init__(self, merge: Merge, context: Context) -> None:
@@ -256,8 +256,8 @@ class MergeSession(Asking):
         self.states, self.stated = {ROOT: state}, []
 
     def _set_wish(self) -> None:
-        wished = [session.wish for _, session in self._asked if hasattr(session, "wish")]
-        self.wish = Wish(max(one.best for one in wished)) if wished else NO_WISH
+        requested = [session.wish for _, session in self._asked if hasattr(session, "wish")]
+        self.wish = RequestedOutputs(max(one.best for one in requested)) if requested else DEFAULT_OUTPUTS
 
     def _fault(self, drafter: Drafter, error: Exception) -> None:
         self.faults.append(f"drafter {drafter.name} is switched off: {type(error).__name__}: {error}")

@@ -14,7 +14,7 @@ import heapq
 
 import numpy as np
 
-from tokenform.decoding.draws import Wish
+from tokenform.decoding.draws import RequestedOutputs
 
 from ..tree import ROOT, DraftTree
 from .base import Budget, Context, Seen, Session, Silent
@@ -45,7 +45,7 @@ class Recycling:
 
 class _RecyclingSession(Silent):
     def __init__(self, drafter: Recycling, matrix: np.ndarray) -> None:
-        self.drafter, self.matrix, self.wish = drafter, matrix, Wish(best=drafter.width)
+        self.drafter, self.matrix, self.wish = drafter, matrix, RequestedOutputs(best=drafter.width)
 
     def propose(self, context: Context, budget: Budget) -> DraftTree:
         tree = DraftTree()

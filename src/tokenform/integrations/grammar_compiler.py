@@ -8,8 +8,8 @@ Memory: the last `KEPT` constraints and `ENDINGS` sets of end-of-text ids, each 
 Rejected: one vocabulary for all ids that end texts (an id of one request's `stop_token_ids` may be an
 ordinary token for the next).
 
-    asked = GrammarCompiler(tokenizer, size=model_config.vocab_size)
-    automaton = asked.automaton("json", '{"type": "integer"}')
+    compiler = GrammarCompiler(tokenizer, size=model_config.vocab_size)
+    automaton = compiler.automaton("json", '{"type": "integer"}')
 """
 
 from __future__ import annotations
@@ -150,7 +150,7 @@ def is_fault(error: BaseException) -> bool:
     return isinstance(error, Exception) or type(error).__name__ == "PanicException"
 
 
-def told(error: TokenformError) -> str:
+def error_text(error: TokenformError) -> str:
     """The error as one text for a client, with its place."""
     place = []
     if error.pointer is not None and error.pointer not in str(error):
@@ -161,7 +161,7 @@ def told(error: TokenformError) -> str:
     return f"{kind}: {error}" + (f" ({', '.join(place)})" if place else "")
 
 
-def room(automaton: TokenAutomaton, max_tokens: int) -> int:
+def token_budget(automaton: TokenAutomaton, max_tokens: int) -> int:
     """Tokens of a text where `max_tokens` counts its end-of-text token too: one less, unless only all of them
     are enough.
 

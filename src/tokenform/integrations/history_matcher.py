@@ -18,7 +18,7 @@ from tokenform.engine import Matcher, Vocabulary
 from tokenform.engine.packed import mask_bits, mask_words
 from tokenform.errors import TokenRejected
 from tokenform.frontends import to_grammar
-from tokenform.integrations.asked import room
+from tokenform.integrations.grammar_compiler import token_budget
 
 
 class HistoryMatcher:
@@ -34,7 +34,7 @@ class HistoryMatcher:
 
     def __init__(self, grammar: Any, vocabulary: Vocabulary, *, max_tokens: int | None = None) -> None:
         automaton = to_grammar(grammar).for_writing.compile(vocabulary)
-        budget = None if max_tokens is None else room(automaton, max_tokens)
+        budget = None if max_tokens is None else token_budget(automaton, max_tokens)
         self.vocabulary = vocabulary
         self._matcher = Matcher(automaton, max_tokens=budget)
         self._ids: NDArray[Any] | None = None  # of the call before

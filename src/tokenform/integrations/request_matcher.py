@@ -15,7 +15,7 @@ from typing import Any
 
 from tokenform.engine import Matcher, TokenAutomaton, fill_draft_masks
 from tokenform.errors import BudgetTooSmall, EngineError, TokenRejected
-from tokenform.integrations.asked import is_fault, room
+from tokenform.integrations.grammar_compiler import is_fault, token_budget
 
 logger = logging.getLogger("tokenform")
 
@@ -41,7 +41,7 @@ class RequestMatcher:
 
     def check(self, most: int) -> None:
         """Raises `BudgetTooSmall` where no complete text, with its end-of-text token, has so few tokens."""
-        room(self._automaton, most)
+        token_budget(self._automaton, most)
 
     def begin(self) -> Matcher:
         """The matcher of a text at its first use.
@@ -65,7 +65,7 @@ class RequestMatcher:
         if self._tokens_left is None:
             return None
         try:
-            return room(self._automaton, self._tokens_left())
+            return token_budget(self._automaton, self._tokens_left())
         except BudgetTooSmall as error:
             # the thought before it used the budget: the host will cut this text, and report it
             logger.warning("a text will be cut: %s", error)
