@@ -18,12 +18,12 @@ from tokenform.engine import Limits
 from tokenform.errors import InvalidGrammar, TokenformError
 from tokenform.frontends import forms
 from tokenform.frontends.tools import FORMATS, read_tools, shape_form, tool_shape
+from tokenform.frontends.tools.cache import TOOLS
 from tokenform.frontends.tools.calling import GRAMMARS
 from tokenform.frontends.tools.judge import is_schema
-from tokenform.frontends.tools.kept import TOOLS
 from tokenform.frontends.tools.linked import branched_form
 from tokenform.frontends.tools.members import close
-from tokenform.frontends.tools.shape import Kept
+from tokenform.frontends.tools.shape import CachedOption
 from tokenform.frontends.tools.tool import Tool
 
 from .tree_writer import random_tools
@@ -307,4 +307,4 @@ def held() -> int:
     TOOLS.clear()
     GRAMMARS.clear()
     gc.collect()
-    return sum(type(one) is Kept for one in gc.get_objects())
+    return sum(type(one) is CachedOption for one in gc.get_objects())

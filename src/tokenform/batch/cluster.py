@@ -75,8 +75,8 @@ def run_on_ray(
     starting, idle, busy = dict[Any, Any](), list[Any](), dict[Any, tuple[Any, Any, int]]()
     failed = 0
     while True:
-        room = max(1, min(workers, int(ray.cluster_resources().get("CPU", 1))))
-        waiting.extend((task, 0) for task in islice(source, max(room - len(waiting), 0)))
+        worker_count = max(1, min(workers, int(ray.cluster_resources().get("CPU", 1))))
+        waiting.extend((task, 0) for task in islice(source, max(worker_count - len(waiting), 0)))
         if not waiting and not busy:
             return
         alone = bool(waiting) and waiting[0][1] == _ATTEMPTS - 1
@@ -84,7 +84,7 @@ def run_on_ray(
             host, (task, attempts) = idle.pop(), waiting.popleft()
             busy[host.run.remote(task)] = host, task, attempts
             continue
-        if not idle and len(starting) < len(waiting) and len(busy) + len(starting) < room:
+        if not idle and len(starting) < len(waiting) and len(busy) + len(starting) < worker_count:
             host = actor.remote(factory, arguments, timeout=timeout, memory_bytes=memory_bytes)
             starting[host.ready.remote()] = host
             continue

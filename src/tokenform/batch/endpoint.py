@@ -131,10 +131,10 @@ class EndpointWriter:
     def _text(self, prompt: Any, constraint: Any, seed: int, drawing: Mapping[str, Any]) -> ServedText:
         if not isinstance(constraint, Grammar):
             raise OptionError("a server can't enforce a predicate; give a grammar, schema or type.")
-        asked, judge = asked_of(constraint), judged_by(constraint)
+        members, judge = request_members(constraint), judge_of(constraint)
         wrong = ""
         for attempt in range(self._endpoint.tries):
-            body = {**drawing, **asked, "seed": (seed + attempt) % (1 << 31)}
+            body = {**drawing, **members, "seed": (seed + attempt) % (1 << 31)}
             written = self._answer(prompt, body)
             wrong = _fault(judge, written.text, written.reason)
             if not wrong:
@@ -144,10 +144,10 @@ class EndpointWriter:
     def _answer(self, prompt: Any, body: dict[str, Any]) -> ServedText:
         openai = self._openai
         messages: Any = [{"role": "user", "content": prompt}] if isinstance(prompt, str) else prompt
-        known = {name: body.pop(name) for name in ("max_tokens", "temperature", "top_p", "seed")}
+        sampling = {name: body.pop(name) for name in ("max_tokens", "temperature", "top_p", "seed")}
         try:
             answer = self._client.chat.completions.create(
-                model=self._name(), messages=messages, **known, extra_body={**body, **self._endpoint.extra}
+                model=self._name(), messages=messages, **sampling, extra_body={**body, **self._endpoint.extra}
             )
         except (openai.BadRequestError, openai.UnprocessableEntityError) as error:
             raise SamplingError(f"{self._endpoint} refuses the row: {_said(error)}.") from error
@@ -173,7 +173,7 @@ class EndpointWriter:
             return self._model
 
 
-def asked_of(grammar: Grammar) -> dict[str, Any]:
+def request_members(grammar: Grammar) -> dict[str, Any]:
     """The members of a request's body that ask for texts of the grammar.
 
     Schemas stand where OpenAI has them; patterns, choices and grammars (as GBNF) where vLLM has them.
@@ -191,13 +191,15 @@ def asked_of(grammar: Grammar) -> dict[str, Any]:
     return {"structured_outputs": {"grammar": grammar.to_gbnf()}}
 
 
-def judged_by(grammar: Grammar) -> Grammar:
+def judge_of(grammar: Grammar) -> Grammar:
     """The grammar of the texts that are right, whoever wrote them: a schema's documents in any spelling."""
     if grammar.schema is None:
         return grammar
     options = grammar.form.get("options") or {}
-    kept = {name: options[name] for name in ("formats", "additional", "unsupported") if name in options}
-    return json_schema(grammar.schema, order="any", whitespace="any", numbers="any", strings="any", **kept)
+    spelling = {name: options[name] for name in ("formats", "additional", "unsupported") if name in options}
+    return json_schema(
+        grammar.schema, order="any", whitespace="any", numbers="any", strings="any", **spelling
+    )
 
 
 def _fault(grammar: Grammar, text: str, reason: str) -> str:

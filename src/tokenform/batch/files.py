@@ -72,8 +72,8 @@ def _read_csv(path: Path) -> Iterator[Line]:
         reader = csv.DictReader(file)
         for row in reader:
             if None in row or None in row.values():
-                wanted = len(reader.fieldnames or ())
-                yield reader.line_num, f"the line has not {wanted} fields, as the first line says"
+                columns = len(reader.fieldnames or ())
+                yield reader.line_num, f"the line has not {columns} fields, as the first line says"
             else:
                 yield reader.line_num, dict(row)
 
@@ -130,28 +130,28 @@ def _write_jsonl(path: Path, rows: Iterable[dict[str, Any]]) -> int:
 
 
 def _write_csv(path: Path, rows: Iterable[dict[str, Any]]) -> int:
-    kept = list(rows)
-    names = list(dict.fromkeys(name for row in kept for name in row))
+    all_rows = list(rows)
+    names = list(dict.fromkeys(name for row in all_rows for name in row))
     with path.open("w", encoding="utf-8", errors="backslashreplace", newline="") as file:
         writer = csv.DictWriter(file, names)
         writer.writeheader()
-        writer.writerows({name: _cell(value) for name, value in row.items()} for row in kept)
+        writer.writerows({name: _cell(value) for name, value in row.items()} for row in all_rows)
         _settle(file)
-    return len(kept)
+    return len(all_rows)
 
 
 def _write_parquet(path: Path, rows: Iterable[dict[str, Any]]) -> int:
     import pyarrow
     import pyarrow.parquet
 
-    kept = list(rows)
-    names = list(dict.fromkeys(name for row in kept for name in row))
+    all_rows = list(rows)
+    names = list(dict.fromkeys(name for row in all_rows for name in row))
     try:
-        table = pyarrow.table({name: [row.get(name) for row in kept] for name in names})
+        table = pyarrow.table({name: [row.get(name) for row in all_rows] for name in names})
     except pyarrow.ArrowException as error:
         raise DataError(f"the rows are no table of Parquet: {error}; write .jsonl.") from error
     pyarrow.parquet.write_table(table, path)
-    return len(kept)
+    return len(all_rows)
 
 
 def _cell(value: Any) -> Any:

@@ -119,7 +119,7 @@ class Generate:
         if sampler is not None and (temperature != 0.0 or top_p != 1.0):
             raise OptionError("a sampler has its own temperature and truncation; give them to it.")
         self.model = portable(model)
-        self.given = {"schema": schema, "regex": regex, "choices": choices, "grammar": grammar}
+        self.constraints = {"schema": schema, "regex": regex, "choices": choices, "grammar": grammar}
         self.spelling = dict(spelling or {})
         self.prompt, self.key, self.output = prompt, key, output
         self.own = {"schema": schema_column, "regex": regex_column, "grammar": grammar_column}
@@ -138,7 +138,7 @@ class Generate:
         """The constraint of rows that have none of their own; made once a process."""
         made = self.__dict__.get("_constraint")
         if made is None:
-            made = one_constraint(**self.given)
+            made = one_constraint(**self.constraints)
             if isinstance(made, list | tuple):
                 raise OptionError("one constraint serves all rows; give rows their own by schema_column=.")
             if made is not None and not isinstance(made, Grammar) and self.spelling:
@@ -165,16 +165,16 @@ class Generate:
             (`Result.reason`), what `max_tokens` made of them: None, or `Result.cut` as JSON text; and their
             thoughts.
         """
-        done = self.rows([dict(zip(batch, values)) for values in zip(*batch.values(), strict=True)])
-        for one in done:
+        outputs = self.rows([dict(zip(batch, values)) for values in zip(*batch.values(), strict=True)])
+        for one in outputs:
             if "error" in one:
                 one["error"] = f"{one['error']}: {one['reason']}"
-        return {**batch, **{f"{self.output}{column.suffix}": _filled(column, done) for column in COLUMNS}}
+        return {**batch, **{f"{self.output}{column.suffix}": _filled(column, outputs) for column in COLUMNS}}
 
     def frame(self, frame: Any) -> Any:
         """The same for a pandas frame: what Dask's `map_partitions` takes."""
-        written = self({str(name): frame[name].to_numpy() for name in frame.columns})
-        return frame.assign(**{name: written[name] for name in self.outputs})
+        outputs = self({str(name): frame[name].to_numpy() for name in frame.columns})
+        return frame.assign(**{name: outputs[name] for name in self.outputs})
 
     def frames(self, frames: Iterable[Any]) -> Iterator[Any]:
         """The same for an iterator of pandas frames: what Spark's `mapInPandas` takes."""
@@ -239,8 +239,8 @@ class Generate:
         """What a row asks for."""
         prompt, key = prompt_of(row, self.prompt), plain(row.get(self.key))
         seed = self.row_seed(text_of(prompt) if key is None else str(key))
-        given = {kind: plain(row.get(column)) for kind, column in self.own.items() if column is not None}
-        own = {kind: value for kind, value in given.items() if value not in (None, "")}
+        own_values = {kind: plain(row.get(column)) for kind, column in self.own.items() if column is not None}
+        own = {kind: value for kind, value in own_values.items() if value not in (None, "")}
         if len(own) > 1:
             raise OptionError(f"the row has {' and '.join(own)}; give it one constraint.")
         for kind, value in own.items():
@@ -296,7 +296,7 @@ class Generate:
     def __getstate__(self) -> dict[str, Any]:
         state = {name: value for name, value in self.__dict__.items() if name != "_constraint"}
         try:
-            pickle.dumps(state["given"])
+            pickle.dumps(state["constraints"])
         except Exception as error:
             raise OptionError(
                 f"the constraint can't travel to another process ({error}); give the type or the schema "

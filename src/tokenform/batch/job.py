@@ -110,7 +110,7 @@ class TaskQueue:
     def __next__(self) -> Task:
         return self._again.popleft() if self._again else next(self._tasks)
 
-    def settle(self, task: Task, outcome: TaskOutcome) -> list[dict[str, Any]] | None:
+    def collect(self, task: Task, outcome: TaskOutcome) -> list[dict[str, Any]] | None:
         """What the rows came to; None where they are tried again.
 
         Raises:
@@ -160,12 +160,12 @@ def run(
     if source.resolve() == output.resolve():
         raise OptionError("the output is the input; name another file.")
     with Journal(output.with_name(f"{output.name}.journal")) as journal:
-        journal.fix(generate.fingerprint())
+        journal.check_job(generate.fingerprint())
         rows = before = 0
         for row in _readable(source, generate):
             rows, before = rows + 1, before + journal.done(row.key, row.digest, not retry)
         with Meter("rows", rows, before, quiet) as meter:
-            for task, written in _written(_left(source, generate, journal, retry), generate, limits):
+            for task, written in _outcomes_of(_remaining(source, generate, journal, retry), generate, limits):
                 journal.add(zip((row.key for row in task.rows), (row.digest for row in task.rows), written))
                 for record in written:
                     meter.step(record.get("error", "written"))
@@ -193,7 +193,7 @@ def _readable(source: Path, generate: Generate) -> Iterator[InputRow]:
     return (row for row in _read(source, generate) if not row.fault)
 
 
-def _left(source: Path, generate: Generate, journal: Journal, retry: bool) -> Iterator[Task]:
+def _remaining(source: Path, generate: Generate, journal: Journal, retry: bool) -> Iterator[Task]:
     """The batches that are left; what is left of a batch that was done in part, row by row."""
     rows = _readable(source, generate)
     while batch := list(islice(rows, generate.batch_size)):
@@ -201,17 +201,17 @@ def _left(source: Path, generate: Generate, journal: Journal, retry: bool) -> It
         yield from [Task(left)] if len(left) == len(batch) else [Task([row]) for row in left]
 
 
-def _written(
+def _outcomes_of(
     tasks: Iterator[Task], generate: Generate, limits: Limits
 ) -> Iterator[tuple[Task, list[dict[str, Any]]]]:
     """Each task with what its rows came to."""
     if hasattr(generate.model, "open_writer") and limits.ray is None:
-        yield from _asked(tasks, generate)
+        yield from _ask_endpoint(tasks, generate)
         return
     queue = TaskQueue(tasks)
     try:
         for task, outcome in _outcomes(queue, generate, limits):
-            written = queue.settle(task, outcome)
+            written = queue.collect(task, outcome)
             if written is not None:
                 yield task, written
     except WorkerStartError as error:
@@ -226,15 +226,15 @@ def _outcomes(queue: TaskQueue, generate: Generate, limits: Limits) -> Iterator[
     return run_tasks(queue, open_worker, (generate,), **bounds)
 
 
-def _asked(tasks: Iterator[Task], generate: Generate) -> Iterator[tuple[Task, list[dict[str, Any]]]]:
+def _ask_endpoint(tasks: Iterator[Task], generate: Generate) -> Iterator[tuple[Task, list[dict[str, Any]]]]:
     """The same by a server: threads of this process that wait, each for one row."""
     single = (Task([row]) for task in tasks for row in task.rows)
-    room = generate.model.concurrency
-    with ThreadPoolExecutor(room) as pool:
+    most_at_once = generate.model.concurrency
+    with ThreadPoolExecutor(most_at_once) as pool:
         flying: dict[Future[list[dict[str, Any]]], Task] = {}
         try:
             while True:
-                for task in islice(single, room - len(flying)):
+                for task in islice(single, most_at_once - len(flying)):
                     flying[pool.submit(generate.rows, [task.rows[0].row])] = task
                 if not flying:
                     return

@@ -2,7 +2,7 @@
 
 Purpose: a job that is killed goes on from here; what is in the journal is never done again.
 Invariant: a record is on the disk before it is counted; a torn last line is cut off when the journal is
-opened again; one process writes at a time; a journal belongs to one job (`fix`).
+opened again; one process writes at a time; a journal belongs to one job (`check_job`).
 Complexity: one write and one fsync a record, of a whole batch of rows; 100 bytes of memory a row.
 Rejected: SQLite, which evaluations keep their results in (their report joins tables;
 here each row is read once, in order); the output file itself (rows end out of order, and CSV and Parquet
@@ -52,7 +52,7 @@ class Journal:
     def __exit__(self, *_: object) -> None:
         self._file.close()
 
-    def fix(self, job: dict[str, Any]) -> None:
+    def check_job(self, job: dict[str, Any]) -> None:
         """Remember what the job is; refuse another one.
 
         Raises:
@@ -63,8 +63,8 @@ class Journal:
             self._file.truncate(0)
             self._append({"format": _FORMAT, "job": job})
             self._head = job
-        held = self._head or {}
-        differing = sorted(name for name in {*job, *held} if job.get(name) != held.get(name))
+        recorded = self._head or {}
+        differing = sorted(name for name in {*job, *recorded} if job.get(name) != recorded.get(name))
         if differing:
             raise OptionError(
                 f"{self.path} is of a job with another {' and '.join(differing)}; repeat what was given "
@@ -78,8 +78,8 @@ class Journal:
 
     def add(self, records: Iterable[tuple[str, str, dict[str, Any]]]) -> None:
         """Append the records (key, digest, what was written) of one batch: all or none."""
-        kept = list(records)
-        self._index(self._append({"rows": kept}), kept)
+        batch_records = list(records)
+        self._index(self._append({"rows": batch_records}), batch_records)
 
     def read(self, key: str) -> dict[str, Any] | None:
         """What was written for a row; None where nothing was."""

@@ -28,13 +28,13 @@ def open_writer(model: Any, options: Mapping[str, Any], batch_size: int) -> Any:
     Raises:
         ModelError: it can't be opened.
     """
-    kept = model, repr(sorted(options.items())), batch_size
+    key = model, repr(sorted(options.items())), batch_size
     with OPENING:
-        if kept not in OPEN:
+        if key not in OPEN:
             while len(OPEN) >= KEPT:
                 OPEN.pop(next(iter(OPEN)))
-            OPEN[kept] = _opened(model, options, batch_size)
-        return OPEN[kept]
+            OPEN[key] = _opened(model, options, batch_size)
+        return OPEN[key]
 
 
 def portable(model: Any) -> Any:

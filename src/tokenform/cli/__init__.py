@@ -30,8 +30,8 @@ for name, summary in measuring.COMMANDS.items():
     measuring.add(app, name, summary)
 
 
-def _show_version(asked: bool) -> None:
-    if asked:
+def _show_version(show: bool) -> None:
+    if show:
         typer.echo(f"tokenform {__version__}")
         raise typer.Exit
 

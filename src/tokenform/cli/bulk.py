@@ -20,32 +20,37 @@ _PASSED = ("seed", "max_tokens", "temperature", "top_p", "batch_size", "threads"
 _INTERRUPTED = 130
 
 
-def write_rows(given: Mapping[str, Any]) -> None:
+def write_rows(options: Mapping[str, Any]) -> None:
     """The command's parameters by name: write the rows, say what they came to, and exit with 1 where some
     were put aside."""
     with reported():
         from tokenform.batch import Generate, Limits, run
 
-        if given["source"] is None or given["output"] is None:
+        if options["source"] is None or options["output"] is None:
             raise OptionError("rows need both --input and --output.")
         for name, shown in _ONE_PROMPT.items():
-            if given[name]:
+            if options[name]:
                 raise OptionError(f"{shown} is for one prompt, --input is for many; give one of them.")
-        if given["n"] != 1:
+        if options["n"] != 1:
             raise OptionError("-n is for one prompt; repeat rows under other ids for more texts of a prompt.")
         generate = Generate(
-            _writer(given["model"], given["endpoint"]),
-            **_constraint(given),
-            prompt=given["prompt_column"],
-            key=given["id_column"],
-            output=given["output_column"],
-            **{name: given[name] for name in _PASSED if given[name] is not None},
-            **_shown(given),
+            _writer(options["model"], options["endpoint"]),
+            **_constraint(options),
+            prompt=options["prompt_column"],
+            key=options["id_column"],
+            output=options["output_column"],
+            **{name: options[name] for name in _PASSED if options[name] is not None},
+            **_shown(options),
         )
-        limits = Limits(given["workers"], given["timeout"], given["memory"], given["ray"])
+        limits = Limits(options["workers"], options["timeout"], options["memory"], options["ray"])
         try:
             done = run(
-                generate, given["source"], given["output"], limits, retry=given["retry"], quiet=given["quiet"]
+                generate,
+                options["source"],
+                options["output"],
+                limits,
+                retry=options["retry"],
+                quiet=options["quiet"],
             )
         except KeyboardInterrupt:
             typer.echo("tokenform: stopped; the same command goes on", err=True)
@@ -56,24 +61,28 @@ def write_rows(given: Mapping[str, Any]) -> None:
     raise typer.Exit(1)
 
 
-def _shown(given: Mapping[str, Any]) -> dict[str, Any]:
+def _shown(options: Mapping[str, Any]) -> dict[str, Any]:
     """How prompts are shown, where the command says so; a server has its own way."""
-    shown = {"raw": given["raw"] or None, "system": given["system"], "show_schema": given["show_schema"]}
-    shown["reason"] = given["reason"] or None
+    shown = {
+        "raw": options["raw"] or None,
+        "system": options["system"],
+        "show_schema": options["show_schema"],
+    }
+    shown["reason"] = options["reason"] or None
     told = {name: value for name, value in shown.items() if value is not None}
-    if told and given["endpoint"] is not None:
+    if told and options["endpoint"] is not None:
         raise OptionError(
             "--raw, --system, --show-schema and --reason are for a model here, not for an endpoint."
         )
     return told
 
 
-def _constraint(given: Mapping[str, Any]) -> dict[str, Any]:
+def _constraint(options: Mapping[str, Any]) -> dict[str, Any]:
     """The constraint of all rows, as what can travel: a type or a schema as itself."""
-    schema = given["schema"]
-    four = schema, given["pattern"], given["choices"] or None, given["grammar_file"]
-    spelling = {name: given[name] for name in _SPELLING}
-    if all(one is None for one in four) and any(given[name] for name in _COLUMNS):
+    schema = options["schema"]
+    four = schema, options["pattern"], options["choices"] or None, options["grammar_file"]
+    spelling = {name: options[name] for name in _SPELLING}
+    if all(one is None for one in four) and any(options[name] for name in _COLUMNS):
         return {"spelling": spelling}  # each row has its own
     grammar = constraint(*four, **spelling)
     tell(grammar)

@@ -97,9 +97,16 @@ def serve(
             raise OptionError(f"port={port} is none; ports are from 0 to 65535.")
         keys, file = _keys(api_key or (), api_key_file, {"concurrent": concurrent, "tokens": max_tokens})
         options = {"device": device, "dtype": dtype, "chat_template": _read(chat_template), "length": length}
-        given: dict[str, Any] = {option: value for option, value in options.items() if value is not None}
+        engine_options: dict[str, Any] = {
+            option: value for option, value in options.items() if value is not None
+        }
         engine = Engine(
-            model, name=name, tool_format=tool_format, batch_size=batch_size, waiting=waiting, **given
+            model,
+            name=name,
+            tool_format=tool_format,
+            batch_size=batch_size,
+            waiting=waiting,
+            **engine_options,
         )
         hosts = [host, *(allowed_host or ())]
         more: dict[str, Any] = {"playground": playground, "key_file": file, "hosts": hosts}
@@ -110,9 +117,9 @@ def serve(
     if file is not None and hasattr(signal, "SIGHUP"):
         signal.signal(signal.SIGHUP, lambda *_: file.forget())
     # no lines of uvicorn for requests: each has one of its own
-    told: dict[str, Any] = {"log_config": None, "log_level": log_level, "access_log": False}
-    told |= {"http": Connection, "timeout_graceful_shutdown": 30}
-    config = uvicorn.Config(app, host=host, port=port, **told)
+    uvicorn_options: dict[str, Any] = {"log_config": None, "log_level": log_level, "access_log": False}
+    uvicorn_options |= {"http": Connection, "timeout_graceful_shutdown": 30}
+    config = uvicorn.Config(app, host=host, port=port, **uvicorn_options)
     listening = config.bind_socket()
     _banner(engine, f"http://{_shown(host)}:{listening.getsockname()[1]}", app)
     server = uvicorn.Server(config)
@@ -122,13 +129,13 @@ def serve(
         raise typer.Exit(3)
 
 
-def _keys(given: Any, path: Path | None, limits: dict[str, Any]) -> tuple[list[Key], KeyFile | None]:
+def _keys(api_keys: Any, path: Path | None, limits: dict[str, Any]) -> tuple[list[Key], KeyFile | None]:
     """The callers: those of the command and the environment, and those of the file."""
     from tokenform.server import Key
     from tokenform.server.keys import KeyFile
 
     environment = [one.strip() for one in os.environ.get("TOKENFORM_API_KEYS", "").split(",")]
-    secrets = [one for one in [*given, *environment] if one]
+    secrets = [one for one in [*api_keys, *environment] if one]
     keys = [Key(secret, f"key-{number}", **limits) for number, secret in enumerate(secrets)]
     if path is not None:
         return keys, KeyFile(path, lambda secret, name: Key(secret, name, **limits))

@@ -67,11 +67,13 @@ def tools(
 
             writer = Generator(model)
             grammar = grammar_of(known, format=format or format_of(writer, model), **calling)
-            asked: Any = sys.stdin.read() if prompt is None else prompt
+            prompt_messages: Any = sys.stdin.read() if prompt is None else prompt
             if getattr(writer.tokenizer, "chat_template", None):
-                asked = [{"role": "user", "content": asked}]
+                prompt_messages = [{"role": "user", "content": prompt_messages}]
             sampler = Local(temperature=temperature)
-            result = writer.sample(asked, grammar, max_tokens=max_tokens, seed=seed, sampler=sampler)[0]
+            result = writer.sample(
+                prompt_messages, grammar, max_tokens=max_tokens, seed=seed, sampler=sampler
+            )[0]
             if result.reason == "length":
                 typer.echo(f"tokenform: note: {cut_note(result)}", err=True)
             found = result.value

@@ -131,11 +131,11 @@ class _Cut:
 
     def _first_of_each(self, ways: Iterable[tuple[int, Found]]) -> Ways:
         """The first way to each end."""
-        kept: dict[int, Found] = {}
+        first: dict[int, Found] = {}
         for end, found in ways:
             self._step()
-            kept.setdefault(end, found)
-        return list(kept.items())
+            first.setdefault(end, found)
+        return list(first.items())
 
     def _plain(self, grammar: Parted, start: int) -> Iterator[tuple[int, Found]]:
         """Where a part without captures may end that begins here, the farthest first."""

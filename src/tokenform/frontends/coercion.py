@@ -73,11 +73,11 @@ def one_constraint(
         OptionError: more than one is given.
     """
     named = {"schema": schema, "regex": regex, "choices": choices, "grammar": grammar, "type": type}
-    given = [name for name, value in named.items() if value is not None]
-    if len(given) > 1:
-        raise OptionError(f"{' and '.join(given)} are given; pass one constraint.")
+    passed = [name for name, value in named.items() if value is not None]
+    if len(passed) > 1:
+        raise OptionError(f"{' and '.join(passed)} are given; pass one constraint.")
     for old in ("grammar", "type"):
-        if old in given:
+        if old in passed:
             warn_outside(f"{old}= is an old name; write schema=, or give it second.", DeprecationWarning)
     if regex is not None:
         return patterns.regex(regex)

@@ -112,8 +112,8 @@ def special_token(text: str) -> Grammar:
     return from_form({"special": text, "spelled": "unknown"}, text)
 
 
-def _texts(name: str, given: str | Iterable[str]) -> list[str]:
-    listed = [given] if isinstance(given, str) else list(given)
+def _texts(name: str, texts: str | Iterable[str]) -> list[str]:
+    listed = [texts] if isinstance(texts, str) else list(texts)
     if not listed or not all(isinstance(text, str) and text for text in listed):
         raise OptionError(f"{name} must be a str or several, none of them empty.")
     return list(dict.fromkeys(listed))

@@ -202,14 +202,14 @@ class EbnfReader(Words):
             if ("pair" if isinstance(one, list) else one.kind) != kind:
                 raise self.mistake(f"arguments of {at.text} are each a {kind}", at.at)
         for key, value in named.items():
-            wanted = flags.get(key)
+            expected = flags.get(key)
             listed = isinstance(value, list)
-            if wanted is None or (wanted == "flag") == listed:
+            if expected is None or (expected == "flag") == listed:
                 raise self.mistake(f"{at.text} has no {key} like that", at.at)
-            if wanted == "flag" and value.text not in ("true", "false"):
+            if expected == "flag" and value.text not in ("true", "false"):
                 raise self.mistake(f"{key} is true or false", at.at)
-            if listed and any(one.kind != wanted for one in value):
-                raise self.mistake(f"{key} of {at.text} are each a {wanted}", at.at)
+            if listed and any(one.kind != expected for one in value):
+                raise self.mistake(f"{key} of {at.text} are each a {expected}", at.at)
         return placed, named
 
     def _regex(self, at: Token) -> RegexNode:

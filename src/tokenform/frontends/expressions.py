@@ -89,7 +89,7 @@ def python(
     """
     if not isinstance(depth, int) or isinstance(depth, bool) or depth < 0:
         raise OptionError(f"depth={depth!r} is no number of parts; the least is 0.")
-    given = _given(scope)
+    scoped = _scope_values(scope)
     chosen = BUILTINS if builtins is True else {} if builtins is False else dict.fromkeys(builtins)
     unknown = [name for name in chosen if name not in BUILTINS]
     if unknown:
@@ -97,29 +97,29 @@ def python(
     bound = [_identifier(name) for name in variables]
     values: list[str] = []
     calls: dict[Called, list[str]] = {}
-    told = []
+    shown = []
     for name in chosen:
-        if name not in given:
+        if name not in scoped:
             values.append(name)
             calls.setdefault(_called(_written(BUILTINS[name])), []).append(name)
-    for name, (known, value) in given.items():
+    for name, (known, value) in scoped.items():
         signature = _signature(value) if known else _ANY
-        told.append(f"{name}{_plain(signature)}" if known and signature else name)
+        shown.append(f"{name}{_plain(signature)}" if known and signature else name)
         for path, shape, bare in _paths(name, value, known, depth):
             if shape is not None:
                 calls.setdefault(shape, []).append(path)
             if bare:
                 values.append(path)
-    free = [name for name in bound if name not in given and name not in chosen]
+    free = [name for name in bound if name not in scoped and name not in chosen]
     structure = ExpressionRules(values, calls, free).written()
     words = "Answer with one Python expression that uses only "
-    made = from_structure(structure, f"python({', '.join(given)})", {})
-    if given:
-        made.told = Wording(f"{words}{', '.join(told)}.", f"{words}{', '.join(given)}.", "```python\n")
+    made = from_structure(structure, f"python({', '.join(scoped)})", {})
+    if scoped:
+        made.told = Wording(f"{words}{', '.join(shown)}.", f"{words}{', '.join(scoped)}.", "```python\n")
     return made
 
 
-def _given(scope: Any) -> dict[str, tuple[bool, Any]]:
+def _scope_values(scope: Any) -> dict[str, tuple[bool, Any]]:
     if isinstance(scope, str) or not isinstance(scope, Iterable):
         raise OptionError(f"a scope is a mapping of names or a list of them, not {type(scope).__name__}.")
     if isinstance(scope, Mapping):
@@ -185,8 +185,8 @@ class _Word(str):
 
 
 def _plain(signature: inspect.Signature) -> inspect.Signature:
-    def word(given: Any) -> Any:
-        return _Word(given) if isinstance(given, str) else given
+    def word(value: Any) -> Any:
+        return _Word(value) if isinstance(value, str) else value
 
     parameters = [one.replace(annotation=word(one.annotation)) for one in signature.parameters.values()]
     return signature.replace(parameters=parameters, return_annotation=word(signature.return_annotation))

@@ -151,23 +151,21 @@ def narrowed(form: Form, options: Mapping[str, str]) -> Form | None:
 
     def narrow(part: dict[str, Any]) -> dict[str, Any]:
         nonlocal changed
-        given = part.get("options")
-        if not isinstance(part.get("schema"), str) or not isinstance(given, dict):
+        own = part.get("options")
+        if not isinstance(part.get("schema"), str) or not isinstance(own, dict):
             return part
-        chosen = narrower(given, options)
+        chosen = narrower(own, options)
         changed = changed or bool(chosen)
-        return {**part, "options": {**given, **chosen}}
+        return {**part, "options": {**own, **chosen}}
 
     made: Form = json.loads(written(form), object_hook=narrow)
     return made if changed else None
 
 
-def narrower(given: Mapping[str, str], options: Mapping[str, str]) -> dict[str, str]:
+def narrower(own: Mapping[str, str], options: Mapping[str, str]) -> dict[str, str]:
     """Those of the options for which others, which are given, leave a choice."""
     return {
-        name: value
-        for name, value in options.items()
-        if given.get(name, _ABSENT.get(name, "")) in _OPEN[name]
+        name: value for name, value in options.items() if own.get(name, _ABSENT.get(name, "")) in _OPEN[name]
     }
 
 

@@ -75,14 +75,14 @@ def _measure(rules: Rules) -> None:
         )
 
 
-def deriving(rules: Rules, given: Callable[[str], bool]) -> set[str]:
+def deriving(rules: Rules, is_given: Callable[[str], bool]) -> set[str]:
     """The rules that derive a text of given symbols alone; of none, the empty text."""
     users: dict[str, list[tuple[str, int]]] = {}  # where a rule stands: in which expansion, by its number
     missing: list[int] = []  # symbols of each expansion that are not known to derive it
     found: list[str] = []
     for name, ways in rules.items():
         for way in ways:
-            needed = [symbol for symbol in way if not given(symbol)]
+            needed = [symbol for symbol in way if not is_given(symbol)]
             for symbol in needed:
                 users.setdefault(symbol, []).append((name, len(missing)))
             missing.append(len(needed))
@@ -120,18 +120,18 @@ def _recursive(rules: Rules) -> set[str]:
     return _trimmed(_trimmed(set(rules), first, behind), behind, first)
 
 
-def _trimmed(kept: set[str], edges: dict[str, set[str]], back: dict[str, set[str]]) -> set[str]:
+def _trimmed(names: set[str], edges: dict[str, set[str]], back: dict[str, set[str]]) -> set[str]:
     """Without those from which no path is endless."""
-    left = {name: len(edges[name] & kept) for name in kept}
-    ended = [name for name, count in left.items() if not count]
+    counts = {name: len(edges[name] & names) for name in names}
+    ended = [name for name, count in counts.items() if not count]
     gone = set(ended)
     while ended:
-        for name in back[ended.pop()] & kept:
-            left[name] -= 1
-            if not left[name] and name not in gone:
+        for name in back[ended.pop()] & names:
+            counts[name] -= 1
+            if not counts[name] and name not in gone:
                 gone.add(name)
                 ended.append(name)
-    return kept - gone
+    return names - gone
 
 
 def _without_empty(rules: Rules, start: str) -> tuple[Rules, str]:

@@ -14,7 +14,7 @@ from typing import Any
 
 import pydantic_core
 
-from tokenform.frontends.meanings import exactly
+from tokenform.frontends.meanings import whole_match
 from tokenform.frontends.number_patterns import DECIMAL, decimals
 from tokenform.frontends.text_ranges import signed_integers
 
@@ -37,11 +37,11 @@ def names_read(export: Any, node: Any, depth: int = 0) -> dict[str, Any] | None:
     if kind == "any":
         return {}
     if kind == "int":
-        return exactly(_integers(node))
+        return whole_match(_integers(node))
     if kind in ("float", "decimal"):
-        return exactly(decimals(node) if kind == "decimal" else _floats(node))
+        return whole_match(decimals(node) if kind == "decimal" else _floats(node))
     if kind == "bool":
-        return exactly("true|false")
+        return whole_match("true|false")
     if kind in ("literal", "enum"):
         texts = _members(node, node["expected" if kind == "literal" else "members"])
         return {"enum": texts} if texts else None

@@ -77,22 +77,22 @@ def lark(
         return _of_llguidance(text, start or "start", dict(definitions or {}), json_options)
     if definitions or import_paths or json_options:  # things that no key names in full
         return _read(text, start, lexer, import_paths, dict(definitions or {}), json_options)
-    asked = repr((start, lexer, LARK_VERSION))
-    core = _core.Grammar.named(asked + text)
+    cache_key = repr((start, lexer, LARK_VERSION))
+    core = _core.Grammar.named(cache_key + text)
     if core is None:
-        core = _read_once(text, start, lexer, asked)
-        core.remember(asked + text)
+        core = _read_once(text, start, lexer, cache_key)
+        core.remember(cache_key + text)
     return Grammar(core, source=text)
 
 
 def _of_llguidance(
-    text: str, start: str, given: dict[str, Grammar], json_options: Mapping[str, Any] | None
+    text: str, start: str, grammars: dict[str, Grammar], json_options: Mapping[str, Any] | None
 ) -> Grammar:
-    for name, grammar in given.items():
+    for name, grammar in grammars.items():
         if not isinstance(grammar, Grammar):
             raise OptionError(f"definitions[{name!r}] must be a Grammar, not {type(grammar).__name__}.")
     try:
-        form, notes, parts = read_llguidance(text, start, given, known_options(json_options))
+        form, notes, parts = read_llguidance(text, start, grammars, known_options(json_options))
     except RecursionError:
         raise LimitExceeded("The grammar's terminals refer to each other too deeply to be read.") from None
     try:
@@ -104,15 +104,15 @@ def _of_llguidance(
     return made
 
 
-def _read_once(text: str, start: str | None, lexer: Lexer | None, asked: str) -> _core.Grammar:
+def _read_once(text: str, start: str | None, lexer: Lexer | None, cache_key: str) -> _core.Grammar:
     """From the disk, where it was read before."""
-    kept = disk_cache.read("grammar", text.encode(), asked.encode())
-    if kept is not None:
+    cached = disk_cache.read("grammar", text.encode(), cache_key.encode())
+    if cached is not None:
         with contextlib.suppress(TokenformError):  # a sum that happens to fit
-            return _core.Grammar.from_bytes(kept)
+            return _core.Grammar.from_bytes(cached)
     with collected_later():  # the rules, which are written and let go, included
         core = _read(text, start, lexer, None, {}, None).core
-    disk_cache.write("grammar", core.to_bytes(), text.encode(), asked.encode())
+    disk_cache.write("grammar", core.to_bytes(), text.encode(), cache_key.encode())
     return core
 
 
@@ -121,17 +121,19 @@ def _read(
     start: str | None,
     lexer: Lexer | None,
     import_paths: list[str] | None,
-    given: dict[str, Grammar],
+    grammars: dict[str, Grammar],
     json_options: Mapping[str, Any] | None,
 ) -> Grammar:
-    for name, grammar in given.items():
+    for name, grammar in grammars.items():
         if not re.fullmatch("_?[A-Z][A-Z0-9_]*", name):
             raise OptionError(f"definitions: {name!r} is no name of a terminal; write it in capitals.")
         if not isinstance(grammar, Grammar):
             raise OptionError(f"definitions[{name!r}] must be a Grammar, not {type(grammar).__name__}.")
-    declared = "".join(f"\n%declare {name}" for name in given)
+    declared = "".join(f"\n%declare {name}" for name in grammars)
     structure = read_lark(text + declared, start=start, lexer=lexer, import_paths=import_paths)
-    parts = {name: forms.lowered(without_captures(grammar, "definitions")) for name, grammar in given.items()}
+    parts = {
+        name: forms.lowered(without_captures(grammar, "definitions")) for name, grammar in grammars.items()
+    }
     options = known_options(json_options)
     for name, schema in structure["schemas"].items():
         try:

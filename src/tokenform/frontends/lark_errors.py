@@ -204,11 +204,13 @@ def syntax_error(plain: str, text: str) -> TokenformError:
         explanation = explanation.split(". Expected one of")[0]
     message = re.sub(r"'(?:\\n|\\r)+'", "end of line", explanation.rstrip("."))
     message = message[:1].lower() + message[1:]
-    wanted = " or ".join(sorted({_TOKEN_NAMES.get(name, name) for name in expected}))
+    expected_names = " or ".join(sorted({_TOKEN_NAMES.get(name, name) for name in expected}))
     shown = lines[line - 1]
     if hint := next((way for pattern, way in _HINTS if pattern.search(shown)), None):
         return error_at(f"{message}: {hint}", text, line, column or 1)
-    return error_at(f"{message}; expected {wanted}" if wanted else message, text, line, column or 1)
+    return error_at(
+        f"{message}; expected {expected_names}" if expected_names else message, text, line, column or 1
+    )
 
 
 def semantic_error(

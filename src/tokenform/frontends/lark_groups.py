@@ -168,8 +168,8 @@ class _Namer:
             self._grammar.rule_defs.append((name, self._parameters, body, options))
             symbol: Node = NonTerminal(name)
             if self._parameters:
-                given = [Tree("value", [NonTerminal(parameter)]) for parameter in self._parameters]
-                symbol = Tree("template_usage", [symbol, *given])
+                arguments = [Tree("value", [NonTerminal(parameter)]) for parameter in self._parameters]
+                symbol = Tree("template_usage", [symbol, *arguments])
             self._helpers[key] = Tree("value", [symbol])
         return self._helpers[key]
 

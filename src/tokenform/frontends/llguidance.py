@@ -177,24 +177,24 @@ class Lowering:
 
     def lexeme(self, definition: Definition) -> list[str] | None:
         """The symbols of a rule that is a lazy lexeme, or the text before one; None: it is neither."""
-        given, body = definition.attributes, definition.body
+        attributes, body = definition.attributes, definition.body
         language, terminal = self.terminals.language, self.terminals.terminal
-        if given.get("max_tokens", 1) == 0:
+        if attributes.get("max_tokens", 1) == 0:
             return []
-        if "max_tokens" in given:
+        if "max_tokens" in attributes:
             message = "max_tokens= counts tokens, which no text shows; count characters with {m,n}"
             raise self.reader.mistake(message, definition.at)
         left_out = ("stop_capture", "temperature", *(("capture",) if self.nested else ()))
         for key in left_out:
-            if key in given:
+            if key in attributes:
                 self.notes.append(f"left out: {key} of the rule {definition.name}, which changes no text")
-        stop, suffix = given.get("stop"), given.get("suffix")
+        stop, suffix = attributes.get("stop"), attributes.get("suffix")
         if suffix is not None:
             whole = {"concat": [language(body), language(suffix)]}
             return [terminal(whole, True, definition.name)]
         if stop is not None and stop.values[:1] != ("",):
             return [self._stopped(definition.name, language(body), language(stop))]
-        return [terminal(language(body), True, definition.name)] if given.get("lazy") else None
+        return [terminal(language(body), True, definition.name)] if attributes.get("lazy") else None
 
     def _stopped(self, name: str, body: Language, stop: Language) -> str:
         """The text before a stop, which is taken back where it was written: no stop is within the text, and

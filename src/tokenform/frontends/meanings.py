@@ -2,7 +2,7 @@
 
 Purpose: pydantic's export says less than its reader asks for, or more: `Readable` writes beside its words
 what they mean (`MEANING`), so that masks hold what is read, and a prompt shows what the author wrote.
-Invariant: `meant` and `told` differ in places with a meaning alone; neither has one left.
+Invariant: `reading_schema` and `prompt_schema` differ in places with a meaning alone; neither has one left.
 Rejected: one schema for both (a model would be shown a pattern of kilobytes for "a network").
 """
 
@@ -29,7 +29,7 @@ MEANING = "tokenform-meaning"
 _LARGEST = sys.float_info.max
 
 
-def exactly(body: str) -> dict[str, str]:
+def whole_match(body: str) -> dict[str, str]:
     """Strings that are matched as a whole."""
     return {"type": "string", "pattern": f"^(?:{body})$"}
 
@@ -49,12 +49,12 @@ _V4, _V6 = f"{IPV4}{IPV4_PREFIX}", f"{ipv6_addresses()}{IPV6_PREFIX}"
 # What pydantic's own names of formats mean.
 _FORMATS: dict[str, dict[str, Any]] = {
     "ipvanyaddress": {"anyOf": [{"format": "ipv4"}, {"format": "ipv6"}]},
-    "ipvanynetwork": exactly(f"{ipv4_networks()}|{ipv6_networks()}"),
-    "ipvanyinterface": exactly(f"{_V4}|{_V6}"),
-    "ipv4network": exactly(ipv4_networks()),
-    "ipv6network": exactly(ipv6_networks()),
-    "ipv4interface": exactly(_V4),
-    "ipv6interface": exactly(_V6),
+    "ipvanynetwork": whole_match(f"{ipv4_networks()}|{ipv6_networks()}"),
+    "ipvanyinterface": whole_match(f"{_V4}|{_V6}"),
+    "ipv4network": whole_match(ipv4_networks()),
+    "ipv6network": whole_match(ipv6_networks()),
+    "ipv4interface": whole_match(_V4),
+    "ipv6interface": whole_match(_V6),
     "email": {"allOf": [{"format": "email"}, {"pattern": f"^{_ADDRESS}$"}]},
     "name-email": {
         "pattern": f"^([A-Za-z]+( [A-Za-z]+)* <{_ADDRESS}>|{_ADDRESS})$",
@@ -76,10 +76,10 @@ for _version in range(1, 9):
 _PATTERNS = {r"^\s*(\d*\.?\d+)\s*(\w+)?": r"^[0-9]{1,15}(\.[0-9]{1,6})? ?([KMGTPE]i?)?B$"}
 
 
-def meant(schema: Any) -> Any:
+def reading_schema(schema: Any) -> Any:
     """The schema of what is read: meanings in their places, pydantic's own formats spelled out."""
     if isinstance(schema, list):
-        return [meant(part) for part in schema]
+        return [reading_schema(part) for part in schema]
     if not isinstance(schema, Mapping):
         return schema
     if MEANING in schema:
@@ -88,8 +88,8 @@ def meant(schema: Any) -> Any:
         left = {
             name: value for name, value in schema.items() if name not in instead or value != instead[name]
         }
-        return _beside(meant(left), meant(meaning["is"]))
-    made = {key: value if key in VALUES else meant(value) for key, value in schema.items()}
+        return _with_keywords(reading_schema(left), reading_schema(meaning["is"]))
+    made = {key: value if key in VALUES else reading_schema(value) for key, value in schema.items()}
     name, pattern = made.get("format"), made.get("pattern")
     if isinstance(pattern, str) and pattern in _PATTERNS:
         made["pattern"] = _PATTERNS[pattern]
@@ -97,17 +97,17 @@ def meant(schema: Any) -> Any:
         return {"enum": sorted(zoneinfo.available_timezones())}
     if made.get("type", "string") == "string" and isinstance(name, str) and name in _FORMATS:
         del made["format"]
-        return _beside(made, _FORMATS[name])
+        return _with_keywords(made, _FORMATS[name])
     return made
 
 
-def _beside(schema: dict[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
+def _with_keywords(schema: dict[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
     """The schema with more keywords; those that it has already stand beside them."""
     clash = {name for name in schema.keys() & more.keys() if schema[name] != more[name]}
     return {**schema, "allOf": [*schema.get("allOf", []), dict(more)]} if clash else {**schema, **more}
 
 
-def told(schema: Any) -> Any:
+def prompt_schema(schema: Any) -> Any:
     """The schema for people and prompts: as pydantic exports it."""
     return changed(schema, lambda part: {key: value for key, value in part.items() if key != MEANING})
 

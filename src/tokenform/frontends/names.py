@@ -56,14 +56,14 @@ def names(source: Any = None, *, depth: int = 1, match: str | re.Pattern[str] | 
     if not isinstance(depth, int) or isinstance(depth, bool) or depth < 1:
         raise OptionError(f"depth={depth!r} is no number of parts; the least is 1.")
     try:
-        wanted = re.compile(match) if match is not None else None
+        pattern = re.compile(match) if match is not None else None
     except re.error as error:
         raise OptionError(f"match={match!r} is no pattern: {error}.") from None
     found: dict[str, None] = {}
     for name in _names(source, depth):
         if not isinstance(name, str) or not name:
             raise OptionError(f"a name is a text that is not empty, not {name!r}.")
-        if wanted is None or wanted.fullmatch(name):
+        if pattern is None or pattern.fullmatch(name):
             found[name] = None
         if len(found) > MOST:
             raise LimitExceeded(

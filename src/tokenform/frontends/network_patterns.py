@@ -42,12 +42,12 @@ def ipv6_addresses() -> str:
     parts = [f"(?:{_GROUP}:){{7}}{_GROUP}", f"(?:{_GROUP}:){{6}}{IPV4}"]
     for left in range(8):
         before = f"{_GROUP}(?::{_GROUP}){{{left - 1}}}" if left else ""
-        room = 7 - left
+        groups_left = 7 - left
         after = [""]
-        if room >= 1:
-            after.append(f"(?:{_GROUP}:){{0,{room - 1}}}{_GROUP}")
-        if room >= 2:
-            after.append(f"(?:{_GROUP}:){{0,{room - 2}}}{IPV4}")
+        if groups_left >= 1:
+            after.append(f"(?:{_GROUP}:){{0,{groups_left - 1}}}{_GROUP}")
+        if groups_left >= 2:
+            after.append(f"(?:{_GROUP}:){{0,{groups_left - 2}}}{IPV4}")
         parts.append(f"{before}::(?:{'|'.join(after)})")
     return either(parts)
 

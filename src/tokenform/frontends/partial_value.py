@@ -34,11 +34,11 @@ class PartialValue(Protocol):
 
 
 class Fields:
-    """Functions that are told the values of fields, by JSON Pointer; `*` stands for any one key or number."""
+    """Functions that get the values of fields, by JSON Pointer; `*` stands for any one key or number."""
 
-    def __init__(self, wanted: Mapping[str, Callable[[Any], Any]] | None = None) -> None:
-        self._wanted: list[tuple[re.Pattern[str], Callable[[Any], Any]]] = []
-        for pointer, function in (wanted or {}).items():
+    def __init__(self, functions: Mapping[str, Callable[[Any], Any]] | None = None) -> None:
+        self._functions: list[tuple[re.Pattern[str], Callable[[Any], Any]]] = []
+        for pointer, function in (functions or {}).items():
             self.add(pointer, function)
 
     def add(self, pointer: str, function: Callable[[Any], Any]) -> None:
@@ -52,16 +52,16 @@ class Fields:
                 f"{pointer!r} is no JSON Pointer; it begins with a slash, as in '/items/0/price'."
             )
         parts = ["[^/]*" if part == "*" else re.escape(part) for part in pointer.split("/")]
-        self._wanted.append((re.compile("/".join(parts)), function))
+        self._functions.append((re.compile("/".join(parts)), function))
 
     def tell(self, pointer: str, value: Any) -> None:
         """A value is complete."""
-        for pattern, function in self._wanted:
+        for pattern, function in self._functions:
             if pattern.fullmatch(pointer):
                 function(value)
 
     def __bool__(self) -> bool:
-        return bool(self._wanted)
+        return bool(self._functions)
 
 
 def partial_value(grammar: Any, on_value: OnValue) -> PartialValue:

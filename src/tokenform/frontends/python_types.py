@@ -23,7 +23,7 @@ import typing_extensions
 from tokenform.errors import InvalidType, LimitExceeded, TokenformError
 from tokenform.frontends.grammar import Grammar
 from tokenform.frontends.json_text import read_json
-from tokenform.frontends.meanings import meant, told, within_floats
+from tokenform.frontends.meanings import prompt_schema, reading_schema, within_floats
 from tokenform.frontends.nested_json import with_nested
 from tokenform.frontends.pattern_dialects import without_dialects
 from tokenform.frontends.portable_types import portable
@@ -54,12 +54,12 @@ def from_type(tp: Any, *, name: str | None = None, **options: Any) -> Grammar:
     read = reader_of(tp, label)
     schema = exported(read)
     options.setdefault("additional", "forbid")
-    enforced = meant(schema)
+    enforced = reading_schema(schema)
     if options.get("numbers") == "any":
         enforced = within_floats(enforced)
     read.in_order = options.get("order", "declared") == "declared"
     inner = with_nested(enforced, options)
-    shown = without_dialects(told(schema))
+    shown = without_dialects(prompt_schema(schema))
     return Grammar(inner.core, form=inner.form, read=read, source=inner.source, schema=shown)
 
 
@@ -160,5 +160,5 @@ def _refusal(said: str, error: Exception, label: str) -> TokenformError:
 
 
 def _first_line(error: Exception) -> str:
-    told = str(error).strip() or type(error).__name__
-    return told.splitlines()[0].rstrip(".") + "."
+    message = str(error).strip() or type(error).__name__
+    return message.splitlines()[0].rstrip(".") + "."

@@ -20,7 +20,7 @@ from typing import Any
 from pydantic.errors import PydanticInvalidForJsonSchema
 
 from tokenform.frontends.json_names import names_read
-from tokenform.frontends.meanings import MEANING, exactly
+from tokenform.frontends.meanings import MEANING, whole_match
 from tokenform.frontends.network_patterns import url_lists, urls
 from tokenform.frontends.number_patterns import base64_texts, decimals, hex_texts
 from tokenform.frontends.pattern_dialects import WithDialects
@@ -54,7 +54,7 @@ class Readable(WithDialects):
             high = min(high or datetime.date.max, today - _DAY)
         elif schema.get("now_op") == "future":
             low = max(low or datetime.date.min, today + _DAY)
-        return _with(super().date_schema(schema), exactly(dates(low, high)))
+        return _with(super().date_schema(schema), whole_match(dates(low, high)))
 
     def datetime_schema(self, schema: Any) -> dict[str, Any]:
         low, high = same_day(schema, datetime.timedelta(microseconds=1))
@@ -64,18 +64,18 @@ class Readable(WithDialects):
         elif schema.get("now_op") == "future" and low is None:
             low = now.replace(hour=0, minute=0, second=0, microsecond=0) - 2 * _DAY
         made = super().datetime_schema(schema)
-        return _with(made, exactly(datetimes(low, high, _zone(schema))))
+        return _with(made, whole_match(datetimes(low, high, _zone(schema))))
 
     def time_schema(self, schema: Any) -> dict[str, Any]:
         low, high = same_day(schema, datetime.timedelta(microseconds=1))
-        return _with(super().time_schema(schema), exactly(times(low, high, _zone(schema))))
+        return _with(super().time_schema(schema), whole_match(times(low, high, _zone(schema))))
 
     def timedelta_schema(self, schema: Any) -> dict[str, Any]:
         made = super().timedelta_schema(schema)
         if made.get("type") != "string":
             return made
         low, high = same_day(schema, datetime.timedelta(microseconds=1))
-        return _with(made, exactly(durations(low, high)))
+        return _with(made, whole_match(durations(low, high)))
 
     # ---- numbers ---------------------------------------------------------------------------------
 
@@ -88,7 +88,7 @@ class Readable(WithDialects):
         if digits is not None or places is not None:
             number = {"allOf": [number, {"anyOf": _decimals(digits, places)}]}
         others = [part for part in made["anyOf"] if part.get("type") not in ("number", "string")]
-        text = exactly(decimals(schema))
+        text = whole_match(decimals(schema))
         return _with(made, {"anyOf": [number, *([] if NEVER in text["pattern"] else [text]), *others]})
 
     def float_schema(self, schema: Any) -> dict[str, Any]:
@@ -104,7 +104,7 @@ class Readable(WithDialects):
                 del meaning[key]
                 meaning[target] = math.nextafter(float(bound), toward)
         if "multipleOf" in meaning:
-            most = _told_apart(meaning["multipleOf"])
+            most = _largest_distinguishable(meaning["multipleOf"])
             meaning.setdefault("minimum", -most)
             meaning.setdefault("maximum", most)
         infinite = getattr(self._config, "ser_json_inf_nan", None) == "strings"
@@ -113,7 +113,7 @@ class Readable(WithDialects):
         return made if meaning == made else _with(made, meaning)
 
     def complex_schema(self, schema: Any) -> dict[str, Any]:
-        return _with(super().complex_schema(schema), exactly(_COMPLEX))
+        return _with(super().complex_schema(schema), whole_match(_COMPLEX))
 
     # ---- strings ---------------------------------------------------------------------------------
 
@@ -129,19 +129,19 @@ class Readable(WithDialects):
         least, most = schema.get("min_length") or 0, schema.get("max_length")
         form = getattr(self._config, "val_json_bytes", None)
         if form == "base64":
-            return _with(made, exactly(base64_texts("_-", least, most)))
+            return _with(made, whole_match(base64_texts("_-", least, most)))
         if form == "hex":
-            return _with(made, exactly(hex_texts(least, most)))
+            return _with(made, whole_match(hex_texts(least, most)))
         lengths = {"minLength": -(-least // 4)} | ({} if most is None else {"maxLength": most})
         return _with(made, {"type": "string", **lengths})
 
     def url_schema(self, schema: Any) -> dict[str, Any]:
         made = super().url_schema(schema)
-        return _with(made, _lengths(made) | exactly(urls(schema.get("allowed_schemes"))))
+        return _with(made, _lengths(made) | whole_match(urls(schema.get("allowed_schemes"))))
 
     def multi_host_url_schema(self, schema: Any) -> dict[str, Any]:
         made = super().multi_host_url_schema(schema)
-        return _with(made, _lengths(made) | exactly(url_lists(schema.get("allowed_schemes"))))
+        return _with(made, _lengths(made) | whole_match(url_lists(schema.get("allowed_schemes"))))
 
     def literal_schema(self, schema: Any) -> dict[str, Any]:
         return self._members(schema, schema["expected"], super().literal_schema)
@@ -262,8 +262,8 @@ def _bounded(schema: Any) -> bool:
 
 
 def _zone(schema: Any) -> str:
-    wanted = schema.get("tz_constraint")
-    return wanted if wanted in ("naive", "aware") else "any" if wanted is None else "aware"
+    constraint = schema.get("tz_constraint")
+    return constraint if constraint in ("naive", "aware") else "any" if constraint is None else "aware"
 
 
 def _lengths(made: Mapping[str, Any]) -> dict[str, Any]:
@@ -289,7 +289,7 @@ def _decimals(digits: int | None, places: int | None) -> list[dict[str, Any]]:
     return parts
 
 
-def _told_apart(unit: float) -> float:
+def _largest_distinguishable(unit: float) -> float:
     """Up to where a double's remainder by a unit tells its multiples apart."""
     exact = Fraction(unit)
     if exact != Fraction(repr(unit)):  # the unit itself is rounded

@@ -62,7 +62,7 @@ class _Translation:
         self.rules: Rules = {}
         self._dialect = {"$schema": root["$schema"]} if "$schema" in root else {}
         inner = {**root, "$id": None, "id": None}
-        if any(_says(inner, name) for name in ("$id", "id", "$dynamicRef", "$recursiveRef")):
+        if any(_mentions(inner, name) for name in ("$id", "id", "$dynamicRef", "$recursiveRef")):
             raise _refused("an $id, a $dynamicRef or a $recursiveRef inside a schema", "", "$ref alone")
 
     def rules_of_root(self) -> tuple[Rules, str]:
@@ -183,7 +183,7 @@ class _Translation:
     def _alone(self, schema: Any, pointer: str) -> Any:
         """The subschema by itself, in the dialect of the whole."""
         alone = self._expanded(schema, pointer)
-        if _says(alone, "$ref"):
+        if _mentions(alone, "$ref"):
             raise _refused("a $ref where none was looked for", pointer, "fewer keywords")
         return {**self._dialect, **alone} if isinstance(alone, dict) else alone
 
@@ -211,11 +211,11 @@ class _Translation:
         return out
 
 
-def _says(value: Any, name: str) -> bool:
+def _mentions(value: Any, name: str) -> bool:
     """Whether a text stands under a name, however deep."""
     if isinstance(value, dict):
-        return isinstance(value.get(name), str) or any(_says(one, name) for one in value.values())
-    return isinstance(value, list) and any(_says(one, name) for one in value)
+        return isinstance(value.get(name), str) or any(_mentions(one, name) for one in value.values())
+    return isinstance(value, list) and any(_mentions(one, name) for one in value)
 
 
 def _of_kind(schema: Any, kind: str) -> Any:
@@ -229,11 +229,11 @@ def _of_kind(schema: Any, kind: str) -> Any:
 def _productive(rules: Rules) -> Rules:
     """The rules without ways that never end."""
     ends = deriving(rules, lambda symbol: symbol not in rules)
-    kept = {
+    productive = {
         name: [way for way in ways if all(one in ends or one not in rules for one in way)]
         for name, ways in rules.items()
     }
-    return {name: ways for name, ways in kept.items() if ways}
+    return {name: ways for name, ways in productive.items() if ways}
 
 
 def _refused(what: str, pointer: str, instead: str) -> TokenformError:

@@ -129,8 +129,8 @@ def _known_schemas(text: str, registry: Mapping[str, Schema] | None) -> list[tup
     """URIs and texts of the schemas that `$ref` may point to."""
     if not registry and not _core.official_references(text):
         return []
-    given = {uri: schema_text(other) for uri, other in (registry or {}).items()}
-    return list((meta_schemas(text, *given.values()) | given).items())
+    texts = {uri: schema_text(other) for uri, other in (registry or {}).items()}
+    return list((meta_schemas(text, *texts.values()) | texts).items())
 
 
 def _read(text: str) -> Any:

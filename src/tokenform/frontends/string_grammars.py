@@ -54,13 +54,13 @@ def _check_beside(schema: Any, node: Any, taken: str, step: str, pointer: str) -
         if keyword == taken and isinstance(said, list):
             said = [part for number, part in enumerate(said) if str(number) != step]
         union = keyword == taken and keyword != "allOf"
-        if keyword in node and not union and _says(schema, {keyword: said}, set()):
+        if keyword in node and not union and _mentions(schema, {keyword: said}, set()):
             raise _refusal(pointer, keyword)
-    if taken == "properties" and _says(schema, node.get("patternProperties", {}), set()):
+    if taken == "properties" and _mentions(schema, node.get("patternProperties", {}), set()):
         raise _refusal(pointer, "patternProperties")
 
 
-def _says(schema: Any, part: Any, seen: set[str]) -> bool:
+def _mentions(schema: Any, part: Any, seen: set[str]) -> bool:
     """Whether something in a part of the schema, or where it refers to, is said of strings."""
     for keyword, value in _members(part):
         if keyword in _OF_STRINGS:
@@ -68,7 +68,7 @@ def _says(schema: Any, part: Any, seen: set[str]) -> bool:
         if keyword.endswith("Ref") or keyword == "$ref":
             if not isinstance(value, str) or not value.startswith("#/"):
                 return True  # somewhere else: what it says is not looked up
-            if value not in seen and _says(schema, pointed(schema, value), seen | {value}):
+            if value not in seen and _mentions(schema, pointed(schema, value), seen | {value}):
                 return True
     return False
 

@@ -13,7 +13,7 @@ import json
 from typing import Any, Literal
 
 from tokenform.frontends.json_names import INTEGER
-from tokenform.frontends.meanings import MEANING, exactly
+from tokenform.frontends.meanings import MEANING, whole_match
 from tokenform.frontends.number_patterns import base64_texts
 from tokenform.frontends.pattern_dialects import in_python
 from tokenform.frontends.text_ranges import signed_integers
@@ -71,7 +71,7 @@ class _Walk:
             self._fields(schema, info)
         elif (text := _text(info)) is not None:
             own = {name: schema[name] for name in _OWN if name in schema}
-            schema[MEANING] = {"instead": own, "is": exactly(text)}
+            schema[MEANING] = {"instead": own, "is": whole_match(text)}
 
     def _follow(self, schema: Any, info: Any) -> None:
         name = str(schema.get("$ref", "")).removeprefix("#/$defs/")
@@ -133,16 +133,16 @@ def _names(info: Any) -> dict[str, Any]:
     if kind == "Metadata":
         return _names(info.type)
     if kind == "StrType":
-        given = {"minLength": info.min_length, "maxLength": info.max_length, "pattern": info.pattern}
-        return {name: value for name, value in given.items() if value is not None}
+        limits = {"minLength": info.min_length, "maxLength": info.max_length, "pattern": info.pattern}
+        return {name: value for name, value in limits.items() if value is not None}
     if kind == "IntType":
         low = info.ge if info.gt is None else info.gt + 1
         high = info.le if info.lt is None else info.lt - 1
-        return exactly(INTEGER if low is None and high is None else signed_integers(low, high))
+        return whole_match(INTEGER if low is None and high is None else signed_integers(low, high))
     if kind == "FloatType":
-        return exactly(_FLOAT)
+        return whole_match(_FLOAT)
     if kind == "DecimalType":
-        return exactly(_PLAIN + "(?:[eE][+-]?[0-9]{1,3})?")
+        return whole_match(_PLAIN + "(?:[eE][+-]?[0-9]{1,3})?")
     if kind == "UUIDType":
         return {"format": "uuid"}
     if kind in ("LiteralType", "EnumType"):
@@ -151,7 +151,7 @@ def _names(info: Any) -> dict[str, Any]:
         parts = [_names(inner) for inner in info.types if type(inner).__name__ != "NoneType"]
         return {} if {} in parts else {"anyOf": parts}
     text = _text(info)
-    return {} if text is None else exactly(text)
+    return {} if text is None else whole_match(text)
 
 
 def _members(info: Any) -> list[str]:

@@ -76,9 +76,9 @@ def document(
     named = dict.fromkeys(rules)
     order = own.get("order", options.get("order", "declared"))
     node = _styled(style, schema, order, without, place, rules, literal, scope)
-    told = (("whitespace", own["whitespace"]),) if "whitespace" in own else ()
+    spacing = (("whitespace", own["whitespace"]),) if "whitespace" in own else ()
     space = _space(own.get("whitespace", options.get("whitespace", "")))
-    again = _Spacing(space, told)
+    again = _Spacing(space, spacing)
     for name in [name for name in rules if name not in named]:
         rules[name] = again(rules[name])
     return sequence(space, again(node))
@@ -159,8 +159,8 @@ def _marker(text: str, literal: Callable[[str], Node]) -> Node:
 class _Spacing:
     """The same nodes with other whitespace and options of documents; what is shared stays shared."""
 
-    def __init__(self, space: Node, told: tuple[tuple[str, str], ...]) -> None:
-        self.space, self.told = space, told
+    def __init__(self, space: Node, options: tuple[tuple[str, str], ...]) -> None:
+        self.space, self.options = space, options
         self._made: dict[int, Node] = {}
         self._kept: list[Node] = []  # keeps the ids from being used again
 
@@ -174,7 +174,7 @@ class _Spacing:
         if node is BLANK or node is LINE:
             return self.space
         if isinstance(node, Json):
-            return replace(node, options=self.told)
+            return replace(node, options=self.options)
         if isinstance(node, Seq):
             return sequence(*map(self, node.parts))
         if isinstance(node, Choice):

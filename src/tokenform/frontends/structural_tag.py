@@ -8,7 +8,7 @@ a text, which many rows of tokens spell), and parts have no temperature: such ta
 any order have no key twice and all that are required; objects may have members that their schema does not
 name, unless it forbids them; whitespace that no `max_whitespace_cnt` bounds is what writers put there, 24
 characters at most between arguments.
-Complexity: a tag among others that was read before costs a look (`structural_kept.py`).
+Complexity: a tag among others that was read before costs a look (`structural_cache.py`).
 Source: XGrammar 0.2.8, `structural_tag.py`; vLLM's older form, `{"structures": [...], "triggers": [...]}`.
 """
 
@@ -30,8 +30,8 @@ from tokenform.frontends.grammar import Grammar
 from tokenform.frontends.json_text import read_json
 from tokenform.frontends.patterns import regex
 from tokenform.frontends.schemas import json_schema, warn_unknown
+from tokenform.frontends.structural_cache import LEVELS, cached_tags, tag_context
 from tokenform.frontends.structural_documents import document
-from tokenform.frontends.structural_kept import LEVELS, kept, manner_of
 from tokenform.frontends.structural_texts import Texts, list_in, str_in, strings_in, wrong
 from tokenform.frontends.tools.compiled import known_options, shape_form
 from tokenform.frontends.tools.linked import branched_form
@@ -95,7 +95,7 @@ def structural_tag(
 
 
 def _put_together(texts: Texts, options: Mapping[str, str], spec: Any) -> _core.Grammar:
-    """The core's grammar; where putting it together of tags that are kept fails, that of all tags anew."""
+    """The core's grammar, from cached tags; where that fails, from all tags read anew."""
     reader = _TagReader(texts, options, keeps=True)
     with contextlib.suppress(TokenformError):
         form, lists = branched_form(Shape(reader.root(spec), reader.rules), options)
@@ -270,12 +270,11 @@ class _TagReader:
         follow = (*after, *(again or ())) if most != 1 else after
         return Repeat(self.format(content, f"{place}/content", follow, depth + 1), least, most)
 
-    def tag(self, spec: Any, place: str, after: tuple[str, ...], depth: int, lead: str = "") -> Node:
-        """lead: what of its text was written before."""
-        begin = self._texts.text(spec.get("begin"), f"{place}/begin").removeprefix(lead)
-        given = spec.get("end")
-        listed = given if isinstance(given, list) else [given]
-        ends = [self._texts.text(one, f"{place}/end") for one in listed]
+    def tag(self, spec: Any, place: str, after: tuple[str, ...], depth: int, prefix: str = "") -> Node:
+        """prefix: what of its text was written before."""
+        begin = self._texts.text(spec.get("begin"), f"{place}/begin").removeprefix(prefix)
+        end = spec.get("end")
+        ends = [self._texts.text(one, f"{place}/end") for one in (end if isinstance(end, list) else [end])]
         if not ends:
             raise wrong("a tag has an end", place)
         follow = after if "" in ends else tuple(ends)
@@ -300,19 +299,19 @@ class _TagReader:
                 raise wrong(f"{begin!r} begins with exactly one trigger of {list(triggers)}", where)
             tags.setdefault(leads[0], []).append((one, where))
         one_of = self._tags(tags, (*triggers, *after), depth + 1)
-        return self._mixed(one_of, triggers, excluded, spec, place, after)
+        return self._free_text_and_tags(one_of, triggers, excluded, spec, place, after)
 
     def _tags(
-        self, led: Mapping[str, list[tuple[Any, str]]], after: tuple[str, ...], depth: int
+        self, by_prefix: Mapping[str, list[tuple[Any, str]]], after: tuple[str, ...], depth: int
     ) -> list[Node]:
-        """Tags, each with its place, by the texts that lead to them; those that are kept are one node."""
+        """Tags, each with its place, by the texts that lead to them; cached tags are one node."""
         options: list[Node] = []
-        for lead, tags in led.items():
+        for prefix, tags in by_prefix.items():
             if self._keeps and depth + LEVELS < _DEEP:
-                read = partial(_read_alone, self._texts.special, self._options, lead)
-                found = kept(manner_of(self._texts.special, lead, self._options), tags, read)
+                read = partial(_read_alone, self._texts.special, self._options, prefix)
+                found = cached_tags(tag_context(self._texts.special, prefix, self._options), tags, read)
                 if branches := [one for one in found if one is not None]:
-                    options.append(sequence(self._texts.literal(lead), Choice(tuple(branches))))
+                    options.append(sequence(self._texts.literal(prefix), Choice(tuple(branches))))
                 for one in branches:
                     self.rules.update(one.follows.rules)
                 tags = [tag for tag, one in zip(tags, found, strict=True) if one is None]
@@ -336,9 +335,9 @@ class _TagReader:
         name = "exclude_tokens" if by_token else "excludes"
         excluded = self._texts.tokens(spec, name, place) if by_token else strings_in(spec, name, place)
         once = {"stop_after_first": not spec.get("loop", True)}
-        return self._mixed(tags, tuple(triggers), excluded, once, place, after)
+        return self._free_text_and_tags(tags, tuple(triggers), excluded, once, place, after)
 
-    def _mixed(
+    def _free_text_and_tags(
         self,
         tags: list[Node],
         triggers: tuple[str, ...],
@@ -368,7 +367,7 @@ class _TagReader:
             if not isinstance(one, Mapping):
                 raise wrong("a format is a mapping", where)
             begin = self._texts.text(one.get("begin"), f"{where}/begin")
-            led.setdefault(self._texts.lead(begin), []).append((one, where))
+            led.setdefault(self._texts.opening_token(begin), []).append((one, where))
         if not led:
             raise wrong("there are no tags", place)
         tags = self._tags(led, follow, depth + 1)
@@ -396,16 +395,16 @@ class _TagReader:
 
 
 def _read_alone(
-    special: tuple[str, ...], options: Mapping[str, str], lead: str, tag: Any, place: str, scope: str
+    special: tuple[str, ...], options: Mapping[str, str], prefix: str, tag: Any, place: str, scope: str
 ) -> tuple[Node, Mapping[str, Node]] | None:
     """A tag behind the text that leads to it, and the rules that it names; None: it begins with that alone,
     or with a control token that begins within it.
     """
     texts, begin = Texts(special), tag["begin"]
-    if not isinstance(begin, str) or len(begin) <= len(lead) or texts.cuts(begin, len(lead)):
+    if not isinstance(begin, str) or len(begin) <= len(prefix) or texts.cuts(begin, len(prefix)):
         return None
     reader = _TagReader(texts, options, scope=scope)
-    return reader.tag(tag, place, (), 0, lead), reader.rules
+    return reader.tag(tag, place, (), 0, prefix), reader.rules
 
 
 _TIMES = {"optional": (0, 1), "plus": (1, None), "star": (0, None)}

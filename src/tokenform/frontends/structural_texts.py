@@ -45,7 +45,7 @@ class Texts:
             end = found.end()
         return sequence(*parts, Text(text[end:]))
 
-    def lead(self, text: str) -> str:
+    def opening_token(self, text: str) -> str:
         """The control token that a text begins with; else nothing."""
         found = self._mark and self._mark.match(text)
         return found[0] if found else ""

@@ -21,8 +21,8 @@ _DIGITS = "0123456789"
 
 def either(parts: Iterable[str]) -> str:
     """One of several bodies."""
-    kept = [part for part in dict.fromkeys(parts) if part != NEVER]
-    return NEVER if not kept else kept[0] if len(kept) == 1 else f"(?:{'|'.join(kept)})"
+    possible = [part for part in dict.fromkeys(parts) if part != NEVER]
+    return NEVER if not possible else possible[0] if len(possible) == 1 else f"(?:{'|'.join(possible)})"
 
 
 def any_digits(count: int, most: int | None = None) -> str:
@@ -132,38 +132,40 @@ def signed_integers(low: int | None, high: int | None) -> str:
 
 def fraction_at_least(digits: str, most: int) -> str:
     """Digits after a point, up to `most` of them: fractions that are not below `0.digits`."""
-    kept = digits.rstrip("0")
-    parts = [_higher(kept, most)]
-    if len(kept) <= most:
-        parts.append(kept + any_digits(0 if kept else 1, most - len(kept)))
+    significant = digits.rstrip("0")
+    parts = [_higher(significant, most)]
+    if len(significant) <= most:
+        parts.append(significant + any_digits(0 if significant else 1, most - len(significant)))
     return either(parts)
 
 
 def fraction_above(digits: str, most: int) -> str:
     """Fractions above `0.digits`; those that begin with its digits may be some digits longer."""
-    kept = digits.rstrip("0")
-    room = most - len(kept)
-    longer = [f"{kept}0{{0,{room - 1}}}[1-9]{any_digits(0, room)}"] if room > 0 else []
-    return either([_higher(kept, most), *longer])
+    significant = digits.rstrip("0")
+    places_left = most - len(significant)
+    longer = (
+        [f"{significant}0{{0,{places_left - 1}}}[1-9]{any_digits(0, places_left)}"] if places_left > 0 else []
+    )
+    return either([_higher(significant, most), *longer])
 
 
 def fraction_at_most(digits: str, most: int, *, below_it: bool = False) -> str:
     """Fractions not above `0.digits`; or below it."""
-    kept, parts = digits.rstrip("0"), []
-    for place, digit in enumerate(kept[:most]):
+    significant, parts = digits.rstrip("0"), []
+    for place, digit in enumerate(significant[:most]):
         if digit != "0":
-            parts.append(kept[:place] + _span(0, int(digit) - 1) + any_digits(0, most - place - 1))
+            parts.append(significant[:place] + _span(0, int(digit) - 1) + any_digits(0, most - place - 1))
         if place:
-            parts.append(kept[:place])
-    if len(kept) <= most and not below_it:
-        room = most - len(kept)
-        parts.append(kept + (f"0{{{0 if kept else 1},{room}}}" if room else ""))
+            parts.append(significant[:place])
+    if len(significant) <= most and not below_it:
+        places_left = most - len(significant)
+        parts.append(significant + (f"0{{{0 if significant else 1},{places_left}}}" if places_left else ""))
     return either(parts)
 
 
-def _higher(kept: str, most: int) -> str:
+def _higher(significant: str, most: int) -> str:
     return either(
-        kept[:place] + _span(int(digit) + 1, 9) + any_digits(0, most - place - 1)
-        for place, digit in enumerate(kept[:most])
+        significant[:place] + _span(int(digit) + 1, 9) + any_digits(0, most - place - 1)
+        for place, digit in enumerate(significant[:most])
         if digit != "9"
     )

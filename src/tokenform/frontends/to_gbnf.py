@@ -137,7 +137,7 @@ class _GbnfWriter:
     def _orders(self, order: dict[str, Any]) -> Rules:
         """Members in any order as a rule for each set of them that may still come."""
         members, others = order["members"], order["others"]
-        apart = (order["separator"],) if order["separator"] else ()
+        separator = (order["separator"],) if order["separator"] else ()
         everything = frozenset(range(len(members)))
 
         def name(left: frozenset[int], begun: bool) -> str:
@@ -146,7 +146,7 @@ class _GbnfWriter:
         rules: Rules = {}
         waiting = [(everything, False)]
         for left, begun in waiting:
-            before = apart if begun else ()
+            before = separator if begun else ()
             ways = [(*before, members[one][0], name(left - {one}, True)) for one in sorted(left)]
             if others is not None:
                 ways.append((*before, others, name(left, True)))

@@ -115,8 +115,8 @@ def sql(
 def _shown(catalog: Catalog, dialect: Dialect) -> tuple[str, str]:
     """What a model is told: with columns and keys, and with tables alone."""
 
-    def name(given: str) -> str:
-        return dialect.spelled(given)[0]
+    def name(table: str) -> str:
+        return dialect.spelled(table)[0]
 
     tables = [f"{name(table)}({', '.join(map(name, columns))})" for table, columns in catalog.tables.items()]
     joined = [
@@ -124,6 +124,6 @@ def _shown(catalog: Catalog, dialect: Dialect) -> tuple[str, str]:
         for key in catalog.keys
         for one, two in zip(key.columns, key.to_columns, strict=True)
     ]
-    asked = f"Answer with one {dialect.title} query over the tables"
+    request = f"Answer with one {dialect.title} query over the tables"
     along = f", joined by {', '.join(joined)}" if joined else ""
-    return f"{asked} {', '.join(tables)}{along}.", f"{asked} {', '.join(map(name, catalog.tables))}."
+    return f"{request} {', '.join(tables)}{along}.", f"{request} {', '.join(map(name, catalog.tables))}."

@@ -79,8 +79,12 @@ def read_catalog(
         tables = {name: tables[name] for name in names}
     _check(tables, dialect.folded)
     if keys is not None:
-        declared = _given(tables, keys)
-    found = _found(tables, declared, dialect.folded) if declared or keys is not None else _guessed(tables)
+        declared = _key_pairs(tables, keys)
+    found = (
+        _declared_keys(tables, declared, dialect.folded)
+        if declared or keys is not None
+        else _guess_keys(tables)
+    )
     return Catalog(tables, tuple(dict.fromkeys(found)))
 
 
@@ -218,7 +222,7 @@ def _of_information_schema(connection: Any, dialect: str, declared: list[Any]) -
     return dict(tables)
 
 
-def _given(tables: Mapping[str, Mapping[str, str]], keys: Iterable[Any]) -> list[Any]:
+def _key_pairs(tables: Mapping[str, Mapping[str, str]], keys: Iterable[Any]) -> list[Any]:
     """Keys as pairs of "table.column"."""
     known = {f"{table}.{column}": (table, column) for table, columns in tables.items() for column in columns}
     found = []
@@ -230,7 +234,9 @@ def _given(tables: Mapping[str, Mapping[str, str]], keys: Iterable[Any]) -> list
     return found
 
 
-def _found(tables: Mapping[str, Mapping[str, str]], declared: Iterable[Any], fold: Fold) -> list[ForeignKey]:
+def _declared_keys(
+    tables: Mapping[str, Mapping[str, str]], declared: Iterable[Any], fold: Fold
+) -> list[ForeignKey]:
     """The declared keys whose ends are there, by the names that the catalog has."""
 
     by_name = {fold(table): (table, {fold(one): one for one in columns}) for table, columns in tables.items()}
@@ -246,7 +252,7 @@ def _found(tables: Mapping[str, Mapping[str, str]], declared: Iterable[Any], fol
     return keys
 
 
-def _guessed(tables: Mapping[str, Mapping[str, str]]) -> list[ForeignKey]:
+def _guess_keys(tables: Mapping[str, Mapping[str, str]]) -> list[ForeignKey]:
     """Where no key is declared: columns of one name that two tables have, or more where it ends in id, code
     or key, but `id` and `name`; and `x_id` with `id` of `x` or `xs`."""
     having: dict[str, list[tuple[str, str]]] = defaultdict(list)

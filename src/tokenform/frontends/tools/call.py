@@ -96,8 +96,8 @@ class CallWriter:
 
     def notes(self) -> tuple[str, ...]:
         """What the schema allows and the format can't write."""
-        told = [note for made in self._notations.values() for note in made.notes]
-        return tuple(dict.fromkeys([*self._loosened, *told]))
+        notes = [note for made in self._notations.values() for note in made.notes]
+        return tuple(dict.fromkeys([*self._loosened, *notes]))
 
     def parts(self, parts: tuple[Part, ...]) -> Node:
         """These parts of a call, one after the other."""

@@ -1,7 +1,7 @@
 """`tools(…)`: the grammar of a model's turn that may call tools.
 
 Purpose: the public face; what a caller means by its format is found here, and a grammar that was made of the
-same definitions and options before is given again (`kept.py`).
+same definitions and options before is given again (`cache.py`).
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from typing_extensions import Unpack
 from tokenform.errors import OptionError
 from tokenform.frontends.grammar import Grammar
 from tokenform.frontends.schemas import warn_unknown
+from tokenform.frontends.tools.cache import TOOLS, WEIGHT, LruCache, text_of
 from tokenform.frontends.tools.definitions import ON_BAD_TOOL, ToolLike, in_list
 from tokenform.frontends.tools.detect import find_format
-from tokenform.frontends.tools.kept import TOOLS, WEIGHT, LastAsked, text_of
 from tokenform.frontends.tools.layout import Format
 from tokenform.frontends.tools.making import TurnOptions, grammar_of_tools
 from tokenform.frontends.tools.mcp import ToolSession, is_session, mcp_tools
 from tokenform.frontends.tools.turn import Reasoning
 
-# Grammars, and what reading their tools told.
-GRAMMARS: LastAsked[tuple[Grammar, list[str]]] = LastAsked(192 << 20)
+# Grammars, and the reports of reading their tools.
+GRAMMARS: LruCache[tuple[Grammar, list[str]]] = LruCache(192 << 20)
 
 
 class ToolOptions(TypedDict, total=False):
@@ -115,19 +115,19 @@ def tools(
             json_options=json_options,
             on_bad_tool=on_bad_tool,
         )
-    form, told = find_format(format), dict(json_options or {})
-    bad = _on_bad_tool(on_bad_tool, told.pop("unsupported", "refuse"))
-    given = in_list(tools)
-    listed = TOOLS.look(given)
-    asked = text_of([tool_choice, parallel, strict, reasoning, prompt, told, bad])
-    key = None if listed.key is None or asked is None else (listed.key, asked, form)
-    kept = GRAMMARS.get(key) if key else None
-    if kept is None:
-        options = TurnOptions(form, tool_choice, parallel, strict, reasoning, prompt, told, bad)
-        kept = grammar_of_tools(given, options, listed)
+    form, spelling = find_format(format), dict(json_options or {})
+    bad = _on_bad_tool(on_bad_tool, spelling.pop("unsupported", "refuse"))
+    definitions = in_list(tools)
+    listed = TOOLS.look(definitions)
+    options_text = text_of([tool_choice, parallel, strict, reasoning, prompt, spelling, bad])
+    key = None if listed.key is None or options_text is None else (listed.key, options_text, form)
+    cached = GRAMMARS.get(key) if key else None
+    if cached is None:
+        options = TurnOptions(form, tool_choice, parallel, strict, reasoning, prompt, spelling, bad)
+        cached = grammar_of_tools(definitions, options, listed)
         if key:
-            GRAMMARS.put(key, kept, WEIGHT * listed.size)
-    grammar, lines = kept
+            GRAMMARS.put(key, cached, WEIGHT * listed.size)
+    grammar, lines = cached
     warn_unknown(lines)
     return grammar
 

@@ -103,7 +103,7 @@ class Splitter:
         found: list[Parts] = []
         for index, cases in enumerate(split):
             others = [b for b in range(len(branches)) if b != index]
-            near = [b for b in others if not self.apart(branches[index], branches[b])]
+            near = [b for b in others if not self.disjoint(branches[index], branches[b])]
             beside = {
                 key: schema
                 for b in near
@@ -165,7 +165,7 @@ class Splitter:
                     return None
         return found if len(found) <= MOST else None
 
-    def apart(self, one: Any, two: Any) -> bool:
+    def disjoint(self, one: Any, two: Any) -> bool:
         """Whether it is plain that no value satisfies both: by types, or by a member that both ask for."""
         if not types_of(one, self.owner, self.root) & types_of(two, self.owner, self.root):
             return True

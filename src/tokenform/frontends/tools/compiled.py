@@ -20,11 +20,11 @@ from tokenform.frontends.schemas import SPELLINGS, with_marks
 from tokenform.frontends.tools.open_text import Open, piece, raw_language, split_trigger
 from tokenform.frontends.tools.shape import (
     AnyOrder,
+    CachedOption,
     Choice,
     Free,
     Given,
     Json,
-    Kept,
     Node,
     RawString,
     Regex,
@@ -105,7 +105,7 @@ class Compiler:
                 number = self.linker.number(node) if self.linker else None
                 if number is None:
                     return self.written_out(node, (), None)
-                others = [option for option in node.options if type(option) is not Kept]
+                others = [option for option in node.options if type(option) is not CachedOption]
                 more = [items for option in others for items in self.sequence((option,), None)]
                 return [[{"branches": number}], *more]
             case Repeat():
@@ -122,14 +122,14 @@ class Compiler:
 
     def any_order(self, node: AnyOrder) -> str:
         separator = self.rule(node.separator) if node.separator else None
-        lead = self.rule(node.lead) if node.lead else None
+        prefix = self.rule(node.prefix) if node.prefix else None
 
-        def led(member: Node) -> str:
+        def with_prefix(member: Node) -> str:
             name = self.rule(member)
-            return self.rules.rule(f"{name} led", [[lead, name]]) if lead else name
+            return self.rules.rule(f"{name} led", [[prefix, name]]) if prefix else name
 
-        members = [(led(member), required) for member, required in node.members]
-        return self.rules.any_order(members, led(node.others) if node.others else None, separator)
+        members = [(with_prefix(member), required) for member, required in node.members]
+        return self.rules.any_order(members, with_prefix(node.others) if node.others else None, separator)
 
     def repeat(self, node: Repeat) -> list[Items]:
         """`item`, counted where it must be; without bounds by a rule that calls itself."""

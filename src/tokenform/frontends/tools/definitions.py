@@ -23,14 +23,14 @@ from tokenform.errors import InvalidSchema, InvalidType, ToolError
 from tokenform.frontends import forms
 from tokenform.frontends.grammar import Grammar
 from tokenform.frontends.json_text import loads
-from tokenform.frontends.meanings import meant, told
+from tokenform.frontends.meanings import prompt_schema, reading_schema
 from tokenform.frontends.nested_json import nested
 from tokenform.frontends.pattern_dialects import without_dialects
 from tokenform.frontends.portable_types import portable
 from tokenform.frontends.python_types import TypeReader, exported, reader_of
 from tokenform.frontends.structs import StructReader
+from tokenform.frontends.tools.cache import TOOLS
 from tokenform.frontends.tools.judge import has_item_lists, is_schema
-from tokenform.frontends.tools.kept import TOOLS
 from tokenform.frontends.tools.tool import ANY_OBJECT, Tool, Tools
 
 # Most levels of a schema of arguments; what is made of it goes through them one inside the other.
@@ -60,8 +60,8 @@ def read_tools(
 ) -> Tools:
     """The tools of a list of definitions, or of a mapping with the key "tools".
 
-    put_aside: is told of a definition whose parameters are no schema, which is then read with any arguments.
-    listed: what is kept of each, as `TOOLS.look` says.
+    put_aside: called with a definition whose parameters are no schema; it is then read with any arguments.
+    listed: what is cached of each, as `TOOLS.look` returns it.
 
     Raises:
         ToolError: a tool without a name, two of the same name, or something that is no tool.
@@ -70,15 +70,15 @@ def read_tools(
     """
     if isinstance(tools, Tools):
         return tools
-    given = in_list(tools)
+    definitions = in_list(tools)
     if listed is None:
-        listed = TOOLS.look(given)
+        listed = TOOLS.look(definitions)
     made, fresh = listed.made()
     for index, plain in zip(fresh, listed.definitions(fresh), strict=True):
         if plain:
             tool, own = Tool.of_text(*plain), False
         else:
-            tool, own = _new_tool(given[index], index, put_aside)
+            tool, own = _new_tool(definitions[index], index, put_aside)
         made[index] = tool
         listed.keep(index, tool, tool.branches, own)
     result = Tools(made)
@@ -301,8 +301,8 @@ def _schemas(read: TypeReader | StructReader) -> tuple[dict[str, Any], dict[str,
     for property_schema in schema.get("properties", {}).values():
         if isinstance(property_schema, dict):
             property_schema.pop("title", None)
-    parameters, places = nested(meant(schema), {})
-    return without_dialects(told(schema)), parameters, places
+    parameters, places = nested(reading_schema(schema), {})
+    return without_dialects(prompt_schema(schema)), parameters, places
 
 
 _SECTION = re.compile(

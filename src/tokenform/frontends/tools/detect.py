@@ -53,8 +53,8 @@ def find_format(name: Any) -> Format:
     try:
         return detect_format(name)
     except ToolError:
-        told = (getattr(name, key, None) for key in ("response_template", "response_schema"))
-        template = next((said for said in told if isinstance(said, Mapping)), None)
+        templates = (getattr(name, key, None) for key in ("response_template", "response_schema"))
+        template = next((said for said in templates if isinstance(said, Mapping)), None)
         if template is None:
             raise
         added: Mapping[str, int] = getattr(name, "get_added_vocab", dict)()

@@ -75,9 +75,9 @@ class NestedReader(ArgumentsReader):
             key, kind = head
             if not key:
                 raise fail(self.source, "an argument needs a name")
-            taken: list[str] = []
-            yield from self._value(taken.append, place.member(key), kind, self._closer(key), depth + 1)
-            found.setdefault(key, []).append("".join(taken))
+            pieces: list[str] = []
+            yield from self._value(pieces.append, place.member(key), kind, self._closer(key), depth + 1)
+            found.setdefault(key, []).append("".join(pieces))
         pairs = []
         for key, values in found.items():
             text = values[0] if len(values) == 1 else f"[{', '.join(values)}]"
@@ -106,10 +106,10 @@ class NestedReader(ArgumentsReader):
             there = yield from self.source.accept(literal)
             field, _, rest = rest.partition("}") if there else ("", "", "")
             if there and field:
-                taken: list[str] = []
+                pieces: list[str] = []
                 stop = rest.partition("{")[0]
-                yield from self.source.until([stop, self.layout.marker], taken.append)
-                found[field] = "".join(taken)
+                yield from self.source.until([stop, self.layout.marker], pieces.append)
+                found[field] = "".join(pieces)
         there = (
             there and not found["name"].startswith("/") and not re.search(r"[\s\"'=]", found["name"].strip())
         )
@@ -122,23 +122,25 @@ class NestedReader(ArgumentsReader):
         """What stands in an element, and its end."""
         if depth > DEPTH:
             raise fail(self.source, f"elements are nested deeper than {DEPTH}")
-        meant = self.layout.kinds.index(kind) if self.layout.kinds and kind in self.layout.kinds else None
-        if self.layout.kinds and meant is None:
+        kind_index = (
+            self.layout.kinds.index(kind) if self.layout.kinds and kind in self.layout.kinds else None
+        )
+        if self.layout.kinds and kind_index is None:
             raise fail(self.source, f"{kind!r} is no kind of element")
-        if meant is None:
-            meant = yield from self._told(place)
-        if meant == OBJECT:
+        if kind_index is None:
+            kind_index = yield from self._element_kind(place)
+        if kind_index == OBJECT:
             yield from self._members(emit, place, depth)
             yield from self.source.blank()
-        elif meant == LIST:
+        elif kind_index == LIST:
             yield from self._items(emit, place, depth)
             yield from self.source.blank()
         else:
-            yield from self._text(emit, place, meant, kind == "")
+            yield from self._text(emit, place, kind_index, kind == "")
         if not (yield from self.source.accept(closer)):
             raise fail(self.source, f"{closer!r} is needed here")
 
-    def _told(self, place: Place) -> Reading[int]:
+    def _element_kind(self, place: Place) -> Reading[int]:
         """Whether elements follow, and of which kind."""
         mark = self.source.mark()
         yield from self.source.blank()
@@ -154,21 +156,21 @@ class NestedReader(ArgumentsReader):
             return LIST if "array" in kinds else OBJECT
         return TEXT
 
-    def _text(self, emit: Emit, place: Place, meant: int, open_kind: bool) -> Reading[None]:
+    def _text(self, emit: Emit, place: Place, kind_index: int, open_kind: bool) -> Reading[None]:
         """Raw text or JSON up to the next marker."""
         kinds = place.kinds
-        if meant == TEXT and ("string" in kinds if not open_kind else kinds == {"string"}):
+        if kind_index == TEXT and ("string" in kinds if not open_kind else kinds == {"string"}):
             emit('"')
             yield from self.source.until(self.layout.barred, lambda text: emit(inside_string(text)))
             emit('"')
             return
-        taken: list[str] = []
-        yield from self.source.until(self.layout.barred, taken.append)
-        text = "".join(taken)
+        pieces: list[str] = []
+        yield from self.source.until(self.layout.barred, pieces.append)
+        text = "".join(pieces)
         if open_kind and place.silent and text.strip() not in WORDS:
             emit(json.dumps(text, ensure_ascii=False))  # where no schema speaks, a text is a text
         else:
-            emit(leaf(self.source, text, place, json_only=meant == JSON))
+            emit(leaf(self.source, text, place, json_only=kind_index == JSON))
 
 
 class Nested(Notation):

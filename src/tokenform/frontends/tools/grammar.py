@@ -26,10 +26,10 @@ from tokenform.frontends.tools.layout import Format, JsonCall, Name, Wire
 from tokenform.frontends.tools.shape import (
     BLANK,
     LAST,
+    CachedOption,
     Choice,
     Follows,
     Free,
-    Kept,
     Kind,
     Node,
     OneOf,
@@ -52,7 +52,7 @@ _KINDS: dict[Any, Kind] = {}
 class Builder:
     """The trees of one format for one list of tools.
 
-    mode: "auto", "required" or "none".  most: calls; None: any number.  told: what is known of the thought.
+    mode: "auto", "required" or "none".  most: calls; None: any number.  thought: see `thought_state`.
     """
 
     def __init__(
@@ -63,11 +63,11 @@ class Builder:
         order: str,
         mode: str,
         most: int | None,
-        told: str,
+        thought: str,
     ) -> None:
         self.form, self.strict, self.order = form, strict, order
         self.known = known if isinstance(known, Tools) else Tools(known)
-        self.mode, self.most, self.told = mode, most, told
+        self.mode, self.most, self.thought = mode, most, thought
         self.rules: dict[str, Node] = {}
         self._notes: list[str] = []
         self._literals: dict[tuple[str, Node], Node] = {}
@@ -101,8 +101,8 @@ class Builder:
         try:
             if self.form.channels:
                 one = harmony_call(self.named, self.form.wire.call[1:]) if self.known else Choice(())
-                return Shape(harmony_turn(one, self.mode, self.most, self.told), self.rules)
-            root = self.turn(self.mode, self.most, self.told)
+                return Shape(harmony_turn(one, self.mode, self.most, self.thought), self.rules)
+            root = self.turn(self.mode, self.most, self.thought)
             return Shape(root, self.rules, self.notes(), self.form.inner)
         except RecursionError:
             raise InvalidSchema("the parameters of a tool are nested too deeply for this format") from None
@@ -115,7 +115,7 @@ class Builder:
         by_names = self.form.at_start and self.mode != "required" and isinstance(self.form.wire.call[0], Name)
         if not self._own or turned or by_names:
             return None
-        return self.form.name, self.strict, self.order, self.mode, self.most, self.told, bool(self.known)
+        return self.form.name, self.strict, self.order, self.mode, self.most, self.thought, bool(self.known)
 
     def turn(self, tool_choice: str, most: int | None, reasoning: str) -> Node:
         """The whole output."""
@@ -258,7 +258,7 @@ class Builder:
             tool = self.known[at]
             made[at] = tool.written[kind] = self._option(calls, tool, kind)
         if calls.alike:
-            self._slotted.append(all(type(one) is Kept for one in made))
+            self._slotted.append(all(type(one) is CachedOption for one in made))
             return made
         for one in made:
             self._notes += one.notes
@@ -293,11 +293,11 @@ class Builder:
         again = partial(_again, self.form, tool, self.strict, self.order, number, calls)
         if kind and kind.follows and not tool.strings_in:
             head, schema = self.texts(calls, tool)
-            return Kept((kind, tool.branches), head, kind.follows, schema, again)
+            return CachedOption((kind, tool.branches), head, kind.follows, schema, again)
         writer = self.writer(tool, number)
         node = calls.write(writer, calls.parts)
         if kind and not kind.follows:
-            return Kept.alone((kind, tool.branches), head, node, writer.rules, again, writer.notes())
+            return CachedOption.alone((kind, tool.branches), head, node, writer.rules, again, writer.notes())
         self._notes += writer.notes()
         self.rules.update(writer.rules)
         return Seq(node.parts) if isinstance(node, Seq) else node

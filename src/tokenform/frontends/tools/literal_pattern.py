@@ -160,17 +160,17 @@ def around(pattern: str, name: str | None) -> tuple[str, str] | None:
 
 def _run(items: list[Any]) -> str:
     """The literals that the items begin with."""
-    taken = ""
+    text = ""
     for op, value in items:
         if str(op) == "LITERAL":
-            taken += chr(value)
+            text += chr(value)
         elif str(op) == "SUBPATTERN" and value[0] is None:
-            return taken + _run(list(value[3]))
+            return text + _run(list(value[3]))
         elif str(op) == "BRANCH":
-            return taken + _run(list(value[1][0]))
+            return text + _run(list(value[1][0]))
         elif not (str(op) == "AT" or _skipped(str(op), value)):
             break
-    return "".join(taken.split())
+    return "".join(text.split())
 
 
 def _skipped(op: str, value: Any) -> bool:

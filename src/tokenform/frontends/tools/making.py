@@ -27,7 +27,7 @@ from tokenform.frontends.tools.linked import turn_form
 from tokenform.frontends.tools.reader import read_turn
 from tokenform.frontends.tools.shape import Shape
 from tokenform.frontends.tools.tool import Definitions, Tool, Tools, any_arguments
-from tokenform.frontends.tools.turn import Reasoning, most_calls, read_choice, told_reasoning
+from tokenform.frontends.tools.turn import Reasoning, most_calls, read_choice, thought_state
 
 
 @dataclass(frozen=True)
@@ -50,10 +50,10 @@ class TurnOptions:
             ToolError: it asks for a tool that there is not.
             OptionError: an option's value.
         """
-        most, told = most_calls(self.parallel), told_reasoning(self.reasoning, self.prompt, self.format)
+        most, thought = most_calls(self.parallel), thought_state(self.reasoning, self.prompt, self.format)
         choice, order = read_choice(self.tool_choice, tools), self.spelling.get("order", "declared")
         most = 1 if choice.single else most
-        return Builder(self.format, choice.tools, self.strict, order, choice.mode, most, told)
+        return Builder(self.format, choice.tools, self.strict, order, choice.mode, most, thought)
 
 
 def tool_shape(tools: Iterable[ToolLike], *, format: Any, order: str = "declared", **options: Any) -> Shape:
@@ -70,16 +70,16 @@ def tool_shape(tools: Iterable[ToolLike], *, format: Any, order: str = "declared
         UnsupportedSchema: arguments that the format can't keep to their schema.
         OptionError: an option's value.
     """
-    asked = TurnOptions(named(format), spelling={"order": order}, **options)
-    return asked.builder(read_tools(tools)).shape()
+    turn_options = TurnOptions(named(format), spelling={"order": order}, **options)
+    return turn_options.builder(read_tools(tools)).shape()
 
 
 def grammar_of_tools(
     tools: Iterable[ToolLike], options: TurnOptions, listed: _core.ListedTools | None = None
 ) -> tuple[Grammar, list[str]]:
-    """The grammar of a turn, and what reading the tools told; raises what `tools` does.
+    """The grammar of a turn, and the report of reading the tools; raises what `tools` does.
 
-    listed: what was kept of each, see `read_tools`.
+    listed: what is cached of each, see `read_tools`.
     """
     aside: dict[str, str] = {}
     omit, form = options.bad == "omit", options.format
@@ -95,13 +95,13 @@ def grammar_of_tools(
             known = Tools(tool for tool in known if tool.name not in aside)
         source = f"tools({known.listed.names()}; {form.name})"
         try:
-            core, notes, told = _put_together(known, options, source)
+            core, notes, has_reports = _put_together(known, options, source)
         except (TokenformError, RecursionError):
-            kept = _kept(known, options, put_aside) if options.bad != "raise" else known
-            if kept == known:
+            usable = _usable(known, options, put_aside) if options.bad != "raise" else known
+            if usable == known:
                 raise
-            known = Tools(kept)
-            core, notes, told = _put_together(known, options, source)
+            known = Tools(usable)
+            core, notes, has_reports = _put_together(known, options, source)
     before = [*aside.values()]
     grammar = Grammar(
         core,  # whose form is read when it is asked for: few grammars of tools are a part of others
@@ -113,7 +113,7 @@ def grammar_of_tools(
         tools=functools.partial(_definitions, known, form),
         manner=functools.partial(_in_manner, known, options, source),
     )
-    lines = [line for tool in known for line in tool.told] if told else []
+    lines = [line for tool in known for line in tool.told] if has_reports else []
     return grammar, [*before, *lines, *notes]
 
 
@@ -122,13 +122,13 @@ def _definitions(known: Sequence[Tool], form: Format) -> Definitions:
 
 
 def _in_manner(
-    known: Sequence[Tool], options: TurnOptions, source: str, asked: Mapping[str, str]
+    known: Sequence[Tool], options: TurnOptions, source: str, spelling: Mapping[str, str]
 ) -> Grammar | None:
     """The grammar of the same turn whose documents are written so; None: they are already."""
-    told = forms.narrower(options.spelling, asked)
-    if not told:
+    narrowed = forms.narrower(options.spelling, spelling)
+    if not narrowed:
         return None
-    text, lists = turn_form(options.builder(known), options.spelling, told)
+    text, lists = turn_form(options.builder(known), options.spelling, narrowed)
     return Grammar(forms.composite(text, lists, name=source), source=source)
 
 
@@ -139,7 +139,7 @@ def _report(before: list[str], known: Sequence[Tool], after: Sequence[str]) -> l
 def _put_together(
     known: Sequence[Tool], options: TurnOptions, source: str
 ) -> tuple[_core.Grammar, Sequence[str], bool]:
-    """The core's grammar, what the format can't write of the schemas, and whether reading tools told more."""
+    """The core's grammar, what the format can't write of the schemas, and whether tools have reports."""
     builder = options.builder(known)
     try:
         core = forms.composite(*turn_form(builder, options.spelling), name=source)
@@ -148,23 +148,23 @@ def _put_together(
     return core, builder.notes(), bool(core.notes) or not builder.slotted
 
 
-def _kept(
+def _usable(
     known: Sequence[Tool], options: TurnOptions, put_aside: Callable[[Tool, Exception], None]
 ) -> tuple[Tool, ...]:
     """The tools without those that can't be written by themselves, or with any arguments for these."""
-    kept: list[Tool] = []
+    usable: list[Tool] = []
     for tool in known:
         error = _alone(tool, options)
         if error is None:
-            kept.append(tool)
+            usable.append(tool)
             continue
         put_aside(tool, error)
         if options.bad == "any":
             loose = any_arguments(tool)
             if _alone(loose, options) is not None:  # a name that the format can't write
                 raise error
-            kept.append(loose)
-    return tuple(kept)
+            usable.append(loose)
+    return tuple(usable)
 
 
 def _alone(tool: Tool, options: TurnOptions) -> TokenformError | None:

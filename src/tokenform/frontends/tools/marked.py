@@ -73,25 +73,25 @@ class MarkedReader(ArgumentsReader):
     def _until(self, *stops: str) -> Reading[str]:
         """Bare text up to one of these, in which no mark stands."""
         opened, closed = self.layout.opened, self.layout.closed
-        taken: list[str] = []
-        stop = yield from self.source.until([*stops, opened, closed, *self.layout.markers], taken.append)
+        pieces: list[str] = []
+        stop = yield from self.source.until([*stops, opened, closed, *self.layout.markers], pieces.append)
         if stop in (opened, closed):
             raise fail(self.source, f"the mark {opened!r} stands in bare text: a string lacks its other one")
-        return "".join(taken).strip()
+        return "".join(pieces).strip()
 
     def _name(self) -> Reading[str]:
         """The name before `:`, with marks around it or without; without them it holds no comma and no
         bracket."""
-        taken: list[str] = []
+        pieces: list[str] = []
         if (yield from self.source.accept(self.layout.opened)):
-            yield from self.source.until([self.layout.closed], taken.append)
+            yield from self.source.until([self.layout.closed], pieces.append)
             yield from self.source.accept(self.layout.closed)
             yield from self.source.blank()
         else:
-            taken.append((yield from self._until(":", ",", "[", "]", "{", "}")))
+            pieces.append((yield from self._until(":", ",", "[", "]", "{", "}")))
         if not (yield from self.source.accept(":")):
             raise fail(self.source, "an object needs ':' after a key")
-        return "".join(taken).strip()
+        return "".join(pieces).strip()
 
     def _value(self, place: Place, depth: int) -> Reading[None]:
         if depth > DEPTH:
@@ -119,14 +119,14 @@ class MarkedReader(ArgumentsReader):
         """The text up to the mark; JSON where the place takes no such string."""
         emit, closed = self.calls.fragment, self.layout.closed
         strings = place.silent or place.kinds == {"string"}
-        taken: list[str] = []
+        pieces: list[str] = []
         if strings:
             emit('"')
-        hear = (lambda text: emit(inside_string(text))) if strings else taken.append
+        hear = (lambda text: emit(inside_string(text))) if strings else pieces.append
         if (yield from self.source.until([closed, *self.layout.markers], hear)) != closed:
             raise fail(self.source, f"a string needs {closed!r}")
         yield from self.source.accept(closed)
-        text = "".join(taken)
+        text = "".join(pieces)
         if not strings and "string" in place.kinds and place.takes(text):
             emit(json.dumps(text, ensure_ascii=False))
         else:

@@ -62,10 +62,10 @@ async def _page(session: ToolSession, cursor: str | None) -> Any:
     ask: Callable[..., Any] = session.list_tools
     if not cursor:
         return await _awaited(ask())
-    taken = inspect.signature(ask).parameters
-    if "cursor" in taken:
+    parameters = inspect.signature(ask).parameters
+    if "cursor" in parameters:
         return await _awaited(ask(cursor=cursor))
-    if "params" in taken:  # the class of what it takes stands in its annotation
+    if "params" in parameters:  # the class of what it takes stands in its annotation
         kind = next(one for one in get_args(get_type_hints(ask)["params"]) if one is not type(None))
         return await _awaited(ask(params=kind(cursor=cursor)))
     return await _awaited(ask(cursor))

@@ -130,8 +130,8 @@ def member_cases(
                 wrong = error
                 continue
             made.keyed.extend((_besides(key, names), alone(said, root, owner)) for key, said in keyed)
-            told = [[member.key, member.bare, member.required] for member in made.members]
-            found.setdefault(json.dumps([told, made.others, made.names, bounds]), made)
+            members = [[member.key, member.bare, member.required] for member in made.members]
+            found.setdefault(json.dumps([members, made.others, made.names, bounds]), made)
     if not found:
         raise wrong or InvalidSchema(f"{owner}: no object satisfies the schema")
     return list(found.values())
@@ -221,7 +221,7 @@ def _case(
     allowed = [part["propertyNames"] for part in parts if "propertyNames" in part]
     names, members = _names(parts), []
     for key in names:
-        said = [_said(part, key) for part in parts]
+        said = [_member_schema(part, key) for part in parts]
         if not any(key in part.get("properties", ()) for part in parts):
             said += [part[BESIDE][key] for part in parts if key in part.get(BESIDE, ())][:1]
         sub = all_of(said)
@@ -240,22 +240,22 @@ def _case(
     return Case(members, others if others is False else alone(others, root, owner), names)
 
 
-def _said(part: Mapping[str, Any], key: str) -> Any:
+def _member_schema(part: Mapping[str, Any], key: str) -> Any:
     """What one schema says of the member."""
-    told = [part["properties"][key]] if key in part.get("properties", {}) else []
+    schemas = [part["properties"][key]] if key in part.get("properties", {}) else []
     for pattern, schema in part.get("patternProperties", {}).items():
         dialect = {DIALECT: part[DIALECT]} if DIALECT in part else {}
         if satisfies(key, {"type": "string", "pattern": pattern, **dialect}):
-            told.append(schema)
-    return all_of(told) if told else part.get("additionalProperties", True)
+            schemas.append(schema)
+    return all_of(schemas) if schemas else part.get("additionalProperties", True)
 
 
 def all_of(schemas: list[Any]) -> Any:
     """The schema of what satisfies all of them."""
-    left = [schema for schema in schemas if schema is not True]
-    if False in left:
+    constraints = [schema for schema in schemas if schema is not True]
+    if False in constraints:
         return False
-    return (left[0] if len(left) == 1 else {"allOf": left}) if left else True
+    return (constraints[0] if len(constraints) == 1 else {"allOf": constraints}) if constraints else True
 
 
 def without_strings(schema: Any, owner: str) -> Any:

@@ -71,7 +71,7 @@ class Notation:
 
     reader: type[ArgumentsReader]  # of arguments in this notation
     key = r"[A-Za-z_][A-Za-z0-9_.-]*"  # the names of members that a schema does not name
-    apart: Node | None = None  # between two items of a list
+    item_separator: Node | None = None  # between two items of a list
     behind: Node = Seq(())  # after each item
 
     def __init__(
@@ -253,7 +253,7 @@ class Notation:
         split = Splitter(root, owner, self.loosens(owner))
         branches = part[key]
         pairs = combinations(branches, 2) if key == "oneOf" else ()
-        if len(branches) > 100 or not all(split.apart(one, two) for one, two in pairs):
+        if len(branches) > 100 or not all(split.disjoint(one, two) for one, two in pairs):
             self.loosens(owner)(key)
         said = ASSERTIONS - {"$ref", "allOf"} | {DIALECT}
         rest = [{k: v for k, v in p.items() if k in said and not (p is part and k == key)} for p in parts]
@@ -333,7 +333,9 @@ class Notation:
             places, more = places[: places.index(False)], False
         first = [sequence(self.value(said, owner, root), self.behind) for said in places]
         item = None if more is False else sequence(self.value(more, owner, root), self.behind)
-        return self.array(listed(first, item, least, min(bounds) if bounds else None, self.apart), place)
+        return self.array(
+            listed(first, item, least, min(bounds) if bounds else None, self.item_separator), place
+        )
 
     def _object(
         self,
@@ -359,8 +361,8 @@ class Notation:
 
 def unknown_name(pattern: str, declared: list[str]) -> Node:
     """The names of a pattern that are not declared."""
-    taken = "|".join(map(re.escape, declared))
-    return Regex((rf"(?!(?:{taken})\Z)" if declared else "") + pattern)
+    names = "|".join(map(re.escape, declared))
+    return Regex((rf"(?!(?:{names})\Z)" if declared else "") + pattern)
 
 
 def named_by(pattern: str, schema: Any) -> Node:

@@ -27,11 +27,11 @@ class Open:
     # The texts, none of which occurs in it, whose first place is where it ends.
     triggers: tuple[str, ...] = ()
     # What follows may occur in it: the language tells its end.
-    told: bool = False
+    self_delimiting: bool = False
 
     def before(self, text: str) -> Language:
         """The open text up to the first place where `text` (or the trigger that it begins with) ends."""
-        if self.told:
+        if self.self_delimiting:
             return {"concat": [self.language, literal(text)]}
         end = next((t for t in self.triggers if text.startswith(t)), text)
         first: Language = {"until": [self.language, literal(end)]}
@@ -76,12 +76,12 @@ def raw_language(node: RawString) -> Language:
 
 def split_trigger(parts: tuple[Node, ...], opened: Open) -> tuple[Text | Special, ...]:
     """The texts and special tokens that a trigger of the open text is made of; none if it is one piece."""
-    taken: list[Text | Special] = []
+    parts_before: list[Text | Special] = []
     for part in parts:
         if not isinstance(part, (Text, Special)):
             break
-        taken.append(part)
-        text = "".join(piece.text for piece in taken)
+        parts_before.append(part)
+        text = "".join(piece.text for piece in parts_before)
         if any(text.startswith(trigger) for trigger in opened.triggers):
-            return tuple(taken) if len(taken) > 1 else ()
+            return tuple(parts_before) if len(parts_before) > 1 else ()
     return ()

@@ -19,20 +19,20 @@ def in_order(
     members: Sequence[tuple[Node, bool]],
     others: Node | None,
     separator: Node,
-    lead: Node | None = None,
+    prefix: Node | None = None,
     bounds: tuple[int, int | None] = (0, None),
 ) -> Node:
     """The members as `order` ("declared" or "any") says.
 
     members: (node, required) pairs.  others: further members, any number of them: last, or anywhere.
-    lead: what each of them begins with.  bounds: how many there are in all, where the order is declared.
+    prefix: what each of them begins with.  bounds: how many there are in all, where the order is declared.
     """
     apart = None if isinstance(separator, Seq) and not separator.parts else separator
     if order == "any" and len(members) + (others is not None) > 1:
-        return AnyOrder(tuple(members), others, apart, lead)
-    if lead is not None:
-        members = [(sequence(lead, node), required) for node, required in members]
-        others = others and sequence(lead, others)
+        return AnyOrder(tuple(members), others, apart, prefix)
+    if prefix is not None:
+        members = [(sequence(prefix, node), required) for node, required in members]
+        others = others and sequence(prefix, others)
     if bounds != (0, None):
         return _counted(members, others, apart, *bounds)
     tail = [] if others is None else [(Repeat(others, 1, None, apart), False)]
@@ -42,33 +42,35 @@ def in_order(
 def _counted(
     members: Sequence[tuple[Node, bool]],
     others: Node | None,
-    apart: Node | None,
+    separator: Node | None,
     least: int,
     most: int | None,
 ) -> Node:
     """So many of the members, in this order, and of the others behind them."""
     enough = max(least, 1) if most is None else most
-    # what may follow where so many have come; None: nothing does
-    rows = [_more(others, apart, come, max(least - come, 0), most) for come in range(enough + 1)]
+    # what may follow after `count` members; None: nothing does
+    rows = [_more(others, separator, count, max(least - count, 0), most) for count in range(enough + 1)]
     for node, required in reversed(members):
         later = rows
         rows = []
-        for come, left_out in enumerate(later):
-            follows = None if come == most else later[min(come + 1, enough)]
+        for count, left_out in enumerate(later):
+            follows = None if count == most else later[min(count + 1, enough)]
             options: list[Node] = []
             if follows is not None:
-                options.append(sequence(*([apart] if apart and come else []), node, follows))
+                options.append(sequence(*([separator] if separator and count else []), node, follows))
             if not required and left_out is not None:
                 options.append(left_out)
             rows.append(choice(options) if options else None)
     return rows[0] or Choice(())
 
 
-def _more(others: Node | None, apart: Node | None, come: int, least: int, most: int | None) -> Node | None:
+def _more(
+    others: Node | None, separator: Node | None, count: int, least: int, most: int | None
+) -> Node | None:
     """Further members after so many."""
-    room = None if most is None else most - come
-    if others is None or room == 0:
+    most_more = None if most is None else most - count
+    if others is None or most_more == 0:
         return None if least else Seq(())
-    if apart and come:
-        return Repeat(sequence(apart, others), least, room)
-    return Repeat(others, least, room, apart)
+    if separator and count:
+        return Repeat(sequence(separator, others), least, most_more)
+    return Repeat(others, least, most_more, separator)

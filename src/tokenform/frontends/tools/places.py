@@ -87,16 +87,18 @@ class Place:
             if cases is None:
                 self._inside[at] = Place(True, key in self.schema.get("properties", {}))
             else:
-                self._inside[at] = self._told(cases, key)
+                self._inside[at] = self._member(cases, key)
         return self._inside[at]
 
-    def _told(self, cases: list[Case], key: str) -> Place:
+    def _member(self, cases: list[Case], key: str) -> Place:
         """What the cases say of a member."""
-        told = [member.bare for case in cases for member in case.members if member.key == key]
+        schemas = [member.bare for case in cases for member in case.members if member.key == key]
         declared = any(key in case.names for case in cases)
         if not declared:
-            told = [case.others for case in cases if case.others is not False]
-        distinct = told if len(told) < 2 else list({json.dumps(said): said for said in told}.values())
+            schemas = [case.others for case in cases if case.others is not False]
+        distinct = (
+            schemas if len(schemas) < 2 else list({json.dumps(said): said for said in schemas}.values())
+        )
         if not distinct or True in distinct:
             return Place(True, declared)
         both = distinct[0] if len(distinct) == 1 else {"anyOf": distinct}
@@ -127,9 +129,9 @@ class Place:
         index = min(index, max((len(first_items(part)) for part in self._parts), default=0))
         if (index,) not in self._inside:
             firsts = [(first_items(part), further_items(part)) for part in self._parts]
-            told = [first[index] if index < len(first) else further for first, further in firsts]
+            schemas = [first[index] if index < len(first) else further for first, further in firsts]
             # by the first that is said; what is said besides is judged with the whole call
-            said = next((one for one in told if one is not True), True)
+            said = next((one for one in schemas if one is not True), True)
             self._inside[(index,)] = Place(alone(said, self._root, "") if isinstance(said, Mapping) else True)
         return self._inside[(index,)]
 

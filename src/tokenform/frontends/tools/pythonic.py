@@ -57,7 +57,7 @@ _JSON = {True: "true", False: "false", None: "null"}
 class Bracketed(Notation):
     """Lists in square brackets and members in braces, with commas and colons."""
 
-    apart = COMMA
+    item_separator = COMMA
 
     def any(self, place: Node | None) -> Node:
         name = f"{self.scope}value"

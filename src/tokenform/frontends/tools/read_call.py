@@ -186,14 +186,14 @@ class CallReader(LiteralReader):
         stops = stops_after(self.form, following)
         if any(isinstance(part, MarkedArguments) for part in following):
             stops.append("(")  # models write calls as Python does
-        taken: list[str] = []
+        pieces: list[str] = []
         # a name that runs into another marker is none, and what follows may be the next call
         others = [
             mark for mark in self.form.special if not any(mark in stop or stop in mark for stop in stops)
         ]
         start = self.source.mark()
-        stop = yield from self.source.until([*stops, *others], taken.append)
-        name = "".join(taken).strip()
+        stop = yield from self.source.until([*stops, *others], pieces.append)
+        name = "".join(pieces).strip()
         python = any(isinstance(part, PythonArguments) for part in following)
         broken = stop not in stops or "\n" in name or (python and not name.replace(".", "_").isidentifier())
         if stop in stops and broken:
@@ -204,7 +204,7 @@ class CallReader(LiteralReader):
         if broken:
             raise fail(self.source, "the call's name does not end")
         counted = any(isinstance(p, Maybe) and any(isinstance(i, Id) for i in p.parts) for p in wire.call)
-        self._tool = self.find("".join(taken).strip(), counted and ":" in stops)
+        self._tool = self.find("".join(pieces).strip(), counted and ":" in stops)
 
     def _only_a_name(self, text: str, stops: Sequence[str], stop: str | None) -> bool:
         """Whether the call of a tool that needs no arguments is over: its end is missing, or a part of it."""
@@ -298,9 +298,9 @@ class CallReader(LiteralReader):
         closers = yield from self._wrapped()
         if (yield from self.source.peek()) == '"':
             # an object as JSON text, which some servers write back into conversations
-            taken: list[str] = []
-            yield from json_string(self.source, taken.append)
-            inside = object_in_string("".join(taken))
+            pieces: list[str] = []
+            yield from json_string(self.source, pieces.append)
+            inside = object_in_string("".join(pieces))
             if inside is None:
                 self._refuse("the arguments must be a JSON object")
             elif known:

@@ -43,39 +43,39 @@ class TaggedReader(ArgumentsReader):
         self.calls.fragment("{")
         while (yield from self.calls.try_literal(self.layout.before)):
             key = yield from self._key()
-            taken: list[str] = []
+            pieces: list[str] = []
             declared = self.place.member(key).declared
             if key in self.layout.wrappers and not declared:
-                self._emit = taken.append
+                self._emit = pieces.append
                 yield from self._value(key)
-                inside = self._unwrapped("".join(taken))
+                inside = self._unwrapped("".join(pieces))
                 if inside:
                     self.calls.fragment((", " if seen else "") + json.dumps(inside, ensure_ascii=False)[1:-1])
                     seen |= set(inside)
                 else:
                     self.key(key, seen, False, self.calls.fragment)
-                    self.calls.fragment("".join(taken))
+                    self.calls.fragment("".join(pieces))
                 continue
             self.key(key, seen, declared, self.calls.fragment)
 
-            def emit(text: str, taken: list[str] = taken) -> None:
-                taken.append(text)
+            def emit(text: str, pieces: list[str] = pieces) -> None:
+                pieces.append(text)
                 self.calls.fragment(text)
 
             self._emit = emit
             yield from self._value(key)
-            self.place.leave(key, "".join(taken))
+            self.place.leave(key, "".join(pieces))
         self.calls.fragment("}")
 
     def _key(self) -> Reading[str]:
         """The name of an argument, which holds nothing that a marker begins with."""
-        taken: list[str] = []
+        pieces: list[str] = []
         middles = [m for m in (self.layout.middle, self.layout.json_middle, self.layout.open_middle) if m]
         stops = [self.calls.form.tokens(m)[0].partition("{type}")[0] for m in middles]
-        stop = yield from self.source.until([*stops, "\n", "<"], taken.append)
+        stop = yield from self.source.until([*stops, "\n", "<"], pieces.append)
         if stop not in stops:
-            raise fail(self.source, f"the name of the argument {''.join(taken)!r} does not end")
-        return "".join(taken).strip()
+            raise fail(self.source, f"the name of the argument {''.join(pieces)!r} does not end")
+        return "".join(pieces).strip()
 
     def _unwrapped(self, text: str) -> dict[str, Any]:
         """The arguments in an object, or in a string of one, if all are declared; else nothing."""
@@ -109,35 +109,35 @@ class TaggedReader(ArgumentsReader):
 
         if (json_only or kinds - {"string"}) and (yield from self._json(fits, loose=not strings)):
             return
-        taken: list[str] = []
-        yield from self._raw(taken.append)
-        value = self._word_or_text("".join(taken), argument, key)
+        pieces: list[str] = []
+        yield from self._raw(pieces.append)
+        value = self._word_or_text("".join(pieces), argument, key)
         self._emit(json.dumps(value, ensure_ascii=False))
 
     def _json_middle(self) -> Reading[None]:
         """What stands before a JSON value."""
-        told = self.layout.json_middle or ""
-        if "{type}" in told:
+        middle = self.layout.json_middle or ""
+        if "{type}" in middle:
             for kind in TYPES:
-                if (yield from self.calls.try_literal(told.replace("{type}", kind))):
+                if (yield from self.calls.try_literal(middle.replace("{type}", kind))):
                     return
-        yield from self.calls.literal(told or self.layout.middle)
+        yield from self.calls.literal(middle or self.layout.middle)
 
     def _json(self, fits: Callable[[Any], bool], loose: bool) -> Reading[bool]:
         """A value that is JSON up to the closing marker, which may stand in its strings; False: it is none,
         or none that fits."""
-        taken: list[str] = []
+        pieces: list[str] = []
         mark = self.source.mark()
         found = False
         try:
-            yield from json_value(self.source, taken.append, loose)
+            yield from json_value(self.source, pieces.append, loose)
             yield from self.source.blank()
             ended = (yield from self.source.accept(self.layout.close)) or (yield from self._next())
-            found = ended and fits(json.loads("".join(taken)))
+            found = ended and fits(json.loads("".join(pieces)))
         except (ToolError, ValueError, RecursionError):
             found = False
         if found:
-            self._emit("".join(taken).strip())
+            self._emit("".join(pieces).strip())
         else:
             self.source.undo(mark)
         return found
@@ -167,12 +167,12 @@ class TaggedReader(ArgumentsReader):
         ends, begun, barred = self._stops
         last = ""
 
-        def told(text: str) -> None:
+        def emit_text(text: str) -> None:
             nonlocal last
             last = (last + text)[-80:]
             emit(text)
 
-        stop = yield from self.source.until([*ends, *begun, *barred], told)
+        stop = yield from self.source.until([*ends, *begun, *barred], emit_text)
         if stop in begun:  # the closing marker is missing: the next argument begins
             # the line feed may be the value's own; what ends like a marker may be a misspelled one
             doubtful = last.endswith("\n") and self.layout.after.endswith("\n")

@@ -2,7 +2,7 @@
 
 Invariant: whitespace at the edges of content and thoughts is held back until it is known to stand within;
 while it is not sure that calls are meant, what they report is held back.
-Complexity: linear in what is told.
+Complexity: linear in the text.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class TurnRead:
     first of them."""
 
     def __init__(self, form: Format, tools: dict[str, Tool], reasoning: str, validate: bool) -> None:
-        """reasoning: what is known of the thought (`turn.told_reasoning`)."""
+        """reasoning: what is known of the thought (`turn.thought_state`)."""
         self.form, self.reasoning, self._validate = form, reasoning, validate
         self.source = Source()
         self.calls = CallReader(form, tools, self.source, self)

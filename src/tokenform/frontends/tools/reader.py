@@ -26,7 +26,7 @@ from tokenform.frontends.tools.read_literals import Nobody
 from tokenform.frontends.tools.read_turn import Event, TurnRead
 from tokenform.frontends.tools.read_values import fail, passed_over
 from tokenform.frontends.tools.source import WHITESPACE, Reading
-from tokenform.frontends.tools.turn import told_reasoning
+from tokenform.frontends.tools.turn import thought_state
 
 # Most characters that are read again after what looked like a call was none; beyond it, such text is text.
 REREAD = 200_000
@@ -71,7 +71,7 @@ class Reader(TurnRead):
         validate: bool = True,
     ) -> None:
         form, known = named(format), read_tools(tools).by_name
-        super().__init__(form, known, told_reasoning(reasoning, prompt, form), validate)
+        super().__init__(form, known, thought_state(reasoning, prompt, form), validate)
         self._layouts = Openers(form, known)
         self._openers = self._layouts.table()
         self._sure = [o for o, wires in self._openers.items() if not all(w.guess for w in wires)]
@@ -150,8 +150,8 @@ class Reader(TurnRead):
         sure = own and sure
         if wire.closed and not at_start and not self._layouts.has_mark(wire):
             return False  # a bracket that nothing opened tells only where nothing stands before
-        told = not wire.closed or (self._layouts.has_mark(wire) and not isinstance(wire.call[0], Name))
-        named = at_start and wire.guess and told
+        is_certain = not wire.closed or (self._layouts.has_mark(wire) and not isinstance(wire.call[0], Name))
+        named = at_start and wire.guess and is_certain
         self._hold = "none" if sure else "argument" if own else "name" if named else "all"
         self._held = None if sure else []
         mark, calls, begun = self.source.mark(), len(self._result), self._begun
@@ -219,18 +219,18 @@ class Reader(TurnRead):
             start = self.source.mark()
             try:
                 yield from calls.call(wire)
-                apart = True
+                passed = True
             except ToolError as error:
                 if not (yield from recover(wire, error, start)):
                     return
-                apart = error.passed
+                passed = error.passed
             finally:
                 self.source.release(start)
             if wire.section is None:
                 return
             if (yield from calls.ends(wire.section[1], cut=not wire.closed)):
                 return
-            if not apart:
+            if not passed:
                 continue
             try:
                 yield from calls.literal(wire.between)

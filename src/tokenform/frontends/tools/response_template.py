@@ -202,9 +202,9 @@ def _fence(field: Mapping[str, Any], name: str) -> tuple[str, str]:
 
 def _edges(field: Mapping[str, Any], side: str, name: str = _FIELD) -> list[list[Piece]]:
     """The spellings of an opener or closer, each as literals and groups."""
-    given = field.get(side)
-    if given is not None:
-        return [[text] for text in ([given] if isinstance(given, str) else given)]
+    edge = field.get(side)
+    if edge is not None:
+        return [[text] for text in ([edge] if isinstance(edge, str) else edge)]
     pattern = field.get(f"{side}_pattern")
     return [] if pattern is None else _pattern(str(pattern), f"{side}_pattern", name)
 

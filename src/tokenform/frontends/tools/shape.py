@@ -166,27 +166,27 @@ _WAYS = count()
 
 @dataclass(frozen=True, eq=False)
 class Kind:
-    """Calls of one kind: by this tools keep theirs.
+    """Calls of one kind; tools cache their calls by it.
 
-    follows: where they are alike.  ways: by how documents are written, the numbers under which the engine
-    keeps what it read.
+    follows: what follows the calls, where it is the same.  ways: the numbers under which the engine caches
+    what it read, by the spelling of documents.
     """
 
     number: int
     follows: Follows | None
     ways: dict[Any, int] = field(default_factory=dict)
 
-    def way(self, told: Any) -> int:
-        """The number of a manner of writing."""
-        found = self.ways.get(told)
-        return self.ways.setdefault(told, next(_WAYS)) if found is None else found
+    def spelling_number(self, spelling: Any) -> int:
+        """The number of a spelling of documents."""
+        found = self.ways.get(spelling)
+        return self.ways.setdefault(spelling, next(_WAYS)) if found is None else found
 
 
-class Kept(Seq):
-    """An option that is read once for all trees that have it.
+class CachedOption(Seq):
+    """An option that the engine reads once for all trees that have it.
 
-    of: calls of what kind it is, and whose.  head: the text that it begins with.  schema: that of the
-    document in the slot, as JSON text; None: there is no slot.  whole: the same as nodes, which few ask for.
+    of: the kind of its calls, and the tool.  head: the text that it begins with.  schema: the JSON Schema of
+    the document in the slot, as text; None: there is no slot.  whole: makes the same as nodes, rarely needed.
     notes: what it leaves out.
     """
 
@@ -210,8 +210,8 @@ class Kept(Seq):
         rules: Mapping[str, Node],
         again: Callable[[], Node],
         notes: Sequence[str] = (),
-    ) -> Kept:
-        """One that goes on in its own way.  node: all of it, which names the rules; again: makes it anew."""
+    ) -> CachedOption:
+        """An option that goes on in its own way.  node: all of it, naming the rules; again: remakes it."""
         follows = Follows(lambda: without(again(), head), rules)
         follows.node = without(node, head)
         return cls(of, head, follows, None, again, notes)
@@ -238,7 +238,7 @@ class Choice:
 
 @dataclass(frozen=True, eq=False)
 class OneOf(Choice):
-    """One of many options that are kept; of: what they are, whatever there is a list of."""
+    """One of many cached options; of: what the options are."""
 
     of: Any = None
 
@@ -258,13 +258,13 @@ class AnyOrder:
     """The members in any order, none twice and each required one there, with `separator` between two.
 
     members: (node, required) pairs.  others: what may come besides, anywhere and any number of times.
-    lead: what each of these begins with: it is read once for all of them.
+    prefix: what each of these begins with: it is read once for all of them.
     """
 
     members: tuple[tuple[Node, bool], ...]
     others: Node | None = None
     separator: Node | None = None
-    lead: Node | None = None
+    prefix: Node | None = None
 
 
 @dataclass(frozen=True)
@@ -311,7 +311,7 @@ class Shape:
             yield node
             if isinstance(node, Choice):  # of those that go on alike one stands for all
                 stack += {id(getattr(one, "follows", one)): one for one in node.options}.values()
-            elif not isinstance(node, Kept):
+            elif not isinstance(node, CachedOption):
                 stack.extend(children(node))
 
     def specials(self) -> set[str]:
@@ -321,7 +321,7 @@ class Shape:
         for node in self.nodes():
             if isinstance(node, Special):
                 found.add(node.text)
-            elif isinstance(node, Kept):
+            elif isinstance(node, CachedOption):
                 follows[id(node.follows)] = node.follows
         return found.union(*(one.specials for one in follows.values()))
 
@@ -335,7 +335,7 @@ def children(node: Node) -> tuple[Node, ...]:
     if isinstance(node, Repeat):
         return (node.item,) if node.separator is None else (node.item, node.separator)
     if isinstance(node, AnyOrder):
-        beside = (node.others, node.separator, node.lead)
+        beside = (node.others, node.separator, node.prefix)
         return (*(member for member, _ in node.members), *(one for one in beside if one is not None))
     return ()
 

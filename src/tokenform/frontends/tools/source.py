@@ -149,9 +149,9 @@ class Source:
 
     def word(self, pattern: re.Pattern[str]) -> Reading[str]:
         """Take characters in the same way, as one text."""
-        taken: list[str] = []
-        yield from self.run(pattern, taken.append)
-        return "".join(taken)
+        pieces: list[str] = []
+        yield from self.run(pattern, pieces.append)
+        return "".join(pieces)
 
     def until(self, stops: Sequence[str], emit: Callable[[str], None]) -> Reading[str | None]:
         """Hand on the text before the earliest stop; the stop itself is not taken.

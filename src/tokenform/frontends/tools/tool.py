@@ -102,8 +102,8 @@ class Tool:
         return forms.written(close(self.parameters))
 
     def __reduce__(self) -> Any:
-        given = (self.name, self.description, self.parameters, self.convert, self.function)
-        return Tool, (*given, self.strings_in, self.shown, self.text)
+        arguments = (self.name, self.description, self.parameters, self.convert, self.function)
+        return Tool, (*arguments, self.strings_in, self.shown, self.text)
 
     @property
     def report(self) -> list[str]:

@@ -49,20 +49,22 @@ def read_choice(tool_choice: Any, known: Sequence[Tool]) -> ToolChoice:
     return choice
 
 
-def _read(wish: Any, known: tuple[Tool, ...]) -> ToolChoice:
-    if wish is None:
+def _read(tool_choice: Any, known: tuple[Tool, ...]) -> ToolChoice:
+    if tool_choice is None:
         return ToolChoice("auto", known)
-    if isinstance(wish, str):
-        return ToolChoice(_MODES[wish], known) if wish in _MODES else _named(wish, known)
-    if not isinstance(wish, Mapping):
-        raise OptionError(f"tool_choice is a str or a mapping of OpenAI's API, not {type(wish).__name__}")
-    kind = wish.get("type")
+    if isinstance(tool_choice, str):
+        return ToolChoice(_MODES[tool_choice], known) if tool_choice in _MODES else _named(tool_choice, known)
+    if not isinstance(tool_choice, Mapping):
+        raise OptionError(
+            f"tool_choice is a str or a mapping of OpenAI's API, not {type(tool_choice).__name__}"
+        )
+    kind = tool_choice.get("type")
     if kind in _MODES:
         return ToolChoice(_MODES[kind], known)
     if kind in ("function", "tool"):
-        return _named(_name(wish), known)
+        return _named(_name(tool_choice), known)
     if kind == "allowed_tools":
-        body = wish.get("allowed_tools", wish)
+        body = tool_choice.get("allowed_tools", tool_choice)
         mode = body.get("mode", "auto") if isinstance(body, Mapping) else None
         listed = body.get("tools") if isinstance(body, Mapping) else None
         if mode not in _MODES or not isinstance(listed, Sequence) or isinstance(listed, str):
@@ -94,7 +96,7 @@ def _named(name: str, known: tuple[Tool, ...]) -> ToolChoice:
     )
 
 
-def told_reasoning(reasoning: str, prompt: str | None, form: Format) -> str:
+def thought_state(reasoning: str, prompt: str | None, form: Format) -> str:
     """Whether the output begins inside a thought: "open", "none", "own" (it may open one itself) or "auto".
 
     prompt: the rendered prompt, whose end tells; None: the output has to tell ("auto").

@@ -16,9 +16,9 @@ import tokenform as tf
 from tokenform import _core
 from tokenform.errors import SchemaWarning, TokenformError
 from tokenform.frontends.tools import FORMATS
+from tokenform.frontends.tools.cache import TOOLS, LruCache, text_of
 from tokenform.frontends.tools.calling import GRAMMARS
 from tokenform.frontends.tools.definitions import read_tools
-from tokenform.frontends.tools.kept import TOOLS, LastAsked, text_of
 
 from .tree_writer import random_tools
 
@@ -122,7 +122,7 @@ def test_errors_and_warnings_come_each_time() -> None:
 
 
 def test_values_are_bounded_in_bytes() -> None:
-    recent: LastAsked[str] = LastAsked(100)
+    recent: LruCache[str] = LruCache(100)
     for key in "abcd":
         recent.put(key, key, 30)
     assert [recent.get(key) for key in "abcd"] == [None, "b", "c", "d"]

@@ -13,7 +13,7 @@ import pytest
 
 import tokenform as tf
 from tokenform.errors import InvalidSchema, SchemaWarning
-from tokenform.frontends import forms, structural_kept
+from tokenform.frontends import forms, structural_cache
 from tokenform.frontends import structural_tag as module
 from tokenform.frontends.structural_tag import structural_tag
 from tokenform.frontends.tools.compiled import shape_form
@@ -162,7 +162,7 @@ def read(monkeypatch):
         places.append(place)
         return alone(special, options, lead, tag, place, scope)
 
-    structural_kept.TAGS.clear()
+    structural_cache.TAGS.clear()
     monkeypatch.setattr(module, "_read_alone", reading)
     return places
 

@@ -1,13 +1,14 @@
-"""What was made of definitions before, by their texts: the last of it, bounded in bytes.
+"""A cache of what definitions were read as, by their texts, bounded in bytes.
 
-Purpose: an agent comes with the same tools at every turn.  A definition that comes again is not read again,
-and of the same list with the same options the grammar is the same object, with the masks that it has.
-Invariant: a key is a number that stands for the definition's whole JSON text, so what was made of another one
-is never given; what is no plain JSON (types, functions, generators) has no key.  What raised is not kept.
-Complexity: a lookup goes through what is asked for, and writes the JSON text of what did not come in this
-order before: less than a microsecond a tool.
-Memory: what is made weighs up to `WEIGHT` times its text (17 kB a tool in Gemma 4's format, 3 in Hermes'),
-automata aside, which keep to their own limits.
+Purpose: an agent has the same tools at every turn.  A definition that comes again is not read again; the same
+list with the same options gives the same grammar object, with the masks that it has.
+Invariant: a key is a number that stands for the definition's whole JSON text, so a result is never given for
+another definition.  What is no plain JSON (types, functions, generators) has no key.  What raised is not
+cached.
+Complexity: a lookup walks the definitions, and writes the JSON text of those that did not come in this order
+before: less than a microsecond a tool.
+Memory: a result weighs up to `WEIGHT` times its text (17 kB a tool in Gemma 4's format, 3 in Hermes');
+automata have their own limits.
 Rejected: the identity of the list (its owner may change it); a sum of hashes (two lists may have the same).
 """
 
@@ -37,8 +38,8 @@ def text_of(value: Any) -> str | None:
         return None
 
 
-class LastAsked(Generic[_Made]):
-    """The values that were asked for last.
+class LruCache(Generic[_Made]):
+    """The values that were used last.
 
     Args:
         most: bytes of all of them.
@@ -59,7 +60,7 @@ class LastAsked(Generic[_Made]):
             return found[0]
 
     def put(self, key: Hashable, value: _Made, weight: int) -> None:
-        """Keeps a value of so many bytes, unless it is heavier than all may be together."""
+        """Adds a value of `weight` bytes, unless it alone exceeds the limit."""
         if weight > self._most:
             return
         with self._lock:
@@ -71,7 +72,7 @@ class LastAsked(Generic[_Made]):
                 self._weight -= lighter
 
     def clear(self) -> None:
-        """Lets go of everything."""
+        """Removes everything."""
         with self._lock:
             self._values.clear()
             self._weight = 0

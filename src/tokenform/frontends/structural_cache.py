@@ -1,13 +1,13 @@
-"""Tags that were read before, by their texts.
+"""A cache of the tags that were read before, by their texts.
 
-Purpose: an agent's requests come with the tags of the one before, but for one.  What a tag is behind the text
-that leads to it is read once; a list of tags goes beside the form (`tools/linked.py`), and what stands around
-them is the same for all lists.
-Invariant: what is kept of a tag depends on its own text and its `Manner` alone.  Text that ends where what
-stands around a tag says (`any_text`, tags in tags) is not kept, nor what raised.
-Complexity: a look at each tag, and reading those that are new.
-Memory: up to `WEIGHT` times the texts of tags; manners are bounded in bytes.
-Rejected: what a tag says of its place and depth in a key (tags would be read anew where one is dropped).
+Purpose: an agent's request has the tags of the one before, but for one.  What follows the text that leads to
+a tag is read once.  A list of tags goes beside the form (`tools/linked.py`); the text around them is the same
+for all lists.
+Invariant: what is cached of a tag depends on its own text and its `TagContext` alone.  Not cached: text whose
+end depends on what stands around the tag (`any_text`, tags in tags), and what raised.
+Complexity: a lookup for each tag, and reading the new ones.
+Memory: up to `WEIGHT` times the texts of tags; contexts are bounded in bytes.
+Rejected: the tag's place and depth in its key (tags would be read anew where one is dropped).
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from weakref import WeakValueDictionary
 from tokenform import _core
 from tokenform.frontends import forms
 from tokenform.frontends.json_text import loads
-from tokenform.frontends.tools.kept import LastAsked
+from tokenform.frontends.tools.cache import LruCache
 from tokenform.frontends.tools.shape import (
+    CachedOption,
     Choice,
     Follows,
     Given,
     Json,
-    Kept,
     Kind,
     Node,
     Regex,
@@ -41,19 +41,19 @@ from tokenform.frontends.tools.shape import (
 WEIGHT = 40
 TAGS = _core.KeptTools((48 << 20) // WEIGHT)
 LEVELS = 8
-"""Most levels of formats in a tag that is kept: what is read at one place must not be too deep at another."""
+"""Most levels of formats in a cached tag: what is read at one place must not be too deep at another."""
 
 _LEAVES = ("const_string", "json_schema", "qwen_xml_parameter", "regex", "grammar")
 _NUMBERS = count()
-# Reads a tag: what follows the text that leads to it, and the rules that this names; None: it is not kept.
+# Reads a tag: what follows the text that leads to it, and the rules that this names; None: it is not cached.
 Read = Callable[[Any, str, str], "tuple[Node, Mapping[str, Node]] | None"]
 
 
-class Manner:
-    """What tags are read by beside their texts: the same for all that have the same special tokens, options
-    of documents and text that leads to them.
+class TagContext:
+    """What reading a tag depends on beside its text: special tokens, options of documents, the text that
+    leads to the tag.
 
-    number: no other has had it.  follows: of what is kept, by what it is.
+    number: unique.  follows: what follows cached tags, by its form.
     """
 
     def __init__(self) -> None:
@@ -62,16 +62,16 @@ class Manner:
         self.follows: WeakValueDictionary[Hashable, Follows] = WeakValueDictionary()
 
 
-_MANNERS: LastAsked[Manner] = LastAsked(1 << 20)
+_CONTEXTS: LruCache[TagContext] = LruCache(1 << 20)
 
 
-def manner_of(special: tuple[str, ...], lead: str, options: Mapping[str, str]) -> Manner:
-    """The manner; one that was not asked for in a long time is another one."""
-    key = special, lead, tuple(sorted(options.items()))
-    found = _MANNERS.get(key)
+def tag_context(special: tuple[str, ...], prefix: str, options: Mapping[str, str]) -> TagContext:
+    """The context; one that was not used for long is made anew."""
+    key = special, prefix, tuple(sorted(options.items()))
+    found = _CONTEXTS.get(key)
     if found is None:
-        found = Manner()
-        _MANNERS.put(key, found, 256 + 64 * len(special) + len(lead) + sum(map(len, special)))
+        found = TagContext()
+        _CONTEXTS.put(key, found, 256 + 64 * len(special) + len(prefix) + sum(map(len, special)))
     return found
 
 
@@ -86,17 +86,19 @@ def is_fixed(content: Any, levels: int = LEVELS) -> bool:
     return bool(parts) and levels > 0 and all(is_fixed(one, levels - 1) for one in parts)
 
 
-def kept(manner: Manner, tags: Sequence[tuple[Any, str]], read: Read) -> list[Kept | None]:
-    """What is kept of tags, each with its place; None: of this nothing can be.
+def cached_tags(
+    context: TagContext, tags: Sequence[tuple[Any, str]], read: Read
+) -> list[CachedOption | None]:
+    """The cached options of tags, each tag with its place; None where a tag can't be cached.
 
-    read: of a tag, its place and what the names of its rules begin with.
+    read: gets a tag, its place and the prefix of its rules' names.
     """
-    out: list[Kept | None] = [None] * len(tags)
+    out: list[CachedOption | None] = [None] * len(tags)
     fixed = [at for at, (tag, _) in enumerate(tags) if is_fixed(tag.get("content"))]
-    listed = TAGS.look([[manner.number, tags[at][0]] for at in fixed])
+    listed = TAGS.look([[context.number, tags[at][0]] for at in fixed])
     made, fresh = listed.made()
     for number in fresh:
-        one = _kept(manner, *tags[fixed[number]], read)
+        one = _cached_tag(context, *tags[fixed[number]], read)
         if one is not None:
             made[number] = one
             listed.keep(number, one, one.of[1])
@@ -105,7 +107,7 @@ def kept(manner: Manner, tags: Sequence[tuple[Any, str]], read: Read) -> list[Ke
     return out
 
 
-def _kept(manner: Manner, tag: Any, place: str, read: Read) -> Kept | None:
+def _cached_tag(context: TagContext, tag: Any, place: str, read: Read) -> CachedOption | None:
     scope = f"tag {next(_NUMBERS)} "
     found = read(tag, place, scope)
     if found is None:
@@ -115,7 +117,7 @@ def _kept(manner: Manner, tag: Any, place: str, read: Read) -> Kept | None:
     if type(first) is not Text or not rest:  # a branch begins with a text, and something follows
         return None
     again = partial(_again, read, place, scope, forms.written(tag))
-    of = manner.kind, _core.OfTool(first.text)
+    of = context.kind, _core.OfTool(first.text)
     documents = [part for part in rest if type(part) is Json]
     parts = [Slot() if type(part) is Json else part for part in rest]
     key = None if len(documents) != 1 or rules else _key(Seq(tuple(parts)))
@@ -124,9 +126,9 @@ def _kept(manner: Manner, tag: Any, place: str, read: Read) -> Kept | None:
         spelling = {**dict(own.options), "without": list(own.without)}
         key = key, forms.written(spelling)
         alike = Follows(partial(sequence, *parts), None, spelling)
-        follows = manner.follows.setdefault(key, alike)
-        return Kept(of, first.text, follows, forms.written(own.schema), again)
-    return Kept.alone(of, first.text, node, rules, again)
+        follows = context.follows.setdefault(key, alike)
+        return CachedOption(of, first.text, follows, forms.written(own.schema), again)
+    return CachedOption.alone(of, first.text, node, rules, again)
 
 
 def _again(read: Read, place: str, scope: str, text: str) -> Node:
