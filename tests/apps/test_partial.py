@@ -98,7 +98,7 @@ def test_earlier_values_stay_as_they_were() -> None:
 
 def test_where_values_stand() -> None:
     text = HAND[0]
-    reader = JsonReader(told=lambda path, value, start, end: spans.append((path, value, text[start:end])))
+    reader = JsonReader(on_value=lambda path, value, start, end: spans.append((path, value, text[start:end])))
     spans: list[Any] = []
     reader.feed(text)
     assert (("a", 2, "b"), "xé😀\n/", '"x\\u00e9\\ud83d\\ude00\\n\\/"') in spans

@@ -105,10 +105,10 @@ def test_who_reads_no_stream_holds_no_place(version):
     async def receive():
         await asyncio.Event().wait()
 
-    using, let_go = contextlib.ExitStack(), []
-    using.callback(let_go.append, True)
+    resources, let_go = contextlib.ExitStack(), []
+    resources.callback(let_go.append, True)
     streamed = _Stream(events(), media_type="text/event-stream")
-    streamed.resources, streamed.until = using, time.monotonic() + 0.2
+    streamed.resources, streamed.until = resources, time.monotonic() + 0.2
     scope = {"type": "http", "asgi": {"spec_version": version}}
     asyncio.run(asyncio.wait_for(streamed(scope, receive, full), 30))
     assert let_go

@@ -52,7 +52,7 @@ def test_items_of_any_cut_are_those_of_the_whole(answer, tools):
     def shown(items: Any) -> list[tuple[Any, ...]]:
         return [(item.text, item.name, item.thought) for item in items]
 
-    work: Any = SimpleNamespace(wanted=SimpleNamespace(turn=turn))
+    work: Any = SimpleNamespace(request=SimpleNamespace(turn=turn))
     result: Any = SimpleNamespace(text=answer, reasoning="I think.", cut_at=None)
     whole = shown(items_of(work, result))
     assert whole[0] == ("I think.", None, True) and not any("think" in text for text, *_ in whole[1:])

@@ -51,13 +51,14 @@ class Work:
 
     Attributes:
         id: of the answer.
-        body: of the request, validated.
+        body: of the HTTP request, validated.
+        request: what the body asks for.
         began: seconds since the epoch.
     """
 
     id: str
     body: Any
-    request_of: TextRequest
+    request: TextRequest
     job: Job
     engine: Engine
     began: int = field(default_factory=lambda: int(time.time()))
@@ -102,7 +103,7 @@ async def count(request: Request, endpoint: Any, server: Any) -> Response:
         body: Any = endpoint.reads.model_validate(await _json(request, server))
         _check_model(body, server.engine)
         tokens = await server.engine.count_tokens(lambda: endpoint.request_of(body, server.engine, key))
-        return JSONResponse(endpoint.count_tokens(tokens))
+        return JSONResponse(endpoint.body_of_count(tokens))
 
 
 async def answer(request: Request, endpoint: ApiPath, server: Any) -> Response:

@@ -277,6 +277,6 @@ class CountTokens(Messages):
     name, path = "count_tokens", "/v1/messages/count_tokens"
     reads = CountedBody
 
-    def counted(self, tokens: int) -> dict[str, Any]:
+    def body_of_count(self, tokens: int) -> dict[str, Any]:
         """The answer's body."""
         return {"input_tokens": tokens}

@@ -77,7 +77,7 @@ class Chat(ApiPath):
         reason = finish(result)
         if result.reasoning is not None:
             message["reasoning_content"] = result.reasoning
-        if work.request_of.turn is not None:
+        if work.request.turn is not None:
             items = items_of(work, result)
             calls = [_called(item) for item in items if item.name is not None]
             texts = [item.text for item in items if item.name is None and not item.thought]
@@ -86,14 +86,14 @@ class Chat(ApiPath):
                 message["tool_calls"] = calls
                 reason = "length" if reason == "length" else "tool_calls"
         logprobs = None
-        if work.request_of.alternatives is not None:
+        if work.request.alternatives is not None:
             listed = probabilities(work.engine, result.tokens, result.token_logprobs, result.likeliest)
             logprobs = {"content": listed, "refusal": None}
         choice = {"index": number, "message": message, "logprobs": logprobs, "finish_reason": reason}
         return choice | extras_of(work, result)
 
     async def events(self, work: Work, pieces: AsyncIterator[Piece]) -> AsyncIterator[Event]:
-        head, turn = _head(work, "chat.completion.chunk"), work.request_of.turn
+        head, turn = _head(work, "chat.completion.chunk"), work.request.turn
         stream_settings: StreamSettings = work.body.stream_options or StreamSettings()
         blank: dict[str, Any] = {"usage": None} if stream_settings.include_usage else {}
 
@@ -101,16 +101,16 @@ class Chat(ApiPath):
             choice = {"index": number, "delta": delta, "logprobs": None, "finish_reason": None, **more}
             return None, {**head, "choices": [choice], **blank}
 
-        for number in range(work.request_of.n):
+        for number in range(work.request.n):
             yield chunk(number, {"role": "assistant", "content": "", "refusal": None})
-        writers = [Writer(turn) for _ in range(work.request_of.n)]
+        writers = [Writer(turn) for _ in range(work.request.n)]
         output_tokens = 0
         async for piece in pieces:
             number, result = piece.number, piece.result
             writer = writers[number]
             deltas = [delta for step in writer.read(piece) for delta in _deltas(step, writer)]
             more: dict[str, Any] = {}
-            if work.request_of.alternatives is not None and piece.tokens and not piece.thought:
+            if work.request.alternatives is not None and piece.tokens and not piece.thought:
                 listed = probabilities(work.engine, piece.tokens, piece.logprobs, piece.likeliest)
                 more["logprobs"] = {"content": listed, "refusal": None}
                 deltas = deltas or [{}]

@@ -67,16 +67,16 @@ def extras_of(work: Work, result: Result) -> dict[str, Any]:
             name: number(value) if isinstance(value, float) else value
             for name, value in vars(result.estimates).items()
         }
-    if work.request_of.confidence:
-        pointers = None if work.request_of.confidence is True else work.request_of.confidence
+    if work.request.confidence:
+        pointers = None if work.request.confidence is True else work.request.confidence
         more["confidence"] = _confidence(result, pointers)
-    if work.request_of.report:
+    if work.request.report:
         more["stats"] = dict(vars(result.stats))
         more["cut"] = result.cut
         if result.report is not None:
             more["drafts"] = {name: list(counts) for name, counts in result.report.sources.items()}
-        if work.request_of.grammar is not None:
-            more["constraint_report"] = [str(one) for one in work.request_of.grammar.report]
+        if work.request.grammar is not None:
+            more["constraint_report"] = [str(one) for one in work.request.grammar.report]
     return {"tokenform": more} if more else {}
 
 

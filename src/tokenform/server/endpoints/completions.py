@@ -67,7 +67,7 @@ class Completions(ApiPath):
         choices = []
         for place, result in enumerate(results):
             logprobs = None
-            if work.request_of.alternatives is not None:
+            if work.request.alternatives is not None:
                 logprobs = _logprobs(work, result.tokens, result.token_logprobs, result.likeliest, 0)
             reason = finish(result)
             choice = {"index": place, "text": result.text, "logprobs": logprobs, "finish_reason": reason}
@@ -79,7 +79,7 @@ class Completions(ApiPath):
     async def events(self, work: Work, pieces: AsyncIterator[Piece]) -> AsyncIterator[Event]:
         stream_settings: StreamSettings = work.body.stream_options or StreamSettings()
         blank = {"usage": None} if stream_settings.include_usage else {}
-        at = [0] * work.request_of.n
+        at = [0] * work.request.n
         async for piece in pieces:
             logprobs = None
             if piece.thought:
@@ -90,7 +90,7 @@ class Completions(ApiPath):
                         {**_head(work), "choices": [{**choice_of_thought, "finish_reason": None}], **blank},
                     )
                 continue
-            if work.request_of.alternatives is not None:
+            if work.request.alternatives is not None:
                 logprobs = _logprobs(work, piece.tokens, piece.logprobs, piece.likeliest, at[piece.number])
             at[piece.number] += sum(len(work.engine.text(token)) for token in piece.tokens)
             choice: dict[str, Any] = {

@@ -60,9 +60,9 @@ class ItemStep:
 
 def items_of(work: Work, result: Result) -> list[OutputItem]:
     """The items of a text."""
-    writer = Writer(work.request_of.turn)
+    writer = Writer(work.request.turn)
     writer.feed(result.reasoning or "", thought=True)
-    writer.feed(result.text if work.request_of.turn is None else result.text[: result.cut_at])
+    writer.feed(result.text if work.request.turn is None else result.text[: result.cut_at])
     writer.close(result.cut_at is not None)
     return [item for item in writer.items if not item.cut] or [OutputItem(_fresh("msg"))]
 
@@ -155,7 +155,7 @@ class Writer:
 
 async def steps_of(work: Work, pieces: AsyncIterator[Piece]) -> AsyncIterator[tuple[ItemStep | None, Piece]]:
     """The steps of the only text, each with the piece that it came with; None with a piece without any."""
-    writer = Writer(work.request_of.turn)
+    writer = Writer(work.request.turn)
     async for piece in pieces:
         for step in writer.read(piece):
             yield step, piece

@@ -77,7 +77,7 @@ class Responses(ApiPath):
     def whole(self, work: Work, results: list[Result]) -> dict[str, Any]:
         result = results[0]
         output = [_item(item) for item in items_of(work, result)]
-        if work.request_of.alternatives is not None:
+        if work.request.alternatives is not None:
             listed = probabilities(work.engine, result.tokens, result.token_logprobs, result.likeliest)
             for item in output:
                 if item["type"] == "message":
@@ -99,7 +99,7 @@ class Responses(ApiPath):
         last_piece: Piece | None = None
         async for step, piece in steps_of(work, pieces):
             logprobs = []
-            if work.request_of.alternatives is not None and piece is not last_piece and not piece.thought:
+            if work.request.alternatives is not None and piece is not last_piece and not piece.thought:
                 logprobs = probabilities(work.engine, piece.tokens, piece.logprobs, piece.likeliest)
                 last_piece = piece
             if step is not None:
