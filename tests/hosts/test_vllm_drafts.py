@@ -22,6 +22,24 @@ FORM = {
     "required": ["customer_name", "delivery_address", "order_status", "paid"],
     "additionalProperties": False,
 }
+TAGS = {
+    "type": "structural_tag",
+    "format": {
+        "type": "triggered_tags",
+        "triggers": ["<f="],
+        "at_least_one": True,
+        "stop_after_first": True,
+        "tags": [
+            {
+                "type": "tag",
+                "begin": f"<f={name}>",
+                "content": {"type": "json_schema", "json_schema": FORM},
+                "end": "</f>",
+            }
+            for name in ("one", "two")
+        ],
+    },
+}
 PROMPT = list(range(100, 140))
 
 
@@ -80,6 +98,7 @@ def written(one: Engine, constraint: dict, count: int = 8, budget: int = 90):
     [
         {"json": FORM},
         {"json_object": True},
+        {"structural_tag": json.dumps(TAGS)},
         {"choice": ["a long answer", "another long answer", "no"]},
         {"regex": r"(red|rose|ruby)-(one|two)-[0-9]{4}"},
         {"grammar": 'root ::= item ("; " item)*\nitem ::= "name: " [a-f]+ " value: " [0-9]+'},
