@@ -178,15 +178,14 @@ class Trained:
         )
         self.output, self.embedding = output[kept], model.get_input_embeddings().weight.detach()
         d = output.shape[1]
-        blocks = [
-            [(torch.zeros(d, d + d * hydra, device=device), torch.zeros(d, device=device))]
-            for _ in range(options.heads)
-        ]
+        weights = dict[str, torch.Tensor]()
+        for i in range(options.heads):
+            weights[f"{i}.0.linear.weight"] = torch.zeros(d, d + d * hydra, device=device)
+            weights[f"{i}.0.linear.bias"] = torch.zeros(d, device=device)
+            weights[f"{i}.projection.weight"] = torch.eye(d, device=device)
         name = getattr(model.config, "_name_or_path", "")
-        turned = [torch.eye(d, device=device) for _ in blocks]
-        self.stack = Stack(blocks, hydra, None, kept, Path(name).name, turned)
-        every = [*(tensor for head in blocks for pair in head for tensor in pair), *turned]
-        self.weights = [tensor.requires_grad_() for tensor in every]
+        self.weights = [tensor.requires_grad_() for tensor in weights.values()]
+        self.stack = Stack({**weights, "tokens": kept.int()}, hydra, Path(name).name)
 
     def loss(self, texts: Texts, starts: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """The loss, and (right, tried) of each head [k, 2], at windows that begin there."""

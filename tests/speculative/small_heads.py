@@ -23,12 +23,22 @@ def heads_of(stack: Stack, **options: Any) -> Heads:
         return Heads(folder, **options)
 
 
+def stack_of(
+    blocks: list[tuple[torch.Tensor, torch.Tensor]], sequential: bool = False, **more: torch.Tensor
+) -> Stack:
+    """Heads of one block each: its weight and its bias."""
+    weights = {f"{i}.0.linear.weight": weight for i, (weight, _) in enumerate(blocks)}
+    return Stack(
+        weights | {f"{i}.0.linear.bias": bias for i, (_, bias) in enumerate(blocks)} | more, sequential
+    )
+
+
 def random_heads(sequential: bool, size: int = 32, count: int = 3, seed: int = 4) -> Heads:
     """Heads that know nothing."""
     torch.manual_seed(seed)
     shape = size, 2 * size if sequential else size
-    blocks = [[(torch.randn(shape) / size, torch.randn(size) / size)] for _ in range(count)]
-    return heads_of(Stack(blocks, sequential))
+    blocks = [(torch.randn(shape) / size, torch.randn(size) / size) for _ in range(count)]
+    return heads_of(stack_of(blocks, sequential))
 
 
 def follower(token: int, times: int = 1) -> int:
@@ -64,5 +74,5 @@ def right_heads(sequential: bool, count: int = 4) -> Stack:
             # of Hydra's, what the heads before have made has to be outweighed
             seen, aim = (32 + token, token) if sequential else (token, follower(token, head + 1))
             weight[aim, seen] = 3.0 * 4**head if sequential else 3.0
-        blocks.append([(weight, torch.zeros(32))])
-    return Stack(blocks, sequential)
+        blocks.append((weight, torch.zeros(32)))
+    return stack_of(blocks, sequential)

@@ -8,9 +8,9 @@ names of tensors it has taken over.  Pickles are read as weights only.
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -21,47 +21,55 @@ from torch.nn.functional import linear, rms_norm, silu
 from tokenform.errors import DrafterError
 
 _FILES = ("heads.safetensors", "medusa_lm_head.safetensors", "medusa_lm_head.pt")
-_BLOCK = re.compile(r"(\d+)\.(\d+)\.linear\.(weight|bias)")
-_PROJECTION = re.compile(r"(\d+)\.projection\.weight")
-_OUTPUT = re.compile(r"(\d+)\.(\d+)\.weight")
+_NAME = re.compile(r"tokens|\d+\.(\d+\.linear\.(weight|bias)|projection\.weight|\d+\.weight)")
 
 
-@dataclass
 class Stack:
     """The weights of k heads.
 
-    Attributes:
-        blocks: of each head its residual blocks, (weight [d, d], bias [d]); with `sequential` [d, 2 d].
+    Args:
+        weights: by name; of head i block j `i.j.linear.weight` [d, d], [d, 2 d] where `sequential`, and
+            `i.j.linear.bias` [d]; behind its b blocks `i.b.weight` [n, d], an output layer of its own, or
+            `i.projection.weight` [d, d] before the model's, or neither: but `silu` adds, so a head without
+            them can't take back what the state says already.  `tokens` [n]: the ids that heads know.
         sequential: each head goes on from the one before, and sees the embedding of the token between them
             (Hydra); else each goes on from the model's state (Medusa).
-        projections: of each head a matrix [d, d] behind its blocks, without which it can't take back what the
-            state says already (`silu` adds), unless it has an output layer of its own; None: none.
-        outputs: of each head its output layer [n, d]; None: the model's.
-        tokens: int64 [n], the ids that are drafted; None: all.
         model: the name of the model that they were trained on.
+    Raises:
+        DrafterError: they are no heads.
     """
 
-    blocks: list[list[tuple[torch.Tensor, torch.Tensor]]]
-    sequential: bool = False
-    outputs: list[torch.Tensor] | None = None
-    tokens: torch.Tensor | None = None
-    model: str = ""
-    projections: list[torch.Tensor] | None = None
-
-    @property
-    def size(self) -> int:
-        """d."""
-        return len(self.blocks[0][0][1])
+    def __init__(self, weights: dict[str, torch.Tensor], sequential: bool = False, model: str = "") -> None:
+        self.weights, self.sequential, self.model = weights, sequential, model
+        odd = next((name for name in weights if not _NAME.fullmatch(name)), None)
+        if odd is not None:
+            raise DrafterError(f"a tensor {odd!r} is no part of a head")
+        firsts = [name for name in weights if name.endswith(".0.linear.bias")]
+        self.count, self.blocks = (
+            len(firsts),
+            sum(bool(re.match(r"0\.\d+\.linear\.bias", n)) for n in weights),
+        )
+        self.size = len(weights[firsts[0]]) if firsts else 0
+        shape = (self.size, self.size * (2 if sequential else 1))
+        for head, block in itertools.product(range(max(self.count, 1)), range(max(self.blocks, 1))):
+            found = weights.get(f"{head}.{block}.linear.weight")
+            if found is None or f"{head}.{block}.linear.bias" not in weights or found.shape != shape:
+                raise DrafterError(f"head {head} lacks a block {block} of weights {shape} and a bias")
 
     def state(self, head: int, state: torch.Tensor, embedding: torch.Tensor) -> torch.Tensor:
         """What a head makes of states [..., d] and of embeddings [..., d] of the tokens drafted last."""
-        for weight, bias in self.blocks[head]:
-            seen = state
+        for block in range(self.blocks):
+            seen, size = state, state.shape[-1:]
             if self.sequential:
-                size = state.shape[-1:]
                 seen = torch.cat([rms_norm(state, size), rms_norm(embedding, size)], -1)
-            state = state + silu(linear(seen, weight, bias))
-        return state if self.projections is None else linear(state, self.projections[head])
+            name = f"{head}.{block}.linear."
+            state = state + silu(linear(seen, self.weights[name + "weight"], self.weights[name + "bias"]))
+        turned = self.weights.get(f"{head}.projection.weight")
+        return state if turned is None else linear(state, turned)
+
+    def output(self, head: int) -> torch.Tensor | None:
+        """A head's own output layer [n, d]; None: the model's."""
+        return self.weights.get(f"{head}.{self.blocks}.weight")
 
     @classmethod
     def read(cls, path: str | Path) -> Stack:
@@ -75,55 +83,23 @@ class Stack:
         if file is None:
             raise DrafterError(f"{folder} has no heads: none of {', '.join(_FILES)} is there")
         facts = json.loads((folder / "heads.json").read_text()) if file.name == _FILES[0] else {}
-        blocks: dict[int, dict[int, dict[str, torch.Tensor]]] = {}
-        outputs, projections, tokens = dict[int, torch.Tensor](), dict[int, torch.Tensor](), None
-        for name, tensor in _tensors(file).items():
-            if found := _BLOCK.fullmatch(name):
-                blocks.setdefault(int(found[1]), {}).setdefault(int(found[2]), {})[found[3]] = tensor
-            elif found := _OUTPUT.fullmatch(name):
-                outputs[int(found[1])] = tensor
-            elif found := _PROJECTION.fullmatch(name):
-                projections[int(found[1])] = tensor
-            elif name == "tokens":
-                tokens = tensor.long()
-            else:
-                raise DrafterError(f"{file} has a tensor {name!r}, which is no part of a head")
-        sequential = facts.get("form", "medusa") == "hydra"
         try:
-            every = [[(b["weight"], b["bias"]) for _, b in sorted(blocks[i].items())] for i in sorted(blocks)]
-            own = [outputs[i] for i in sorted(blocks)] if outputs else None
-            turned = [projections[i] for i in sorted(blocks)] if projections else None
-            d = len(every[0][0][1])
-        except (KeyError, IndexError):
-            raise DrafterError(f"{file} lacks weights of some head") from None
-        shape = (d, 2 * d if sequential else d)
-        if any(weight.shape != shape for head in every for weight, _ in head):
-            raise DrafterError(f"{file}: blocks of these heads have weights of other shapes than {shape}")
-        return cls(every, sequential, own, tokens, facts.get("model", ""), turned)
+            return cls(_tensors(file), facts.get("form") == "hydra", facts.get("model", ""))
+        except DrafterError as error:
+            raise DrafterError(f"{file}: {error}") from None
 
     def write(self, path: str | Path) -> None:
         """Writes `heads.safetensors`, in float16, and `heads.json` into a folder, which is made."""
         from safetensors.torch import save_file
 
-        folder, found = Path(path), dict[str, torch.Tensor]()
+        folder, form = Path(path), "hydra" if self.sequential else "medusa"
         folder.mkdir(parents=True, exist_ok=True)
-        for i, head in enumerate(self.blocks):
-            for j, pair in enumerate(head):
-                for kind, tensor in zip(("weight", "bias"), pair, strict=True):
-                    found[f"{i}.{j}.linear.{kind}"] = tensor.detach().half().cpu().contiguous()
-            if self.projections is not None:
-                found[f"{i}.projection.weight"] = self.projections[i].detach().half().cpu().contiguous()
-            if self.outputs is not None:
-                found[f"{i}.{len(head)}.weight"] = self.outputs[i].detach().half().cpu().contiguous()
-        if self.tokens is not None:
-            found["tokens"] = self.tokens.int().cpu()
-        save_file(found, folder / _FILES[0])
-        facts = {
-            "heads": len(self.blocks),
-            "form": "hydra" if self.sequential else "medusa",
-            "hidden_size": self.size,
-            "model": self.model,
+        found = {
+            name: (tensor.detach().half() if tensor.is_floating_point() else tensor).cpu().contiguous()
+            for name, tensor in self.weights.items()
         }
+        save_file(found, folder / _FILES[0])
+        facts = {"heads": self.count, "form": form, "hidden_size": self.size, "model": self.model}
         (folder / "heads.json").write_text(json.dumps(facts, indent=1) + "\n")
 
 
@@ -139,36 +115,34 @@ class Placed:
     """
 
     def __init__(self, stack: Stack, model: Any) -> None:
-        output = model.get_output_embeddings()
+        output, what = model.get_output_embeddings(), type(model).__name__
         weight, bias = output.weight.detach(), getattr(output, "bias", None)
         size, d = weight.shape
         if stack.size != d:
             raise DrafterError(
-                f"these heads read hidden states of {stack.size} numbers, and {type(model).__name__} has {d};"
+                f"these heads read hidden states of {stack.size} numbers, and {what} has {d};"
                 f" they were made for {stack.model or 'another model'}"
             )
-        known = len(stack.outputs[0]) if stack.outputs else size
-        tokens = torch.arange(min(known, size)) if stack.tokens is None else stack.tokens
-        if int(tokens.max()) >= size or (stack.outputs and len(tokens) > known):
-            raise DrafterError(f"these heads know other tokens than the {size} of {type(model).__name__}")
-        self.device, self.tokens = weight.device, tokens.numpy()
-        self._ids = tokens.to(weight.device, torch.float64)
-
-        def placed(tensor: torch.Tensor) -> torch.Tensor:
-            return tensor.to(weight.device, weight.dtype)
-
-        blocks = [[(placed(weight), placed(bias)) for weight, bias in head] for head in stack.blocks]
-        turned = stack.projections and [placed(own) for own in stack.projections]
-        self._stack = Stack(blocks, stack.sequential, projections=turned)
-        self.heads, self.sequential = len(blocks), stack.sequential
-        self._embedding = model.get_input_embeddings().weight.detach()
+        own = stack.output(0)
+        tokens = stack.weights.get(
+            "tokens", torch.arange(size if own is None else min(size, len(own)))
+        ).long()
+        if int(tokens.max()) >= size or (own is not None and len(tokens) > len(own)):
+            raise DrafterError(f"these heads know other tokens than the {size} of {what}")
+        self.device, self.tokens = weight.device, tokens.cpu().numpy()
         kept = tokens.to(weight.device)
-        if stack.outputs:
-            self._outputs = [placed(own[: len(tokens)]) for own in stack.outputs]
-            self._bias = None
-        else:
-            self._outputs = [weight if len(tokens) == size else weight[kept]] * self.heads
-            self._bias = None if bias is None else bias.detach()[kept]
+        self._ids = kept.double()
+        placed = {
+            name: one.to(weight.device, weight.dtype if one.is_floating_point() else None)
+            for name, one in stack.weights.items()
+        }
+        self._stack = Stack(placed, stack.sequential)
+        self.heads, self.sequential = stack.count, stack.sequential
+        self._embedding = model.get_input_embeddings().weight.detach()
+        shared = weight if len(tokens) == size else weight[kept]
+        outputs = [self._stack.output(head) for head in range(self.heads)]
+        self._outputs = [shared if own is None else own[: len(tokens)] for own in outputs]
+        self._bias = None if bias is None or own is not None else bias.detach()[kept]
 
     def states(self, head: int, states: torch.Tensor, tokens: list[int]) -> torch.Tensor:
         """What a head makes of states [n, d] and of the tokens drafted last; of [1, d] for all of them where
@@ -195,12 +169,8 @@ class Placed:
             rows = rows.masked_fill(refused, float("-inf"))
         chances, at = torch.softmax(rows, -1).topk(min(width, rows.shape[1]))
         told = torch.stack([self._ids[at], chances.double()]).tolist()  # one transfer
-        return [
-            [
-                (int(token), chance) for token, chance in zip(*own, strict=True) if chance > 0
-            ]  # NaN: none is allowed
-            for own in zip(*told, strict=True)
-        ]
+        # where none is allowed each chance is NaN
+        return [[(int(t), p) for t, p in zip(*own, strict=True) if p > 0] for own in zip(*told, strict=True)]
 
     def outside(self, allowed: np.ndarray) -> torch.Tensor:
         """bool [n], the known tokens that are not among those allowed, bool [V]."""
