@@ -203,7 +203,7 @@ def test_workers_change_nothing(tmp_path: Path) -> None:
 def test_the_journal_heals_and_guards(tmp_path: Path) -> None:
     path = tmp_path / "j"
     with Journal(path) as journal:
-        journal.fix({"seed": 1})
+        journal.check_job({"seed": 1})
         journal.add([("a", "1", {"text": "é"}), ("b", "1", {"error": "x", "reason": "y"})])
         journal.add([("c", "1", {"text": "3"})])
         with pytest.raises(DataError, match="another process"):
@@ -217,7 +217,7 @@ def test_the_journal_heals_and_guards(tmp_path: Path) -> None:
             assert kept == ["", "", "ab", "abc"][sum(end <= cut for end in ends)].split() or kept == list(
                 ["", "", "ab", "abc"][sum(end <= cut for end in ends)]
             )
-            journal.fix({"seed": 1})
+            journal.check_job({"seed": 1})
             journal.add([("d", "1", {"text": "4"})])
         with Journal(path) as journal:
             assert journal.read("d") == {"text": "4"} and not journal.done("d", "2")
@@ -225,7 +225,7 @@ def test_the_journal_heals_and_guards(tmp_path: Path) -> None:
             if "a" in kept:
                 assert journal.read("a") == {"text": "é"}
             with pytest.raises(OptionError, match="another seed"):
-                journal.fix({"seed": 2})
+                journal.check_job({"seed": 2})
     for foreign in (b"hello\n", b'{"a": 1}\n', b"id,prompt\n1,a\n", b"no end of line", b'"format"'):
         path.write_bytes(foreign)
         with pytest.raises(DataError, match="not the journal"):
