@@ -224,6 +224,11 @@ def test_graphs_that_can_not_be_captured_leave_the_model_as_it_is(graphs, monkey
     assert not shapes(fast)
 
 
+def test_other_ways_to_compile_are_refused():
+    with pytest.raises(errors.OptionError, match='compile is False, True or "graphs"'):
+        tf.Generator(network(), vocabulary(), compile="graph")
+
+
 def test_without_a_gpu_there_are_no_graphs():
     net = copy.deepcopy(network())
     plain, fast = (tf.Generator(net, vocabulary(), compile=way) for way in (False, "graphs"))

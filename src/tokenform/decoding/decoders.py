@@ -20,6 +20,7 @@ from tokenform.decoding.speculative.matching import DeviceDraws
 from tokenform.decoding.speculative.places import Places
 from tokenform.decoding.speculative.policies import Controller
 from tokenform.engine import Vocabulary
+from tokenform.errors import OptionError
 from tokenform.masking import CAPACITY, MaskTable
 
 if TYPE_CHECKING:
@@ -37,6 +38,8 @@ class Decoders:
     def __init__(
         self, model: Any, vocabulary: Vocabulary, tokenizer: Any, prompts: int, compiled: bool | str = False
     ) -> None:
+        if compiled not in (False, True, GRAPHS):
+            raise OptionError(f'compile is False, True or "{GRAPHS}", not {compiled!r}.')
         self._compiled = Compiled(GRAPHS if compiled == GRAPHS else None) if compiled else None
         self._model, self._vocabulary, self._tokenizer = model, vocabulary, tokenizer
         self.prompts, self._of_thread = PromptCache(prompts), threading.local()
