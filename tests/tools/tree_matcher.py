@@ -151,8 +151,8 @@ class Matcher:
                 starts = set(self.ends(node.separator, place))
             ways = [(node.members[one][0], left - {one}) for one in left]
             ways += [(node.others, left)] if node.others is not None else []
-            if node.lead is not None:
-                starts = {end for start in starts for end in self.ends(node.lead, start)}
+            if node.prefix is not None:
+                starts = {end for start in starts for end in self.ends(node.prefix, start)}
             more = {(end, rest) for part, rest in ways for start in starts for end in self.ends(part, start)}
             waiting |= more - seen
             seen |= more

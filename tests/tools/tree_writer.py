@@ -182,7 +182,7 @@ class Writer:
             chosen += [] if node.others is None else [node.others] * rng.randint(0, 2)
             rng.shuffle(chosen)
             separator = "" if node.separator is None else self._text(node.separator, depth)
-            lead = "" if node.lead is None else self._text(node.lead, depth)
+            lead = "" if node.prefix is None else self._text(node.prefix, depth)
             return separator.join(lead + self._text(member, depth) for member in chosen)
         assert isinstance(node, Rule)
         return self._text(self.shape.rules[node.name], depth + 1)
