@@ -252,6 +252,15 @@ def test_heads_of_another_size_and_models_without_a_state_are_said():
         random_heads(False).session(Context([1], 1, vocabulary_size=VOCABULARY))
 
 
+def test_a_model_that_changes_its_type_is_followed():
+    net, drafter = copy.deepcopy(model("llama")), random_heads(True)
+    (asked,) = requests(count=1)
+    for kind in (torch.float64, torch.float32):
+        backbone = Backbone(net.to(kind))
+        (output,) = decode(backbone, [asked], drafter, Fixed(8))
+        assert "heads" in output.report.sources and not output.report.notes
+
+
 def test_heads_that_know_more_tokens_than_the_model_are_refused():
     stack = stack_of([(torch.zeros(32, 32), torch.zeros(32))], tokens=torch.tensor([3, VOCABULARY]))
     with pytest.raises(DrafterError, match="other tokens"):

@@ -129,7 +129,7 @@ class Placed:
         ).long()
         if int(tokens.max()) >= size or (own is not None and len(tokens) > len(own)):
             raise DrafterError(f"these heads know other tokens than the {size} of {what}")
-        self.device, self.tokens = weight.device, tokens.cpu().numpy()
+        self.device, self.dtype, self.tokens = weight.device, weight.dtype, tokens.cpu().numpy()
         kept = tokens.to(weight.device)
         self._ids = kept.double()
         placed = {
@@ -138,11 +138,16 @@ class Placed:
         }
         self._stack = Stack(placed, stack.sequential)
         self.heads, self.sequential = stack.count, stack.sequential
-        self._embedding = model.get_input_embeddings().weight.detach()
+        self._embedding = model.get_input_embeddings().weight.detach().to(weight.device)
         shared = weight if len(tokens) == size else weight[kept]
         outputs = [self._stack.output(head) for head in range(self.heads)]
         self._outputs = [shared if own is None else own[: len(tokens)] for own in outputs]
         self._bias = None if bias is None or own is not None else bias.detach()[kept]
+
+    def fits(self, model: Any) -> bool:
+        """Whether the model's weights are still where they were, and of that type."""
+        weight = model.get_output_embeddings().weight
+        return bool((weight.device, weight.dtype) == (self.device, self.dtype))
 
     def states(self, head: int, states: torch.Tensor, tokens: list[int]) -> torch.Tensor:
         """What a head makes of states [n, d] and of the tokens drafted last; of [1, d] for all of them where

@@ -166,7 +166,7 @@ class Heads:
             return Silent()
         backbone.follow(context.seq)
         placed = self._placed.get(backbone.model)
-        if placed is None or placed.device != backbone.device:
+        if placed is None or not placed.fits(backbone.model):
             placed = self._placed[backbone.model] = Placed(self.stack, backbone.model)
         return self.makes(self, placed)
 
