@@ -1,8 +1,8 @@
 """An HTTP server with the APIs of OpenAI and Anthropic, whose constrained answers are always valid.
 
 `app.py` puts it together; `engine.py` is the model behind it; `endpoints/` has a file for each address, all
-of one shape; `wanted.py` is what a request comes to, whichever API it speaks; `constraints.py` and
-`tooling.py` read what it binds the answer to; `answering.py` runs it; `faults.py` says what is wrong.
+of one shape; `text_request.py` is the request that every API is read into; `constraints.py` and
+`tooling.py` read its constraints; `answering.py` runs it; `faults.py` says what is wrong.
 `playground/` is the page.
 """
 
