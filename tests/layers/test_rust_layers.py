@@ -10,7 +10,7 @@ import pytest
 
 CORE = Path(__file__).parents[2] / "rust" / "core" / "src"
 LAYERS = (
-    ("error", "limits", "held", "hash", "read_before", "sync"),
+    ("error", "limits", "heap_size", "hash", "text_memo", "sync"),
     ("lock",),
     ("process",),
     ("work",),

@@ -29,7 +29,7 @@ static LIMIT: AtomicUsize = AtomicUsize::new(BYTES);
 
 /// The hashes have keys of their own, which no caller knows.
 #[derive(Default)]
-struct Table {
+struct CacheTables {
     entries: KeyedMap<Arc<Source>, Entry>,
     names: Names,
 }
@@ -37,7 +37,7 @@ struct Table {
 /// Each is a name of one entry, and gone with it.
 type Names = KeyedMap<Arc<str>, Arc<Source>>;
 
-impl Table {
+impl CacheTables {
     fn bytes(&self) -> usize {
         self.entries.iter().map(|(source, entry)| entry.bytes(source)).sum()
     }
@@ -55,7 +55,7 @@ impl Table {
 /// The table of a process.
 #[derive(Default)]
 pub(crate) struct Cache {
-    table: RwLock<Table>,
+    table: RwLock<CacheTables>,
     bytes: AtomicUsize,
     clock: AtomicU64,
 }
@@ -94,14 +94,14 @@ pub enum Patience {
 }
 
 impl Cache {
-    fn read(&self, patience: Patience) -> Option<RwLockReadGuard<'_, Table>> {
+    fn read(&self, patience: Patience) -> Option<RwLockReadGuard<'_, CacheTables>> {
         match patience {
             Patience::Wait => Some(self.table.read().unwrap_or_else(PoisonError::into_inner)),
             Patience::None => self.table.try_read().ok(),
         }
     }
 
-    fn write(&self) -> RwLockWriteGuard<'_, Table> {
+    fn write(&self) -> RwLockWriteGuard<'_, CacheTables> {
         self.table.write().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -140,7 +140,7 @@ impl Cache {
     }
 
     /// Takes out the half that was not asked for longest: linear, and rare.
-    fn older_half(&self, table: &mut Table) -> Vec<(Arc<Source>, Entry)> {
+    fn older_half(&self, table: &mut CacheTables) -> Vec<(Arc<Source>, Entry)> {
         let ages = table.entries.values().map(|e| e.used.load(Ordering::Relaxed)).collect();
         let Some(median) = lists::median(ages) else { return Vec::new() };
         let gone = table.take(|_, e| e.used.load(Ordering::Relaxed) <= median);
@@ -148,7 +148,7 @@ impl Cache {
         gone
     }
 
-    fn recount(&self, table: &Table) {
+    fn recount(&self, table: &CacheTables) {
         self.bytes.store(table.bytes(), Ordering::Relaxed);
     }
 }

@@ -33,17 +33,17 @@
 //! [`json`] the pushdown part: frames of objects and arrays; [`gbnf`] a language of grammars;
 //! [`cfg`] the pushdown part of context-free grammars; [`compose`] constraints made of others;
 //! [`vocab`] the vocabulary and its trie; [`mask`] the token automaton; [`canvas`] sequences filled in any order; [`grammar`] the face of all these, `saved` its
-//! form as bytes. [`work`] and [`limits`] say how much a call may do, [`held`] how much memory tables hold, [`cache`]
+//! form as bytes. [`work`] and [`limits`] say how much a call may do, [`heap_size`] how much memory tables hold, [`cache`]
 //! keeps what was compiled.
 //! Nothing here knows Python.
 //!
 //! | where | |
 //! |---|---|
 //! | a keyword becomes a formula | `schema::keywords`, one family a file |
-//! | `uniqueItems` is decided | `schema::array` (of objects `schema::apart`; which items are left, `schema::live::memory`) |
+//! | `uniqueItems` is decided | `schema::array` (of objects `schema::distinct`; which items are left, `schema::live::seen_items`) |
 //! | a mask is put together | `mask::collect` (of grammars with a lexer `mask::lexemes`) |
 //! | work is counted, and a call cut | [`work`]; what callers may bound, [`limits`] |
-//! | memory is counted | [`held`] |
+//! | memory is counted | [`heap_size`] |
 //! | memory is bounded | `mask::epoch` an automaton's, `mask::reclaim` the process's, `mask::store` and [`cache`] what is shared |
 
 #![deny(missing_docs)]
@@ -55,7 +55,7 @@
 // its macros are those of all that follow
 #[doc(hidden)]
 #[macro_use]
-pub mod held;
+pub mod heap_size;
 
 #[doc(hidden)]
 pub mod automaton;
@@ -80,7 +80,6 @@ mod lists;
 mod lock;
 pub mod mask;
 pub mod process;
-mod read_before;
 #[doc(hidden)]
 pub mod regex;
 mod saved;
@@ -88,6 +87,7 @@ mod saved;
 pub mod schema;
 mod source;
 mod sync;
+mod text_memo;
 pub mod vocab;
 #[doc(hidden)]
 pub mod work;

@@ -26,7 +26,7 @@ const VERSION: u32 = 1;
 const SUM: usize = 8;
 
 /// A source as plain texts: its kind, its texts, and for schemas the options, the registry and the texts to avoid.
-type Parts = (&'static str, Vec<String>, [Vec<String>; 3]);
+type SourceParts = (&'static str, Vec<String>, [Vec<String>; 3]);
 
 impl Source {
     /// What it is made of, in a word.
@@ -41,7 +41,7 @@ impl Source {
         }
     }
 
-    fn parts(&self) -> Parts {
+    fn parts(&self) -> SourceParts {
         let plain = |texts: &[&String]| {
             (self.kind(), texts.iter().map(|t| t.to_string()).collect(), Default::default())
         };

@@ -71,7 +71,7 @@ pub trait ByteAutomaton: Send {
     /// Where a lexeme whose text matters leads when it is closed under these languages and its text is none of
     /// `exceptional` (see there): one position for all such texts, good as long as [`ByteAutomaton::changes`] does not
     /// change while it is walked from.
-    fn close_generic(&mut self, _ctx: CtxId, _held: &[u32]) -> Option<Pos> {
+    fn close_generic(&mut self, _ctx: CtxId, _accepting: &[u32]) -> Option<Pos> {
         None
     }
 

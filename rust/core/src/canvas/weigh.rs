@@ -68,7 +68,8 @@ impl Canvas {
         let fresh = || (Graph::START, Filling { tokens: Vec::with_capacity(length), weight: 0.0 });
         let mut drawn: Vec<(u32, Filling)> = (0..count).map(|_| fresh()).collect();
         for at in 0..length {
-            let mut place = Place { at, slots: self.slots(at + 1), memo: Memo::new(weights, at, By::Sum) };
+            let mut place =
+                DrawPosition { at, slots: self.slots(at + 1), memo: Memo::new(weights, at, By::Sum) };
             for (number, (state, filling)) in drawn.iter_mut().enumerate() {
                 let number = numbers[number * length + at];
                 let (token, weight, to) = self.draw_one(&mut graph, &values, &mut place, *state, number)?;
@@ -85,7 +86,7 @@ impl Canvas {
         &self,
         graph: &mut Graph,
         values: &Values,
-        place: &mut Place<'_, '_>,
+        place: &mut DrawPosition<'_, '_>,
         state: u32,
         number: f64,
     ) -> Result<(u32, f64, u32)> {
@@ -255,7 +256,7 @@ fn value_of(values: &Values, slots: &FxHashMap<u32, usize>, at: usize, state: u3
 }
 
 /// A position at which fillings are drawn.
-struct Place<'a, 'b> {
+struct DrawPosition<'a, 'b> {
     at: usize,
     slots: FxHashMap<u32, usize>,
     memo: Memo<'a, 'b>,

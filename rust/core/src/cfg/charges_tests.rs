@@ -2,8 +2,8 @@
 
 use serde_json::json;
 
-use super::chart::{Chart, SetId};
-use super::finish::plan;
+use super::chart::{Chart, ItemSetId};
+use super::completion::plan;
 use super::grammar::read;
 use super::spec::GrammarSpec;
 use crate::work;
@@ -27,7 +27,7 @@ fn spent<T>(call: impl FnOnce() -> T) -> (T, u64) {
     work::run(PLENTY, || (call(), work::spent())).expect("within the limit")
 }
 
-fn nested(chart: &mut Chart, levels: usize) -> SetId {
+fn nested(chart: &mut Chart, levels: usize) -> ItemSetId {
     let start = chart.start();
     (0..levels).fold(start, |set, _| chart.step(set, 0).expect("an opening bracket"))
 }

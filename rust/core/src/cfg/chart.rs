@@ -17,25 +17,25 @@ use indexmap::IndexMap;
 use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 
 use super::grammar::{Grammar, Symbol};
-use super::lr0::{Group, Lr0Core, Places, Source};
+use super::lr0::{DottedItems, Lr0Core, RuleGroup, Source};
 use crate::error::Error;
-use crate::held::{self, Interner};
+use crate::heap_size::{self, Interner};
 use crate::work;
 
 /// The number of an item set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct SetId(pub u32);
+pub struct ItemSetId(pub u32);
 
-impl SetId {
+impl ItemSetId {
     /// The set after a step from a top ([`Chart::top`]) that completes what began below it.
-    pub const BELOW: SetId = SetId(u32::MAX);
+    pub const BELOW: ItemSetId = ItemSetId(u32::MAX);
 }
 
 /// Where the completion of a rule is waited for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Return {
     pub rule: u32,
-    pub set: SetId,
+    pub set: ItemSetId,
 }
 
 /// The number of an interned list of returns.
@@ -86,7 +86,7 @@ struct Completed {
 
 /// How a text goes on after a rule, on a shortest way to the end.
 #[derive(Clone, Copy)]
-pub struct Onward {
+pub struct Continuation {
     /// Characters to the end.
     pub cost: u64,
     /// The item that goes on, its dot behind the rule.
@@ -101,9 +101,9 @@ const UNKNOWN: ReturnsId = ReturnsId(u32::MAX);
 const MANY: ReturnsId = ReturnsId(u32::MAX - 1);
 
 /// The return of the start rule.
-const END: Return = Return { rule: u32::MAX, set: SetId(u32::MAX) };
+const END: Return = Return { rule: u32::MAX, set: ItemSetId(u32::MAX) };
 /// The return of what a top was reached with.
-const BELOW: Return = Return { rule: u32::MAX - 1, set: SetId(u32::MAX) };
+const BELOW: Return = Return { rule: u32::MAX - 1, set: ItemSetId(u32::MAX) };
 /// Returns that one rule may hand on.
 const HANDED_ON: usize = 8;
 /// Completions that are followed each by itself.
@@ -112,21 +112,21 @@ const FEW: usize = 8;
 const MAX_SETS: usize = 4_000_000;
 const MAX_ITEMS: usize = 50_000;
 
-held::owned!(Kernel, this => held::slice(&this.items));
+heap_size::owned!(Kernel, this => heap_size::slice(&this.items));
 
 #[derive(Default)]
 pub struct Chart {
     pub grammar: Grammar,
     sets: Interner<Kernel>,
     closures: Vec<Option<Closure>>,
-    lr0_cores: IndexMap<Places, Arc<Lr0Core>, FxBuildHasher>,
+    lr0_cores: IndexMap<DottedItems, Arc<Lr0Core>, FxBuildHasher>,
     returns: Interner<Box<[Return]>>,
-    steps: FxHashMap<(SetId, u32), Option<SetId>>,
+    steps: FxHashMap<(ItemSetId, u32), Option<ItemSetId>>,
     completions: FxHashMap<Return, Arc<Completed>>,
     /// Tops by their LR(0) cores.
-    tops: FxHashMap<u32, SetId>,
+    tops: FxHashMap<u32, ItemSetId>,
     /// Ways to the end that were found: the sets below are the same for most ends of a long text.
-    pub onward: FxHashMap<Return, Onward>,
+    pub onward: FxHashMap<Return, Continuation>,
     /// Bytes of the closures' own lists, and of rules that were made for them.
     closed: usize,
 }
@@ -139,17 +139,18 @@ impl Chart {
     }
 
     /// Whether something holds for the expansions of all items that a set was reached with.
-    pub fn all(&self, set: SetId, holds: impl Fn(u32) -> bool) -> bool {
+    pub fn all(&self, set: ItemSetId, holds: impl Fn(u32) -> bool) -> bool {
         self.sets[set.0 as usize].items.iter().all(|item| holds(item.expansion))
     }
 
     /// Bytes that the sets hold.
     pub fn bytes(&mut self) -> usize {
-        held::bytes!(self: sets, closures, lr0_cores, returns, steps, completions, tops, onward) + self.closed
+        heap_size::bytes!(self: sets, closures, lr0_cores, returns, steps, completions, tops, onward)
+            + self.closed
     }
 
     /// The set before the first symbol.
-    pub fn start(&mut self) -> SetId {
+    pub fn start(&mut self) -> ItemSetId {
         let start = self.grammar.start;
         self.closed += self.grammar.unfold(start);
         let items = self.grammar.by_rule[start as usize].iter();
@@ -158,7 +159,7 @@ impl Chart {
         self.intern(Kernel { items, accepts })
     }
 
-    fn intern(&mut self, kernel: Kernel) -> SetId {
+    fn intern(&mut self, kernel: Kernel) -> ItemSetId {
         work::spend(2 + kernel.items.len() as u64);
         if self.sets.len() >= MAX_SETS || kernel.items.len() > MAX_ITEMS {
             work::refuse(Error::limit(
@@ -169,11 +170,11 @@ impl Chart {
         if new {
             self.closures.push(None);
         }
-        SetId(i as u32)
+        ItemSetId(i as u32)
     }
 
     /// Whether the start rule is complete.
-    pub fn accepts(&self, set: SetId) -> bool {
+    pub fn accepts(&self, set: ItemSetId) -> bool {
         self.sets[set.0 as usize].accepts
     }
 
@@ -187,8 +188,8 @@ impl Chart {
 
     /// The top of the stack alone: the same rules with their dots, of which nobody knows where they return to.  All that
     /// is pushed on it is what is pushed on the set itself; a step that completes what it was reached with leads to
-    /// [`SetId::BELOW`].
-    pub fn top(&mut self, set: SetId) -> SetId {
+    /// [`ItemSetId::BELOW`].
+    pub fn top(&mut self, set: ItemSetId) -> ItemSetId {
         let shape = self.shape(set);
         memo!(self.tops, shape, {
             let returns = self.intern_returns(vec![BELOW]);
@@ -200,12 +201,12 @@ impl Chart {
     }
 
     /// The set after a terminal; `None` where it can't come.
-    pub fn step(&mut self, set: SetId, terminal: u32) -> Option<SetId> {
+    pub fn step(&mut self, set: ItemSetId, terminal: u32) -> Option<ItemSetId> {
         memo!(self.steps, (set, terminal), self.merge(&[(set, terminal)], &[]))
     }
 
     /// The set after terminals that end at one place, where other texts lead back to the sets `same`.
-    pub fn merge(&mut self, ends: &[(SetId, u32)], same: &[SetId]) -> Option<SetId> {
+    pub fn merge(&mut self, ends: &[(ItemSetId, u32)], same: &[ItemSetId]) -> Option<ItemSetId> {
         let mut items: Vec<Item> = Vec::new();
         let mut accepts = false;
         for &set in same {
@@ -230,7 +231,7 @@ impl Chart {
         for part in parts {
             let found = self.completed(part);
             if found.below {
-                return Some(SetId::BELOW);
+                return Some(ItemSetId::BELOW);
             }
             items.extend_from_slice(&found.items);
             accepts |= found.accepts;
@@ -264,7 +265,7 @@ impl Chart {
         match rules {
             &[one] => memo!(self.completions, one, {
                 let found = Arc::new(self.complete(rules));
-                self.closed += held::slice(&found.items) + held::BLOCK;
+                self.closed += heap_size::slice(&found.items) + heap_size::BLOCK;
                 found
             }),
             _ => Arc::new(self.complete(rules)),
@@ -295,33 +296,33 @@ impl Chart {
     }
 
     /// What may come next: shared by all sets whose items differ by their returns alone.
-    pub fn lr0(&mut self, set: SetId) -> &Arc<Lr0Core> {
+    pub fn lr0(&mut self, set: ItemSetId) -> &Arc<Lr0Core> {
         &self.closure(set).lr0
     }
 
     /// The number of the LR(0) core.
-    pub fn shape(&mut self, set: SetId) -> u32 {
+    pub fn shape(&mut self, set: ItemSetId) -> u32 {
         self.closure(set).shape
     }
 
-    fn closure(&mut self, set: SetId) -> &mut Closure {
+    fn closure(&mut self, set: ItemSetId) -> &mut Closure {
         if self.closures[set.0 as usize].is_none() {
             let mut places: Vec<(u32, u32)> =
                 self.sets[set.0 as usize].items.iter().map(|i| (i.expansion, i.dot)).collect();
             places.dedup();
-            let places: Places = places.into();
+            let places: DottedItems = places.into();
             let shape = match self.lr0_cores.get_index_of(&places) {
                 Some(known) => known,
                 None => {
                     let (made, bytes) = Lr0Core::new(&mut self.grammar, &places);
-                    self.closed += bytes + held::slice(&places);
+                    self.closed += bytes + heap_size::slice(&places);
                     self.lr0_cores.insert_full(places, Arc::new(made)).0
                 }
             };
             let lr0 = self.lr0_cores[shape].clone();
             let unknown = |n: usize| -> Box<[ReturnsId]> { vec![UNKNOWN; n].into() };
             let (returns, leo_forwarded) = (unknown(lr0.predicted.len()), unknown(lr0.groups.len()));
-            self.closed += held::slice(&returns) + held::slice(&leo_forwarded);
+            self.closed += heap_size::slice(&returns) + heap_size::slice(&leo_forwarded);
             self.closures[set.0 as usize] =
                 Some(Closure { lr0, shape: shape as u32, returns, leo_forwarded });
         }
@@ -329,7 +330,7 @@ impl Chart {
     }
 
     /// Adds the items of a set, predictions included, that wait for a symbol.
-    pub fn waiting(&mut self, set: SetId, symbol: Symbol, out: &mut Vec<Item>) {
+    pub fn waiting(&mut self, set: ItemSetId, symbol: Symbol, out: &mut Vec<Item>) {
         let lr0 = self.closure(set).lr0.clone();
         for &(_, source) in lr0.waiting(symbol) {
             self.items_of(set, source, out);
@@ -337,11 +338,11 @@ impl Chart {
     }
 
     /// The items of a set without its predictions.
-    pub fn kernel(&self, set: SetId) -> &[Item] {
+    pub fn kernel(&self, set: ItemSetId) -> &[Item] {
         &self.sets[set.0 as usize].items
     }
 
-    fn items_of(&mut self, set: SetId, source: Source, out: &mut Vec<Item>) {
+    fn items_of(&mut self, set: ItemSetId, source: Source, out: &mut Vec<Item>) {
         match source {
             Source::Kernel { expansion, from, dot } => {
                 let items = &self.sets[set.0 as usize].items;
@@ -357,7 +358,7 @@ impl Chart {
     }
 
     /// What a predicted rule returns to: its set, or what those that end with it return to.
-    fn returns_of(&mut self, set: SetId, at: u32) -> ReturnsId {
+    fn returns_of(&mut self, set: ItemSetId, at: u32) -> ReturnsId {
         let closure = self.closure(set);
         if closure.returns[at as usize] != UNKNOWN {
             return closure.returns[at as usize];
@@ -374,7 +375,7 @@ impl Chart {
     }
 
     /// What a group of predicted rules hands on; groups that it names come first.
-    fn leo_forwarded(&mut self, set: SetId, lr0: &Lr0Core, group: u32) -> ReturnsId {
+    fn leo_forwarded(&mut self, set: ItemSetId, lr0: &Lr0Core, group: u32) -> ReturnsId {
         let mut todo = vec![group];
         while let Some(&at) = todo.last() {
             let known = &self.closure(set).leo_forwarded;
@@ -394,7 +395,7 @@ impl Chart {
     }
 
     /// The same where what the groups above hand on is known.
-    fn collected(&mut self, set: SetId, group: &Group) -> ReturnsId {
+    fn collected(&mut self, set: ItemSetId, group: &RuleGroup) -> ReturnsId {
         let mut reached: Vec<Return> = group.back.iter().map(|&rule| Return { rule, set }).collect();
         for &above in &group.above {
             match self.closure(set).leo_forwarded[above as usize] {

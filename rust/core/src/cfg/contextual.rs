@@ -2,8 +2,8 @@
 //!
 //! Invariant: a state from which no text goes on to an end is none.
 
-use super::ends::stays;
-use super::finish;
+use super::completion;
+use super::lexeme_ends::stays;
 use super::scanned::Scanned;
 use crate::automaton::byte_automaton::{step, ByteAutomaton, CtxId, Piece, Pos, Scanner, Seen};
 use crate::lexical::spell::{ByteSet, OutcomeId};
@@ -84,7 +84,7 @@ impl ByteAutomaton for Scanned {
     }
 
     fn way_out(&mut self, pos: Pos, _: &[u8], most: usize) -> Option<Vec<Piece>> {
-        finish::complete(self, pos, most)
+        completion::complete(self, pos, most)
     }
 
     fn scanner(&mut self) -> Option<&mut dyn Scanner> {

@@ -11,7 +11,7 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::circles::circles;
+use super::cycles::circles;
 use super::grammar::{Grammar, Symbol};
 use crate::lexical::term::{intersect_ranges, union_ranges};
 use crate::lexical::{TermId, Terms};
@@ -27,7 +27,7 @@ const ENTRIES: usize = 2_000_000;
 /// Whether longest match finds the only way to cut each text: the terminals that come at one place are read together,
 /// and none ends where another ends or goes on with what may follow it. `letters`: that the grammar spells.
 pub fn cuts_are_one(grammar: &Grammar, terms: &mut Terms, letters: usize) -> bool {
-    let Some(places) = Places::of(grammar) else { return false };
+    let Some(places) = FollowSets::of(grammar) else { return false };
     let term = |t: u32| grammar.terminals[t as usize].term.unwrap_or(Terms::EMPTY);
     let starts: Vec<Ranges> =
         (0..grammar.terminals.len() as u32).map(|t| alive_ranges(terms, term(t))).collect();
@@ -36,10 +36,10 @@ pub fn cuts_are_one(grammar: &Grammar, terms: &mut Terms, letters: usize) -> boo
     };
     let begins: Vec<Ranges> = places.sets.iter().map(|set| begin(set)).collect();
     let follow = |t: u32| &begins[places.behind[t as usize] as usize];
-    let mut seen: FxHashSet<Read> = FxHashSet::default();
-    let mut todo: Vec<Read> = Vec::new();
+    let mut seen: FxHashSet<TerminalsLeft> = FxHashSet::default();
+    let mut todo: Vec<TerminalsLeft> = Vec::new();
     for &set in FxHashSet::from_iter(places.behind.iter().chain([&places.at_start])) {
-        let read: Read = places.sets[set as usize].iter().map(|&t| (t, term(t))).collect();
+        let read: TerminalsLeft = places.sets[set as usize].iter().map(|&t| (t, term(t))).collect();
         if seen.insert(read.clone()) {
             todo.push(read);
         }
@@ -63,7 +63,7 @@ pub fn cuts_are_one(grammar: &Grammar, terms: &mut Terms, letters: usize) -> boo
 }
 
 /// Which terminals may come at a place: sets of them, each once.
-struct Places {
+struct FollowSets {
     sets: Vec<Box<[u32]>>,
     /// The set behind each terminal.
     behind: Vec<u32>,
@@ -73,35 +73,37 @@ struct Places {
 
 /// What a set takes in: a terminal, or the set of another node.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-enum Part {
+enum SetMember {
     Terminal(u32),
     Node(u32),
 }
 
-impl Places {
+impl FollowSets {
     /// `None`: the sets are too large.
     fn of(grammar: &Grammar) -> Option<Self> {
         let (rules, terminals) = (grammar.names.len() as u32, grammar.terminals.len() as u32);
         let parts = inclusions(grammar);
         let inner = |node: u32| -> Vec<u32> {
             let nodes = parts[node as usize].iter();
-            nodes.filter_map(|p| if let Part::Node(v) = p { Some(*v) } else { None }).collect()
+            nodes.filter_map(|p| if let SetMember::Node(v) = p { Some(*v) } else { None }).collect()
         };
         let mut set_of: Vec<u32> = vec![u32::MAX; parts.len()];
         let mut sets: Vec<Box<[u32]>> = Vec::new();
-        let mut known: FxHashMap<Vec<Part>, u32> = FxHashMap::default();
+        let mut known: FxHashMap<Vec<SetMember>, u32> = FxHashMap::default();
         let mut left = ENTRIES;
         for circle in circles(parts.len(), inner) {
             // nodes of one circle take in each other: they have one set
-            let of = |part: &Part| match *part {
-                Part::Node(v) => Some(set_of[v as usize]).filter(|&set| set != u32::MAX).map(Part::Node),
+            let of = |part: &SetMember| match *part {
+                SetMember::Node(v) => {
+                    Some(set_of[v as usize]).filter(|&set| set != u32::MAX).map(SetMember::Node)
+                }
                 terminal => Some(terminal),
             };
-            let mut key: Vec<Part> =
+            let mut key: Vec<SetMember> =
                 circle.iter().flat_map(|&v| parts[v as usize].iter().filter_map(of)).collect();
             crate::lists::sort_unique(&mut key);
             let set = match (&key[..], known.get(&key)) {
-                ([Part::Node(set)], _) | (_, Some(set)) => *set,
+                ([SetMember::Node(set)], _) | (_, Some(set)) => *set,
                 _ => {
                     let set = union(&sets, &key, &mut left)?;
                     sets.push(set);
@@ -112,17 +114,17 @@ impl Places {
             circle.iter().for_each(|&v| set_of[v as usize] = set);
         }
         let behind = (0..terminals).map(|t| set_of[(2 * rules + t) as usize]).collect();
-        Some(Places { sets, behind, at_start: set_of[grammar.start as usize] })
+        Some(FollowSets { sets, behind, at_start: set_of[grammar.start as usize] })
     }
 }
 
 /// The set of all parts; nodes are numbers of sets. `None`: more entries than are left.
-fn union(sets: &[Box<[u32]>], parts: &[Part], left: &mut usize) -> Option<Box<[u32]>> {
+fn union(sets: &[Box<[u32]>], parts: &[SetMember], left: &mut usize) -> Option<Box<[u32]>> {
     let mut all: Vec<u32> = Vec::new();
     for part in parts {
         let more = match part {
-            Part::Terminal(t) => std::slice::from_ref(t),
-            Part::Node(set) => &sets[*set as usize],
+            SetMember::Terminal(t) => std::slice::from_ref(t),
+            SetMember::Node(set) => &sets[*set as usize],
         };
         *left = left.checked_sub(more.len())?;
         all.extend(more);
@@ -133,12 +135,12 @@ fn union(sets: &[Box<[u32]>], parts: &[Part], left: &mut usize) -> Option<Box<[u
 
 /// What each node's set takes in. Nodes, in this order: the beginning of each rule, what may follow it, what may follow
 /// each terminal, and what may follow each symbol of each expansion.
-fn inclusions(grammar: &Grammar) -> Vec<Vec<Part>> {
+fn inclusions(grammar: &Grammar) -> Vec<Vec<SetMember>> {
     let (rules, terminals) = (grammar.names.len() as u32, grammar.terminals.len() as u32);
-    let mut parts: Vec<Vec<Part>> = vec![Vec::new(); (2 * rules + terminals) as usize];
+    let mut parts: Vec<Vec<SetMember>> = vec![Vec::new(); (2 * rules + terminals) as usize];
     let begin = |symbol: &Symbol| match *symbol {
-        Symbol::Terminal(t) => Part::Terminal(t),
-        Symbol::Rule(r) => Part::Node(r),
+        Symbol::Terminal(t) => SetMember::Terminal(t),
+        Symbol::Rule(r) => SetMember::Node(r),
     };
     let empty = |s: &Symbol| matches!(s, Symbol::Rule(r) if grammar.nullable[*r as usize]);
     for expansion in grammar.by_rule.iter().flatten().map(|&e| &grammar.expansions[e as usize]) {
@@ -148,10 +150,10 @@ fn inclusions(grammar: &Grammar) -> Vec<Vec<Part>> {
                 Symbol::Terminal(t) => 2 * rules + t,
                 Symbol::Rule(r) => rules + r,
             };
-            parts[whose as usize].push(Part::Node(place));
+            parts[whose as usize].push(SetMember::Node(place));
             parts.push(match expansion.symbols.get((place - first) as usize + 1) {
-                None => vec![Part::Node(rules + expansion.origin)],
-                Some(next) if empty(next) => vec![begin(next), Part::Node(place + 1)],
+                None => vec![SetMember::Node(rules + expansion.origin)],
+                Some(next) if empty(next) => vec![begin(next), SetMember::Node(place + 1)],
                 Some(next) => vec![begin(next)],
             });
         }
@@ -163,11 +165,11 @@ fn inclusions(grammar: &Grammar) -> Vec<Vec<Part>> {
 }
 
 /// What is left of each terminal that goes on with the text read so far.
-type Read = Vec<(u32, TermId)>;
+type TerminalsLeft = Vec<(u32, TermId)>;
 type Ranges = Vec<(u32, u32)>;
 
 /// What the terminals may have become a character later: a sweep over the ends of their runs. `None`: too much.
-fn successors(terms: &mut Terms, read: &Read) -> Option<Vec<Read>> {
+fn successors(terms: &mut Terms, read: &TerminalsLeft) -> Option<Vec<TerminalsLeft>> {
     let mut runs: Vec<(u32, u32, u32, TermId)> = Vec::new();
     for &(t, term) in read {
         let mut from = 0;
@@ -181,7 +183,7 @@ fn successors(terms: &mut Terms, read: &Read) -> Option<Vec<Read>> {
     let mut cuts: Vec<u32> = runs.iter().flat_map(|r| [r.0, r.1.saturating_add(1)]).collect();
     crate::lists::sort_unique(&mut cuts);
     runs.sort_unstable();
-    let (mut open, mut out, mut coming) = (Read::new(), Vec::new(), runs.iter().peekable());
+    let (mut open, mut out, mut coming) = (TerminalsLeft::new(), Vec::new(), runs.iter().peekable());
     let mut ends: Vec<(u32, u32)> = Vec::new();
     let mut left = ALL_READS;
     for cut in cuts {
@@ -203,7 +205,7 @@ fn successors(terms: &mut Terms, read: &Read) -> Option<Vec<Read>> {
 }
 
 /// Whether at most one of the terminals ends here, and what may follow it goes on with none of them.
-fn ends_alone<'a>(terms: &mut Terms, read: &Read, follow: impl Fn(u32) -> &'a Ranges) -> bool {
+fn ends_alone<'a>(terms: &mut Terms, read: &TerminalsLeft, follow: impl Fn(u32) -> &'a Ranges) -> bool {
     let mut ended = read.iter().filter(|r| terms.nullable(r.1));
     let Some(&(t, _)) = ended.next() else { return true };
     if ended.next().is_some() {

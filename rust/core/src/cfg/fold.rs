@@ -10,8 +10,8 @@
 
 use rustc_hash::FxHashSet;
 
-use super::circles::circles;
 use super::cuts::cuts_are_one;
+use super::cycles::circles;
 use super::grammar::{Grammar, Symbol, Terminal};
 use crate::lexical::{Lexicon, TermId, Terms};
 

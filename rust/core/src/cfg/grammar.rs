@@ -9,15 +9,15 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use super::forms::{self, Following, Forms};
 use super::layout::Layout;
 use super::orders::{Order, Orders};
 use super::spec::{GrammarSpec, OrderEntry};
+use super::split_terminals::{self, FollowSet, SplitTerminal};
 use super::terminals;
 use crate::error::{Error, Kind, Result};
 use crate::hash::{KeyedMap, KeyedSet};
 use crate::lexical::{Lexicon, TermId, Terms};
-use crate::regex::around::Pattern;
+use crate::regex::context::Pattern;
 use crate::regex::CharSet;
 
 /// A symbol of a rule.
@@ -39,12 +39,12 @@ pub struct Terminal {
     pub lazy: bool,
     /// The constraint that stands for it, where that is one of its own.
     pub part: Option<u32>,
-    /// Its words with what may follow them ([`crate::regex::around`]), where that matters: with nothing before, then by the
+    /// Its words with what may follow them ([`crate::regex::context`]), where that matters: with nothing before, then by the
     /// sets of the last character; one where it doesn't look there. `term` is what matches alone.
     pub around: Option<Box<[TermId]>>,
-    /// Its words by what may follow them ([`super::forms`]), where that is all that they hang on; of each of those, the
+    /// Its words by what may follow them ([`super::split_terminals`]), where that is all that they hang on; of each of those, the
     /// terminal that it is a form of, and the number of what may follow it.
-    pub forms: Option<Forms>,
+    pub forms: Option<SplitTerminal>,
     pub form_of: Option<u32>,
     pub following: u8,
     /// Its one word, where it is a literal without flags.
@@ -110,7 +110,7 @@ pub struct Grammar {
     /// Sets of characters that lookbehinds ask for before a terminal; they part all characters, or there are none.
     pub pasts: Box<[CharSet]>,
     /// What may follow lexemes of forms, by their numbers less one.
-    pub following: Box<[Following]>,
+    pub following: Box<[FollowSet]>,
     /// Whether it hangs on the text around some lexeme what it is.
     pub looks_around: bool,
 }
@@ -214,7 +214,7 @@ pub fn read_with(structure: GrammarSpec, lexicon: &mut Lexicon, parts: &Parts) -
     let mut following = Box::default();
     if looks_around {
         let begins = terminals::begins_of(&mut lexicon.terms, &terminals);
-        following = forms::give(&mut lexicon.terms, &mut terminals, &begins).unwrap_or_default();
+        following = split_terminals::give(&mut lexicon.terms, &mut terminals, &begins).unwrap_or_default();
     }
     let looks_around = terminals.iter().any(|t| t.around.is_some());
     let mut grammar = Grammar {

@@ -10,8 +10,8 @@
 
 use rustc_hash::FxHashMap;
 
+use super::context_dependence::begins;
 use super::scanned::{Context, Scanned};
-use super::survey::begins;
 use super::terminals::begun_by;
 use crate::error::Error;
 use crate::lexical::term::intersect_ranges;

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use super::scanned::Scanned;
 use crate::automaton::byte_automaton::{Alive, CtxId, Pos, Scanner};
+use crate::lexical::segments::WIDE;
 use crate::lexical::spell::ByteSet;
 use crate::lexical::term::Term;
-use crate::lexical::ways::WIDE;
 use crate::lexical::{LexId, Step, TermId, Terms};
 
 impl Scanner for Scanned {

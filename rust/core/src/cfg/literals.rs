@@ -6,14 +6,14 @@ use super::grammar::Grammar;
 use crate::lexical::{TermId, Terms};
 
 /// Literals in a row that together begin a longer one.
-pub(super) struct Row {
+pub(super) struct LiteralRun {
     pub longer: u32,
     pub literals: Vec<u32>,
     pub word: TermId,
 }
 
 /// The rows of a grammar: each beginning of a literal that is no literal itself, cut by longest match.
-pub(super) fn rows(grammar: &Grammar, terms: &mut Terms) -> Vec<Row> {
+pub(super) fn rows(grammar: &Grammar, terms: &mut Terms) -> Vec<LiteralRun> {
     let known: Vec<(u32, &str)> =
         (0u32..).zip(&grammar.terminals).filter_map(|(i, t)| Some((i, t.literal.as_deref()?))).collect();
     let mut out = Vec::new();
@@ -29,7 +29,7 @@ pub(super) fn rows(grammar: &Grammar, terms: &mut Terms) -> Vec<Row> {
                 rest = &rest[first.len()..];
             }
             if rest.is_empty() && literals.len() > 1 {
-                out.push(Row { longer, literals, word: terms.literal(word) });
+                out.push(LiteralRun { longer, literals, word: terms.literal(word) });
             }
         }
     }

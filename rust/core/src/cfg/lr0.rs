@@ -7,12 +7,12 @@
 use indexmap::IndexMap;
 use rustc_hash::FxBuildHasher;
 
-use super::circles::circles;
+use super::cycles::circles;
 use super::grammar::{Grammar, Symbol};
-use crate::{held, work};
+use crate::{heap_size, work};
 
 /// Expansions and dots of a set, ascending and distinct.
-pub type Places = Box<[(u32, u32)]>;
+pub type DottedItems = Box<[(u32, u32)]>;
 
 /// Where an item that waits for a symbol comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -32,7 +32,7 @@ pub struct Predicted {
 
 /// Predicted rules that end with each other, mostly one alone: they hand on the returns
 #[derive(Default)]
-pub struct Group {
+pub struct RuleGroup {
     /// of these items of the set,
     pub kernel: Vec<(u32, u32)>,
     /// of these rules, which come back,
@@ -47,7 +47,7 @@ pub struct Lr0Core {
     /// Terminals that may come next, ascending.
     pub terminals: Box<[u32]>,
     pub predicted: Box<[Predicted]>,
-    pub groups: Box<[Group]>,
+    pub groups: Box<[RuleGroup]>,
 }
 
 /// What is known of a predicted rule while an LR(0) core is made.
@@ -102,10 +102,13 @@ impl Lr0Core {
     }
 
     fn bytes(&self) -> usize {
-        let lists = |g: &Group| held::list(&g.kernel) + held::list(&g.back) + held::list(&g.above);
+        let lists =
+            |g: &RuleGroup| heap_size::list(&g.kernel) + heap_size::list(&g.back) + heap_size::list(&g.above);
         let groups: usize = self.groups.iter().map(lists).sum();
-        let flat = held::slice(&self.waiting) + held::slice(&self.terminals) + held::slice(&self.predicted);
-        std::mem::size_of::<Self>() + flat + held::slice(&self.groups) + groups
+        let flat = heap_size::slice(&self.waiting)
+            + heap_size::slice(&self.terminals)
+            + heap_size::slice(&self.predicted);
+        std::mem::size_of::<Self>() + flat + heap_size::slice(&self.groups) + groups
     }
 
     pub fn waiting(&self, symbol: Symbol) -> &[(Symbol, Source)] {
@@ -116,7 +119,7 @@ impl Lr0Core {
 }
 
 /// The predicted rules, and what those hand on that need not come back.
-fn grouped(entries: IndexMap<u32, Entry, FxBuildHasher>) -> (Box<[Predicted]>, Box<[Group]>) {
+fn grouped(entries: IndexMap<u32, Entry, FxBuildHasher>) -> (Box<[Predicted]>, Box<[RuleGroup]>) {
     let place =
         |rule: &u32| entries.get_index_of(rule).expect("what ends with a rule was predicted too") as u32;
     let circles = circles(entries.len(), |at| match &entries[at as usize] {
@@ -124,7 +127,7 @@ fn grouped(entries: IndexMap<u32, Entry, FxBuildHasher>) -> (Box<[Predicted]>, B
         entry => entry.from.iter().map(place).collect(),
     });
     let mut predicted: Vec<Predicted> = entries.keys().map(|&rule| Predicted { rule, group: None }).collect();
-    let mut groups: Vec<Group> = Vec::with_capacity(circles.len());
+    let mut groups: Vec<RuleGroup> = Vec::with_capacity(circles.len());
     for circle in circles {
         if entries[circle[0] as usize].comes_back {
             continue;
@@ -132,7 +135,7 @@ fn grouped(entries: IndexMap<u32, Entry, FxBuildHasher>) -> (Box<[Predicted]>, B
         for &at in &circle {
             predicted[at as usize].group = Some(groups.len() as u32);
         }
-        let mut group = Group::default();
+        let mut group = RuleGroup::default();
         for entry in circle.iter().map(|&at| &entries[at as usize]) {
             group.kernel.extend_from_slice(&entry.kernel);
             for rule in &entry.from {

@@ -9,44 +9,44 @@
 //!
 //! | question | files |
 //! |---|---|
-//! | which rules become terminals | `fold`, `cuts`, `circles` |
-//! | which terminals clash | `neighbours`, `separate`, `literals`, `survey` |
+//! | which rules become terminals | `fold`, `cuts`, `cycles` |
+//! | which terminals clash | `adjacency`, `separation`, `literals`, `context_dependence` |
 //! | terminals that all count, lazy ones | `joints` |
-//! | assertions at the ends of a terminal | `around`, `forms`, `guarded`, `ends` |
+//! | assertions at the ends of a terminal | `trailing_context`, `split_terminals`, `lookahead`, `lexeme_ends` |
 //! | indentation; members in any order | `layout`, `lines`; `orders` |
-//! | short ways to an end; words for people | `finish`; `describe` |
+//! | short ways to an end; words for people | `completion`; `describe` |
 //!
-//! Circle: a scanned grammar asks its parts (`around`, `guarded`, `ends`, ...) about contexts, and they it about lexemes.
+//! Circle: a scanned grammar asks its parts (`trailing_context`, `lookahead`, `lexeme_ends`, ...) about contexts, and they it about lexemes.
 
-mod around;
+mod adjacency;
 #[cfg(test)]
 mod charges_tests;
 pub mod chart;
-mod circles;
+pub mod completion;
+mod context_dependence;
 mod contextual;
 mod cuts;
+mod cycles;
 mod describe;
-mod ends;
-pub mod finish;
 pub mod fold;
-mod forms;
 pub mod grammar;
-mod guarded;
 mod joints;
 pub mod layout;
+mod lexeme_ends;
 mod lexemes;
 mod lines;
 mod literals;
+mod lookahead;
 pub mod lr0;
-mod neighbours;
 mod orders;
 pub mod productive;
 pub mod scanned;
 pub mod scannerless;
-mod separate;
+mod separation;
 pub mod spec;
-mod survey;
+mod split_terminals;
 pub mod terminals;
+mod trailing_context;
 
 use crate::error::{Error, Kind, Result};
 use spec::GrammarSpec;

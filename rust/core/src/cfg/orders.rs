@@ -15,7 +15,7 @@ use rustc_hash::FxHashMap;
 use super::grammar::{together, Grammar, Symbol, ENDLESS, NEVER};
 use super::spec::OrderEntry;
 use crate::error::{Error, Kind, Result};
-use crate::held;
+use crate::heap_size;
 
 /// The members of one rule.
 pub struct Order {
@@ -46,7 +46,7 @@ impl Order {
 
 /// What may still come of an order.
 #[derive(Clone, PartialEq, Eq, Hash)]
-struct Left {
+struct RemainingMembers {
     order: u32,
     /// Members, as bits.
     members: Box<[u64]>,
@@ -54,13 +54,13 @@ struct Left {
     begun: bool,
 }
 
-impl Left {
+impl RemainingMembers {
     fn has(&self, member: usize) -> bool {
         self.members[member / 64] >> (member % 64) & 1 == 1
     }
 
     fn without(&self, member: usize) -> Self {
-        let mut rest = Left { begun: true, ..self.clone() };
+        let mut rest = RemainingMembers { begun: true, ..self.clone() };
         rest.members[member / 64] &= !(1 << (member % 64));
         rest
     }
@@ -70,8 +70,8 @@ impl Left {
 #[derive(Default)]
 pub struct Orders {
     all: Vec<Order>,
-    left: FxHashMap<u32, Left>,
-    rules: FxHashMap<Left, u32>,
+    left: FxHashMap<u32, RemainingMembers>,
+    rules: FxHashMap<RemainingMembers, u32>,
     /// Rules and expansions of the grammar before any was made.
     settled: (usize, usize),
 }
@@ -115,7 +115,8 @@ impl Grammar {
         for (i, order) in (0u32..).zip(&self.orders.all) {
             let mut members = vec![0; order.members.len().div_ceil(64)];
             (0..order.members.len()).for_each(|m| members[m / 64] |= 1 << (m % 64));
-            let left = Left { order: i, members: members.into(), begun: order.separator.is_none() };
+            let left =
+                RemainingMembers { order: i, members: members.into(), begun: order.separator.is_none() };
             self.by_rule[order.rule as usize].clear();
             self.orders.left.insert(order.rule, left.clone());
             self.orders.rules.insert(left, order.rule);
@@ -146,7 +147,7 @@ impl Grammar {
             true => NEVER,
             false => u64::try_from(total).unwrap_or(ENDLESS).min(ENDLESS),
         };
-        let mut ways: Vec<(Symbol, Left, usize, u64)> = Vec::new();
+        let mut ways: Vec<(Symbol, RemainingMembers, usize, u64)> = Vec::new();
         for m in here() {
             let (symbol, must) = members[m];
             if self.cost(symbol) < NEVER {
@@ -155,17 +156,22 @@ impl Grammar {
             }
         }
         if let Some(symbol) = others.filter(|&s| self.cost(s) < NEVER) {
-            ways.push((symbol, Left { begun: true, ..left.clone() }, count, left_over(count, total)));
+            ways.push((
+                symbol,
+                RemainingMembers { begun: true, ..left.clone() },
+                count,
+                left_over(count, total),
+            ));
         }
         let mut bytes = 0;
         for (symbol, rest, count, cost) in ways {
             let mut symbols = separator.clone();
             symbols.push(symbol);
             if others.is_some() || rest.members.iter().any(|&word| word != 0) {
-                bytes += held::slice(&rest.members) * 2 + 128;
+                bytes += heap_size::slice(&rest.members) * 2 + 128;
                 symbols.push(Symbol::Rule(self.rule_of(rest, count == 0, cost)));
             }
-            bytes += held::slice(&symbols) + 32;
+            bytes += heap_size::slice(&symbols) + 32;
             self.by_rule[rule as usize].push(self.expansions.len() as u32);
             let expansion = self.expansion(rule, symbols);
             self.expansions.push(expansion);
@@ -174,7 +180,7 @@ impl Grammar {
     }
 
     /// The rule of a set.
-    fn rule_of(&mut self, left: Left, nullable: bool, cost: u64) -> u32 {
+    fn rule_of(&mut self, left: RemainingMembers, nullable: bool, cost: u64) -> u32 {
         memo!(self.orders.rules, left.clone(), {
             let rule = self.names.len() as u32;
             let name = self.orders.all[left.order as usize].rule;

@@ -16,37 +16,37 @@
 
 use rustc_hash::FxHashMap;
 
-use super::around::Around;
-use super::chart::{Chart, SetId};
-use super::ends::Ahead;
+use super::chart::{Chart, ItemSetId};
 use super::grammar::Grammar;
-use super::guarded::Guarding;
 use super::joints::{self, Joints};
 use super::layout::{Blocks, WIDEST};
-use super::literals::{rows, Row};
-use super::separate::Told;
+use super::lexeme_ends::EscapeMemo;
+use super::literals::{rows, LiteralRun};
+use super::lookahead::LookaheadMemo;
+use super::separation::SeparationMemo;
+use super::trailing_context::TrailingContexts;
 use crate::automaton::byte_automaton::{Alive, CtxId, Piece, Pos};
 use crate::error::Result;
-use crate::held::{self, Interner};
+use crate::heap_size::{self, Interner};
 use crate::lexical::spell::{ByteSet, OutcomeId};
 use crate::lexical::term::Term;
 use crate::lexical::{LexId, Lexicon, Spelling, TermId, Terms};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Context {
-    pub set: SetId,
+    pub set: ItemSetId,
     pub blocks: u32,
-    /// What was read of a lexeme whose code points are told apart ([`super::guarded`]).
+    /// What was read of a lexeme whose code points are told apart ([`super::lookahead`]).
     pub inside: Option<LexId>,
-    /// The set of the last character, by its number in the grammar's, where its lookbehinds ask for it ([`super::around`]).
+    /// The set of the last character, by its number in the grammar's, where its lookbehinds ask for it ([`super::trailing_context`]).
     pub past: u8,
-    /// What may follow the last lexeme, by its number, where not everything may ([`super::forms`]).
+    /// What may follow the last lexeme, by its number, where not everything may ([`super::split_terminals`]).
     pub following: u8,
     /// Whether the stack is known from its top on alone ([`crate::automaton::byte_automaton::Scanner::top`]).
     pub top: bool,
 }
 
-held::plain!(Context, Blocks);
+heap_size::plain!(Context, Blocks);
 
 #[derive(Default)]
 pub struct Scanned {
@@ -61,16 +61,16 @@ pub struct Scanned {
     tops: FxHashMap<CtxId, CtxId>,
     leaves: FxHashMap<(CtxId, OutcomeId), Option<CtxId>>,
     next_bytes: FxHashMap<CtxId, ByteSet>,
-    pub(super) ahead: Ahead,
-    pub(super) guarding: Guarding,
-    pub(super) told: Told,
-    pub(super) around: Around,
+    pub(super) ahead: EscapeMemo,
+    pub(super) guarding: LookaheadMemo,
+    pub(super) told: SeparationMemo,
+    pub(super) around: TrailingContexts,
     /// What may begin, by the LR(0) core of the context's set, whether a bracket is open, and what stands before.
     by_shape: FxHashMap<(u32, bool, u8, u8), Alive>,
     by_context: FxHashMap<CtxId, Alive>,
     pub(super) start: Option<Pos>,
     pub(super) ignored: Vec<u32>,
-    pub(super) rows: Vec<Row>,
+    pub(super) rows: Vec<LiteralRun>,
     /// Terminals that are constraints of their own: what they begin with, and a short text of each.
     pub(crate) parts: FxHashMap<u32, Opening>,
     /// Places of a tuple: the terminals, the empty text, the widths of line breaks, literals in a row.
@@ -120,7 +120,7 @@ impl Scanned {
     }
 
     /// The row that a place stands for.
-    fn row(&self, place: u32) -> Option<&Row> {
+    fn row(&self, place: u32) -> Option<&LiteralRun> {
         (place as usize).checked_sub(self.first_row).and_then(|i| self.rows.get(i))
     }
 
@@ -213,7 +213,7 @@ impl Scanned {
             out.extend(self.forms_among(terminal, &all, context.past));
         }
         for i in 0..self.rows.len() {
-            let Row { longer, literals, word } = &self.rows[i];
+            let LiteralRun { longer, literals, word } = &self.rows[i];
             if lr0.terminals.contains(longer) && lr0.terminals.contains(&literals[0]) {
                 let (literals, word) = (literals.clone(), *word);
                 let end = literals.iter().try_fold(context.set, |set, &t| self.chart.step(set, t));
@@ -235,7 +235,7 @@ impl Scanned {
     }
 
     /// Whether literals may come at a set that together begin a longer one.
-    fn row_begins(&mut self, set: SetId) -> bool {
+    fn row_begins(&mut self, set: ItemSetId) -> bool {
         let lr0 = self.chart.lr0(set);
         let comes = |t: &u32| lr0.terminals.binary_search(t).is_ok();
         self.rows.iter().any(|row| comes(&row.longer) && comes(&row.literals[0]))
@@ -309,7 +309,7 @@ impl Scanned {
         }
         let set = self.chart.step(context.set, place)?;
         // literals in a row are found by steps, which a top may not know
-        if set == SetId::BELOW || context.top && self.row_begins(set) {
+        if set == ItemSetId::BELOW || context.top && self.row_begins(set) {
             return Some(CtxId::BELOW);
         }
         self.leading_on(Context { set, blocks, inside: None, following, ..context })
@@ -426,8 +426,8 @@ impl Scanned {
         // lists of what may begin: a few dozen terminals each
         let lists = self.by_places.len() + self.by_shape.len() + self.by_context.len();
         let known =
-            held::bytes!(self: begins, by_places, after, tops, leaves, next_bytes, by_shape, by_context);
-        let asked = held::bytes!(self: contexts, blocks, ahead, guarding, told, around);
+            heap_size::bytes!(self: begins, by_places, after, tops, leaves, next_bytes, by_shape, by_context);
+        let asked = heap_size::bytes!(self: contexts, blocks, ahead, guarding, told, around);
         known + asked + self.blocks.len() * 64 + lists * 256 + self.chart.bytes() + self.lexicon.bytes()
     }
 }

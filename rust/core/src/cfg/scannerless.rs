@@ -8,23 +8,23 @@
 
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
-use super::chart::{Chart, SetId};
-use super::finish;
+use super::chart::{Chart, ItemSetId};
+use super::completion;
 use super::grammar::Grammar;
 use crate::automaton::byte_automaton::{ByteAutomaton, CtxId, Piece, Pos, Seen};
-use crate::held::{self, Interner};
+use crate::heap_size::{self, Interner};
 use crate::lexical::spell::{ByteSet, OutcomeId};
 use crate::lexical::{LexId, Lexicon, Spelling, Step, TermId, Terms};
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Context {
-    set: Option<SetId>,
-    begun: Box<[(SetId, u32, TermId)]>,
+    set: Option<ItemSetId>,
+    begun: Box<[(ItemSetId, u32, TermId)]>,
 }
 
 /// How a context reads one code point.
 #[derive(Clone)]
-struct Fan {
+struct CharTransitions {
     lex: LexId,
     first: ByteSet,
     /// The context after each class, worked out when it is first asked for.
@@ -33,13 +33,13 @@ struct Fan {
     samples: Box<[u32]>,
 }
 
-held::owned!(Context, this => held::slice(&this.begun));
+heap_size::owned!(Context, this => heap_size::slice(&this.begun));
 
 pub struct Scannerless {
     chart: Chart,
     lexicon: Box<Lexicon>,
     contexts: Interner<Context>,
-    fans: FxHashMap<CtxId, Fan>,
+    fans: FxHashMap<CtxId, CharTransitions>,
     start: Option<CtxId>,
 }
 
@@ -59,7 +59,7 @@ impl Scannerless {
     }
 
     /// Everything that may be read from a context: the terminals that have begun, and those that begin here.
-    fn threads(&mut self, ctx: CtxId) -> Vec<(SetId, u32, TermId)> {
+    fn threads(&mut self, ctx: CtxId) -> Vec<(ItemSetId, u32, TermId)> {
         let context = self.contexts[ctx.0 as usize].clone();
         let mut out = context.begun.to_vec();
         if let Some(set) = context.set {
@@ -73,7 +73,7 @@ impl Scannerless {
         out
     }
 
-    fn fan(&mut self, ctx: CtxId) -> &mut Fan {
+    fn fan(&mut self, ctx: CtxId) -> &mut CharTransitions {
         if !self.fans.contains_key(&ctx) {
             let fan = self.spread(ctx);
             self.fans.insert(ctx, fan);
@@ -81,7 +81,7 @@ impl Scannerless {
         self.fans.get_mut(&ctx).expect("just made")
     }
 
-    fn spread(&mut self, ctx: CtxId) -> Fan {
+    fn spread(&mut self, ctx: CtxId) -> CharTransitions {
         let mut threads: Vec<TermId> = self.threads(ctx).iter().map(|t| t.2).collect();
         // one language at many places reads the same code points at each; contexts that differ by places share a tuple
         crate::lists::sort_unique(&mut threads);
@@ -102,7 +102,7 @@ impl Scannerless {
         let term = terms.tuple(&places);
         let lex = if places.is_empty() { Lexicon::DEAD } else { self.lexicon.at(Spelling::Raw, term) };
         let first = if lex == Lexicon::DEAD { ByteSet::default() } else { self.lexicon.first_bytes(lex) };
-        Fan { lex, first, after: vec![None; places.len()].into(), samples }
+        CharTransitions { lex, first, after: vec![None; places.len()].into(), samples }
     }
 
     /// The context after a code point of a class.
@@ -119,7 +119,7 @@ impl Scannerless {
 
     fn follow(&mut self, ctx: CtxId, code_point: u32) -> Option<CtxId> {
         let mut begun = Vec::new();
-        let mut ended: Vec<(SetId, u32)> = Vec::new();
+        let mut ended: Vec<(ItemSetId, u32)> = Vec::new();
         for (set, terminal, term) in self.threads(ctx) {
             let rest = self.lexicon.terms.derive(term, code_point);
             if rest == Terms::EMPTY {
@@ -135,7 +135,7 @@ impl Scannerless {
         crate::lists::sort_unique(&mut ended);
         let (skipped, read): (Vec<_>, Vec<_>) =
             ended.into_iter().partition(|&(_, t)| self.chart.grammar.terminals[t as usize].ignored);
-        let back: Vec<SetId> = skipped.into_iter().map(|(set, _)| set).collect();
+        let back: Vec<ItemSetId> = skipped.into_iter().map(|(set, _)| set).collect();
         let set = if read.is_empty() && back.len() <= 1 {
             back.first().copied()
         } else {
@@ -173,7 +173,10 @@ impl ByteAutomaton for Scannerless {
 
     fn bytes(&mut self) -> usize {
         // a fan's lists: a few classes
-        held::bytes!(self: contexts, fans) + self.fans.len() * 256 + self.chart.bytes() + self.lexicon.bytes()
+        heap_size::bytes!(self: contexts, fans)
+            + self.fans.len() * 256
+            + self.chart.bytes()
+            + self.lexicon.bytes()
     }
 
     fn start(&mut self) -> Option<Pos> {
@@ -246,7 +249,8 @@ impl Scannerless {
     /// The shortest of the ways: end a terminal that has begun, or begin none, and follow the plan from there.
     fn shortest_end(&mut self, ctx: CtxId, most: usize) -> Option<Vec<u8>> {
         let context = self.contexts[ctx.0 as usize].clone();
-        let mut starts: Vec<(Vec<u8>, SetId)> = context.set.map(|s| (Vec::new(), s)).into_iter().collect();
+        let mut starts: Vec<(Vec<u8>, ItemSetId)> =
+            context.set.map(|s| (Vec::new(), s)).into_iter().collect();
         for &(set, terminal, rest) in context.begun.iter() {
             let Some(word) = self.word(rest, most) else { continue };
             let ignored = self.chart.grammar.terminals[terminal as usize].ignored;
@@ -255,7 +259,7 @@ impl Scannerless {
         }
         let mut best: Option<Vec<u8>> = None;
         for (mut text, set) in starts {
-            let Some(plan) = finish::plan(&mut self.chart, set, most) else { continue };
+            let Some(plan) = completion::plan(&mut self.chart, set, most) else { continue };
             for terminal in plan {
                 let term = self.chart.grammar.terminals[terminal as usize].term?;
                 text.extend(self.word(term, most)?);

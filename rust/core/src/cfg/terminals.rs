@@ -1,15 +1,15 @@
 //! The languages of terminals.
 //!
-//! Complexity: those of their patterns; one that may look past its ends has [`super::survey::survey`] look at its states.
+//! Complexity: those of their patterns; one that may look past its ends has [`super::context_dependence::survey`] look at its states.
 
+use super::context_dependence::{begins, survey, Ranges, SurveyRefusal};
 use super::grammar::{invalid, Terminal};
 use super::spec::Entry;
-use super::survey::{begins, survey, Ranges, Refused};
 use crate::error::{Error, Kind, Result};
 use crate::lexical::term::union_ranges;
 use crate::lexical::{TermId, Terms};
-use crate::regex::around::{Pattern, END};
 use crate::regex::charset::parted;
+use crate::regex::context::{Pattern, END};
 use crate::regex::{CharSet, Lang, RegexError, RegexErrorKind};
 use crate::work;
 
@@ -159,12 +159,12 @@ fn where_text_goes_on(terms: &mut Terms, around: TermId, first: &Ranges) -> Term
     terms.prune(both)
 }
 
-fn too_far(name: &str, why: &Refused) -> Error {
+fn too_far(name: &str, why: &SurveyRefusal) -> Error {
     let (kind, what) = match why {
-        Refused::Far => {
+        SurveyRefusal::Far => {
             (Kind::UnsupportedRegex, "looks further than one character past the end of what it matches")
         }
-        Refused::Large => {
+        SurveyRefusal::Large => {
             (Kind::LimitExceeded, "looks past the end of what it matches and has too many states")
         }
     };

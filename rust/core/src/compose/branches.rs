@@ -17,14 +17,14 @@ use serde_json::{json, Value};
 
 pub use super::rest::Rest;
 use super::rest::ARENA;
-use super::{machines, CompositeAutomaton, Part, Run, Thread};
+use super::{machines, CompositeAutomaton, Part, Thread, ThreadRun};
 use crate::error::{Error, Kind, Result};
 use crate::hash::{Keyed, KeyedMap};
 use crate::lexical::spell::ByteSet;
 use crate::lexical::Lexicon;
 use crate::limits::Limits;
-use crate::read_before::ReadBefore;
 use crate::schema::Options;
+use crate::text_memo::ReadBefore;
 use crate::work;
 
 /// Branches whose shortest texts are compared; those that look shortest.
@@ -224,7 +224,7 @@ fn keys() -> &'static Keyed {
 }
 
 /// What reading a schema told.
-struct Told {
+struct SchemaReport {
     report: Vec<String>,
     work: u64,
     /// About the bytes of its shortest object.
@@ -232,7 +232,7 @@ struct Told {
 }
 
 /// Reads a schema; `arena`: that others were read in.
-fn read_schema(text: &str, options: &Options, arena: &mut Option<Box<Lexicon>>) -> Result<Told> {
+fn read_schema(text: &str, options: &Options, arena: &mut Option<Box<Lexicon>>) -> Result<SchemaReport> {
     let lexicon = arena.take().and_then(|arena| (arena.bytes() < ARENA).then_some(arena)).unwrap_or_default();
     let read = work::run(Limits::default().work, || {
         machines::read(text, options.clone(), lexicon, &[]).map(|machine| (machine.schema, work::spent()))
@@ -242,25 +242,25 @@ fn read_schema(text: &str, options: &Options, arena: &mut Option<Box<Lexicon>>) 
     let needed = doc.key(schema.resolver.root(), "required").map_or(&[][..], |all| doc.items(all));
     let least = 2 + needed.iter().map(|&key| doc.str(key).map_or(8, str::len) + 8).sum::<usize>();
     *arena = Some(schema.lexicon);
-    Ok(Told { report: schema.report, work, least })
+    Ok(SchemaReport { report: schema.report, work, least })
 }
 
 /// A list of branches, and the parts of those that are made.
-pub(super) struct List {
+pub(super) struct BranchList {
     of: Arc<Branches>,
     made: Box<[u32]>,
 }
 
 /// A place in the texts of a list: those from `low` to `high` begin with the same `depth` bytes, which were read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(super) struct Place {
+pub(super) struct BranchRange {
     list: u32,
     low: u32,
     high: u32,
     depth: u32,
 }
 
-impl List {
+impl BranchList {
     pub(super) fn len(&self) -> u32 {
         self.of.all.len() as u32
     }
@@ -271,7 +271,7 @@ impl List {
     }
 
     /// Where in the range the texts with a byte there begin, and where those end.
-    fn with_byte(&self, place: Place, byte: u8) -> (u32, u32) {
+    fn with_byte(&self, place: BranchRange, byte: u8) -> (u32, u32) {
         let range = &self.of.all[place.low as usize..place.high as usize];
         let at = |branch: &Arc<Branch>| branch.head.as_bytes().get(place.depth as usize).copied();
         let low = range.partition_point(|branch| at(branch) < Some(byte));
@@ -292,20 +292,20 @@ impl CompositeAutomaton {
         work::spend(of.work);
         self.report.extend(of.report.iter().cloned());
         let made = vec![NONE; of.all.len()].into();
-        self.lists.push(List { of, made });
+        self.lists.push(BranchList { of, made });
         let list = self.lists.len() as u32 - 1;
         Ok(self.add(Part::Branches(list)))
     }
 
-    pub(super) fn first_place(&self, list: u32) -> Place {
-        Place { list, low: 0, high: self.lists[list as usize].len(), depth: 0 }
+    pub(super) fn first_place(&self, list: u32) -> BranchRange {
+        BranchRange { list, low: 0, high: self.lists[list as usize].len(), depth: 0 }
     }
 
     /// One byte of a branch's text; where it ends what follows begins.
     pub(super) fn step_branches(
         &mut self,
-        back: super::BackId,
-        place: Place,
+        back: super::ReturnId,
+        place: BranchRange,
         byte: u8,
         out: &mut Vec<Thread>,
     ) {
@@ -318,17 +318,17 @@ impl CompositeAutomaton {
             low += 1;
         }
         if low < high {
-            out.push(Thread { back, run: Run::Branches(Place { low, high, depth, ..place }) });
+            out.push(Thread { back, run: ThreadRun::Branches(BranchRange { low, high, depth, ..place }) });
         }
     }
 
-    pub(super) fn branch_bytes(&self, place: Place) -> ByteSet {
+    pub(super) fn branch_bytes(&self, place: BranchRange) -> ByteSet {
         let (list, mut set) = (&self.lists[place.list as usize], ByteSet::default());
         let mut low = place.low;
         while low < place.high {
             let byte = list.byte_at(low, place.depth).expect("texts that have ended are not in the range");
             set.insert(byte);
-            low = list.with_byte(Place { low, ..place }, byte).1;
+            low = list.with_byte(BranchRange { low, ..place }, byte).1;
         }
         set
     }
@@ -360,7 +360,7 @@ impl CompositeAutomaton {
     }
 
     /// A short way from a place to the end of a branch: those are tried that look shortest.
-    pub(super) fn branch_way(&mut self, place: Place) -> Option<Vec<super::Piece>> {
+    pub(super) fn branch_way(&mut self, place: BranchRange) -> Option<Vec<super::Piece>> {
         let all = &self.lists[place.list as usize].of.all;
         let mut order: Vec<u32> = (place.low..place.high).collect();
         let key = |at: &u32| (all[*at as usize].least, *at);
@@ -372,20 +372,20 @@ impl CompositeAutomaton {
         let best = first
             .iter()
             .filter_map(|&at| self.way_through(place, at))
-            .min_by_key(|way| super::finish::length(way));
+            .min_by_key(|way| super::completion::length(way));
         best.or_else(|| others.iter().find_map(|&at| self.way_through(place, at)))
     }
 
-    fn way_through(&mut self, place: Place, at: u32) -> Option<Vec<super::Piece>> {
+    fn way_through(&mut self, place: BranchRange, at: u32) -> Option<Vec<super::Piece>> {
         let part = self.branch(place.list, at);
         let head = self.lists[place.list as usize].of.all[at as usize].head.as_bytes()
             [place.depth as usize..]
             .to_vec();
-        Some(crate::cfg::finish::joined(vec![super::Piece::Bytes(head)], self.word_of(part)?))
+        Some(crate::cfg::completion::joined(vec![super::Piece::Bytes(head)], self.word_of(part)?))
     }
 
     /// What may be read at a place, `most` of it.
-    pub(super) fn branches_in_words(&self, place: Place, most: usize) -> Vec<String> {
+    pub(super) fn branches_in_words(&self, place: BranchRange, most: usize) -> Vec<String> {
         let all = &self.lists[place.list as usize].of.all[place.low as usize..place.high as usize];
         let rest = |branch: &Arc<Branch>| {
             String::from_utf8_lossy(&branch.head.as_bytes()[place.depth as usize..]).into_owned()
@@ -399,6 +399,6 @@ impl CompositeAutomaton {
     }
 }
 
-fn list_ends(list: &List, at: u32, depth: u32) -> bool {
+fn list_ends(list: &BranchList, at: u32, depth: u32) -> bool {
     list.of.all[at as usize].head.len() == depth as usize
 }

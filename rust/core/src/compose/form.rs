@@ -15,7 +15,9 @@ use serde_json::{json, Value};
 use super::branches::{Branch, Branches};
 use super::machines::{self, Machine};
 use super::text::value_of;
-use super::{language, tokens, Bound, CompositeAutomaton, OuterGrammar, Part, ReturnAddress, Spelled, END};
+use super::{
+    language, tokens, Bound, CompositeAutomaton, OuterGrammar, Part, ReturnAddress, TokenSpelling, END,
+};
 use crate::automaton::byte_automaton::Piece;
 use crate::automaton::pattern::Pattern;
 use crate::cfg::chart::Chart;
@@ -119,15 +121,15 @@ impl CompositeAutomaton {
                 return self.whole_host(&ended(value, ends));
             }
             if let (Some(token), true) = (form["unless"].as_str(), closed) {
-                return Ok(self.add(Part::Instead { token: token.into(), term, absent: false }));
+                return Ok(self.add(Part::TokenText { token: token.into(), term, absent: false }));
             }
             return Ok(self.add(Part::Language(term, closed)));
         }
         if let Some(text) = form["special"].as_str() {
             let spelled = match &form["spelled"] {
-                Value::Bool(false) => Spelled::Never,
-                Value::Bool(true) => Spelled::WhereNoToken,
-                _ => Spelled::Unknown,
+                Value::Bool(false) => TokenSpelling::Never,
+                Value::Bool(true) => TokenSpelling::WhereNoToken,
+                _ => TokenSpelling::Unknown,
             };
             return Ok(self.add(Part::Special {
                 text: text.into(),
@@ -251,7 +253,7 @@ impl CompositeAutomaton {
         if empty {
             self.without_empty(part);
         }
-        let cost = self.word_of(part).map_or(1, |way| super::finish::length(&way) as u64);
+        let cost = self.word_of(part).map_or(1, |way| super::completion::length(&way) as u64);
         Ok(Bound { part, cost: cost.max(1), empty })
     }
 

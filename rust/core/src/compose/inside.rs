@@ -4,7 +4,7 @@
 
 use rustc_hash::FxHashSet;
 
-use super::{CompositeAutomaton, Part, Spelled};
+use super::{CompositeAutomaton, Part, TokenSpelling};
 use crate::cfg::grammar::Symbol;
 use crate::error::{Error, Kind};
 
@@ -18,7 +18,7 @@ impl CompositeAutomaton {
                 continue;
             }
             match &self.parts[part as usize] {
-                Part::Special { text, spelled: Spelled::Unknown, ends: true, .. } if followed => {
+                Part::Special { text, spelled: TokenSpelling::Unknown, ends: true, .. } if followed => {
                     let message = format!(
                         "the special token {text:?} ends texts in this vocabulary, and the grammar goes on after it; \
                          give a vocabulary in which it is no end (eos=...), or write its characters (tf.literal)"

@@ -16,9 +16,9 @@ use crate::automaton::byte_automaton::ByteAutomaton;
 use crate::error::Result;
 use crate::json::JsonMachine;
 use crate::lexical::Lexicon;
-use crate::read_before::ReadBefore;
 use crate::schema::holes::Hole;
 use crate::schema::{Options, Schema};
+use crate::text_memo::ReadBefore;
 use crate::work;
 
 const MOST: usize = 16 << 20;
@@ -28,17 +28,17 @@ const LONGEST: usize = 1 << 16;
 /// A schema's machine.
 pub(super) enum Machine {
     Made(Box<JsonMachine>),
-    Later(Box<Later>),
+    DeferredSchema(Box<DeferredSchema>),
 }
 
-pub(super) struct Later {
+pub(super) struct DeferredSchema {
     text: Box<str>,
     options: Options,
     deepest: Option<u32>,
 }
 
 /// What is known of a schema that was read.
-pub(super) struct Facts {
+pub(super) struct SchemaFacts {
     /// A short document.
     pub word: Option<Vec<u8>>,
     pub report: Vec<String>,
@@ -48,12 +48,12 @@ pub(super) struct Facts {
     limit: u64,
 }
 
-type ByText = HashMap<Box<str>, Arc<Facts>>;
+type ByText = HashMap<Box<str>, Arc<SchemaFacts>>;
 
 static KNOWN: ReadBefore<HashMap<Options, ByText>> = ReadBefore::new(MOST);
 
 /// What is known of a schema.
-pub(super) fn facts(text: &str, options: &Options) -> Option<Arc<Facts>> {
+pub(super) fn facts(text: &str, options: &Options) -> Option<Arc<SchemaFacts>> {
     let found = KNOWN.find(|known| known.get(options)?.get(text).cloned())?;
     if found.limit > work::allowed() {
         return None;
@@ -69,26 +69,26 @@ pub(super) fn remember(text: &str, options: &Options, word: Option<Vec<u8>>, rep
     }
     let bytes =
         text.len() + word.as_ref().map_or(0, Vec::len) + report.iter().map(String::len).sum::<usize>() + 256;
-    let facts = Arc::new(Facts { word, report, work, limit: work::allowed() });
+    let facts = Arc::new(SchemaFacts { word, report, work, limit: work::allowed() });
     KNOWN.add(bytes, |known| drop(known.entry(options.clone()).or_default().insert(text.into(), facts)));
 }
 
 impl Machine {
     pub fn later(text: &str, options: Options) -> Machine {
-        Machine::Later(Box::new(Later { text: text.into(), options, deepest: None }))
+        Machine::DeferredSchema(Box::new(DeferredSchema { text: text.into(), options, deepest: None }))
     }
 
     pub fn set_deepest(&mut self, levels: u32) {
         match self {
             Machine::Made(machine) => machine.set_deepest(levels),
-            Machine::Later(later) => later.deepest = Some(levels),
+            Machine::DeferredSchema(later) => later.deepest = Some(levels),
         }
     }
 
     pub fn bytes(&mut self) -> usize {
         match self {
             Machine::Made(machine) => machine.bytes(),
-            Machine::Later(later) => later.text.len() + std::mem::size_of::<Later>(),
+            Machine::DeferredSchema(later) => later.text.len() + std::mem::size_of::<DeferredSchema>(),
         }
     }
 
@@ -99,7 +99,7 @@ impl Machine {
     pub fn made(&self) -> Option<&JsonMachine> {
         match self {
             Machine::Made(machine) => Some(machine),
-            Machine::Later(_) => None,
+            Machine::DeferredSchema(_) => None,
         }
     }
 }
@@ -120,7 +120,7 @@ impl CompositeAutomaton {
     /// Makes the machine of a schema, where it is not made.
     pub(super) fn machine(&mut self, machine: u32) {
         let place = machine as usize;
-        if let Machine::Later(later) = &self.machines[place] {
+        if let Machine::DeferredSchema(later) = &self.machines[place] {
             let lexicon = std::mem::take(&mut self.lexicon);
             let mut made =
                 read(&later.text, later.options.clone(), lexicon, &[]).unwrap_or_else(|e| work::refuse(e));

@@ -12,10 +12,10 @@
 //! end at different places (the accepted language would depend on the order of the alternatives).
 //! Start: this file; [`step`] reads bytes, [`branches`] holds constraints told apart by the texts that they
 //! begin with, [`rest`] what follows these, [`structure`] is the face to the tokens, [`quoted`] reads grammars inside JSON strings,
-//! [`finish`] finds completions.
+//! [`completion`] finds completions.
 
 pub mod branches;
-mod finish;
+mod completion;
 pub mod form;
 mod inside;
 mod language;
@@ -38,19 +38,19 @@ use crate::automaton::{CtxId, Piece, Pos};
 use crate::cfg::chart::Chart;
 use crate::cfg::scanned::Scanned;
 use crate::hash::Keyed;
-use crate::held::{self, Interner};
+use crate::heap_size::{self, Interner};
 use crate::json::JsonMachine;
 use crate::lexical::spell::ByteSet;
 use crate::lexical::{LexId, Lexicon, TermId, Terms};
-use crate::schema::holes::Says;
+use crate::schema::holes::HoleUse;
 use crate::vocab::TokenId;
 
 /// The number of an interned [`ReturnAddress`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(crate) struct BackId(u32);
+pub(crate) struct ReturnId(u32);
 
 /// The whole text ends here.
-const END: BackId = BackId(0);
+const END: ReturnId = ReturnId(0);
 
 /// Where a part returns to: it was read as a terminal of a host, from an item set or a context of it; the host
 /// itself returns to `up`.
@@ -59,14 +59,14 @@ struct ReturnAddress {
     host: u32,
     frame: u32,
     terminal: u32,
-    up: BackId,
+    up: ReturnId,
     /// Hosts around it.
     depth: u32,
 }
 
 /// What a thread is reading.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-enum Run {
+enum ThreadRun {
     /// Nothing: the text is complete.
     Done,
     /// One special token.
@@ -85,13 +85,13 @@ enum Run {
     /// A grammar inside a JSON string.
     Quoted(u32),
     /// The text that one of several constraints begins with.
-    Branches(branches::Place),
+    Branches(branches::BranchRange),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 struct Thread {
-    back: BackId,
-    run: Run,
+    back: ReturnId,
+    run: ThreadRun,
 }
 
 /// A part: what stands for a terminal.
@@ -100,7 +100,7 @@ enum Part {
     /// The flag says that no word of it begins another.
     Language(TermId, bool),
     /// A language that stands for a special token in vocabularies without it.
-    Instead {
+    TokenText {
         token: Box<str>,
         term: TermId,
         absent: bool,
@@ -111,8 +111,8 @@ enum Part {
     Branches(u32),
     /// Tokens that are named, or all others: the texts of those that are not special, and the special ones.
     Tokens {
-        names: Box<[tokens::Named]>,
-        which: tokens::Which,
+        names: Box<[tokens::TokenName]>,
+        which: tokens::TokenChoice,
         term: TermId,
         tokens: Vec<TokenId>,
         ends: bool,
@@ -120,7 +120,7 @@ enum Part {
     /// The text of a special token.
     Special {
         text: Box<str>,
-        spelled: Spelled,
+        spelled: TokenSpelling,
         tokens: Vec<TokenId>,
         /// All of them end texts: they can stand at the end alone, elsewhere the vocabulary is one without them.
         ends: bool,
@@ -140,7 +140,7 @@ impl Part {
 
 /// Where the text of a special token is spelled out.
 #[derive(Clone, Copy, PartialEq)]
-enum Spelled {
+enum TokenSpelling {
     Never,
     /// In a vocabulary that does not know it.
     Unknown,
@@ -148,13 +148,13 @@ enum Spelled {
     WhereNoToken,
 }
 
-impl Spelled {
+impl TokenSpelling {
     /// Whether a special token's text stands for it, in a vocabulary that does not know it or where it ends texts.
     fn as_text(self, unknown: bool, ends: bool) -> bool {
         match self {
-            Spelled::Never => false,
-            Spelled::Unknown => unknown,
-            Spelled::WhereNoToken => unknown || ends,
+            TokenSpelling::Never => false,
+            TokenSpelling::Unknown => unknown,
+            TokenSpelling::WhereNoToken => unknown || ends,
         }
     }
 }
@@ -177,7 +177,7 @@ enum OuterGrammar {
 
 /// A context of the token layer.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-enum Ctx {
+enum CompositeContext {
     /// One thread, whose lexical state is the position's; the run's own is not kept.
     One(Thread),
     Set(Box<[Thread]>),
@@ -195,7 +195,7 @@ pub struct CompositeAutomaton {
     holes: Vec<Vec<u32>>,
     hosts: Vec<OuterGrammar>,
     parts: Vec<Part>,
-    lists: Vec<branches::List>,
+    lists: Vec<branches::BranchList>,
     /// What the special tokens of branches are in the vocabulary, where one is known.
     bound: Option<FxHashMap<Box<str>, Vec<TokenId>>>,
     deepest: Option<u32>,
@@ -205,15 +205,15 @@ pub struct CompositeAutomaton {
     eos: Vec<TokenId>,
     root: u32,
     backs: Interner<ReturnAddress>,
-    ctxs: Interner<Ctx>,
+    ctxs: Interner<CompositeContext>,
     texts: Interner<Box<[u8]>, Keyed>,
     quotes: Interner<quoted::Quoted, Keyed>,
     /// What a language of strings says of the grammars of a machine.
-    said: FxHashMap<(u32, TermId), Says>,
+    said: FxHashMap<(u32, TermId), HoleUse>,
     /// Threads after parts that end at one place.
-    settled: FxHashMap<Box<[BackId]>, Arc<[Thread]>>,
+    settled: FxHashMap<Box<[ReturnId]>, Arc<[Thread]>>,
     /// Threads at a place of a host.
-    arrived: FxHashMap<(u32, u32, BackId), Arc<[Thread]>>,
+    arrived: FxHashMap<(u32, u32, ReturnId), Arc<[Thread]>>,
     alone: FxHashMap<Thread, bool>,
     splits: FxHashMap<CtxId, Option<Positions>>,
     byte_sets: FxHashMap<CtxId, ByteSet>,
@@ -221,11 +221,11 @@ pub struct CompositeAutomaton {
     report: Vec<String>,
 }
 
-held::plain!(ReturnAddress, quoted::Quoted);
+heap_size::plain!(ReturnAddress, quoted::Quoted);
 
-held::owned!(Ctx, this => match this {
-    Ctx::Set(threads) => held::slice(threads),
-    Ctx::One(_) => 0,
+heap_size::owned!(CompositeContext, this => match this {
+    CompositeContext::Set(threads) => heap_size::slice(threads),
+    CompositeContext::One(_) => 0,
 });
 
 impl CompositeAutomaton {
@@ -264,12 +264,12 @@ impl CompositeAutomaton {
         }
     }
 
-    fn back(&self, id: BackId) -> ReturnAddress {
+    fn back(&self, id: ReturnId) -> ReturnAddress {
         self.backs[id.0 as usize]
     }
 
-    fn intern_back(&mut self, back: ReturnAddress) -> BackId {
-        BackId(self.backs.intern(back))
+    fn intern_back(&mut self, back: ReturnAddress) -> ReturnId {
+        ReturnId(self.backs.intern(back))
     }
 
     fn text(&mut self, text: &[u8]) -> u32 {
@@ -280,9 +280,11 @@ impl CompositeAutomaton {
     }
 
     /// Whether the part that a thread reads for ends with words that no longer word goes on from.
-    fn is_closed(&mut self, back: BackId) -> bool {
+    fn is_closed(&mut self, back: ReturnId) -> bool {
         let back = self.back(back);
         let part = self.chart(back.host).grammar.terminals[back.terminal as usize].part;
-        part.is_some_and(|p| matches!(self.parts[p as usize], Part::Language(_, true) | Part::Instead { .. }))
+        part.is_some_and(|p| {
+            matches!(self.parts[p as usize], Part::Language(_, true) | Part::TokenText { .. })
+        })
     }
 }

@@ -19,7 +19,7 @@ use crate::automaton::Piece;
 use crate::error::Result;
 use crate::hash::KeyedMap;
 use crate::lexical::Lexicon;
-use crate::read_before::ReadBefore;
+use crate::text_memo::ReadBefore;
 use crate::work;
 
 const MOST: usize = 8 << 20;

@@ -7,14 +7,14 @@
 //! Invariant: an escape that has begun can be completed to a character that some thread reads.
 //! Complexity: an escape that was begun looks for one such character, by the bytes of UTF-8, not for all of them.
 
-use super::{BackId, CompositeAutomaton, Part, Run, Thread, END};
+use super::{CompositeAutomaton, Part, ReturnId, Thread, ThreadRun, END};
 use crate::automaton::byte_automaton::Piece;
 use crate::automaton::{ByteAutomaton, CtxId, Pos};
 use crate::lexical::escapes::is_written_escaped;
 use crate::lexical::spell::OutcomeId;
 use crate::lexical::term::Term;
 use crate::lexical::{Lexicon, TermId, LONGEST};
-use crate::schema::holes::{self, Says};
+use crate::schema::holes::{self, HoleUse};
 use crate::schema::options::Strings;
 use crate::schema::Holes;
 use crate::work;
@@ -52,7 +52,7 @@ fn escape(c: u8) -> Vec<u8> {
 }
 
 /// The rest of an escape, and the threads after its character.
-struct Way {
+struct EscapePath {
     rest: Vec<u8>,
     threads: Vec<Thread>,
 }
@@ -112,7 +112,7 @@ fn units(digits: &[u8]) -> Option<(u32, u32)> {
 impl CompositeAutomaton {
     /// Threads for the grammars that a string may be a text of. The machine's own thread goes on beside them (it
     /// knows one short text of each), so this never replaces it.
-    pub(super) fn open_quotes(&mut self, back: BackId, machine: u32, pos: Pos, out: &mut Vec<Thread>) {
+    pub(super) fn open_quotes(&mut self, back: ReturnId, machine: u32, pos: Pos, out: &mut Vec<Thread>) {
         if !self.with_json(machine, |m| m.in_string_value(pos)) {
             return;
         }
@@ -121,14 +121,14 @@ impl CompositeAutomaton {
         let holes = self.with_json(machine, |m| m.schema.holes);
         let said = self.said_of_holes(machine, term, holes);
         for (hole, part) in (0u32..).zip(grammars) {
-            let holds = |says: &Says| matches!(says, Says::Texts(holes) if holes.contains(&hole));
-            let held: Vec<u32> =
+            let holds = |says: &HoleUse| matches!(says, HoleUse::Texts(holes) if holes.contains(&hole));
+            let accepting: Vec<u32> =
                 (0u32..).zip(&said).filter(|(_, says)| holds(says)).map(|(i, _)| i).collect();
-            if held.is_empty() {
+            if accepting.is_empty() {
                 continue;
             }
             let single = !matches!(self.lexicon.terms.get(term), Term::Tuple(_));
-            let outcome = if single { Lexicon::FIRST } else { self.lexicon.intern_outcome(&held) };
+            let outcome = if single { Lexicon::FIRST } else { self.lexicon.intern_outcome(&accepting) };
             let threads = self.threads_of(part);
             let quote = Quoted {
                 machine,
@@ -143,7 +143,7 @@ impl CompositeAutomaton {
     }
 
     /// What the languages of a string that begins say of the grammars that it may be of.
-    fn said_of_holes(&mut self, machine: u32, term: TermId, holes: Holes) -> Vec<Says> {
+    fn said_of_holes(&mut self, machine: u32, term: TermId, holes: Holes) -> Vec<HoleUse> {
         let languages = match self.lexicon.terms.get(term) {
             Term::Tuple(list) => list.to_vec(),
             _ => vec![term],
@@ -156,14 +156,14 @@ impl CompositeAutomaton {
             }
             said.push(self.said[&(machine, language)].clone());
         }
-        if said.contains(&Says::Mixed) {
+        if said.contains(&HoleUse::Mixed) {
             work::refuse(holes::refusal());
         }
         said
     }
 
-    fn push_quote(&mut self, back: BackId, quote: Quoted, out: &mut Vec<Thread>) {
-        let run = Run::Quoted(self.quotes.intern(quote));
+    fn push_quote(&mut self, back: ReturnId, quote: Quoted, out: &mut Vec<Thread>) {
+        let run = ThreadRun::Quoted(self.quotes.intern(quote));
         out.push(Thread { back, run });
     }
 
@@ -172,7 +172,7 @@ impl CompositeAutomaton {
         let mut out = Vec::new();
         self.begin_part(part, END, &mut out);
         if self.may_be_empty(part) {
-            out.push(Thread { back: END, run: Run::Done });
+            out.push(Thread { back: END, run: ThreadRun::Done });
         }
         out.sort_unstable();
         out
@@ -190,7 +190,7 @@ impl CompositeAutomaton {
     }
 
     /// One byte of the string.
-    pub(super) fn step_quoted(&mut self, back: BackId, quote: u32, byte: u8, out: &mut Vec<Thread>) {
+    pub(super) fn step_quoted(&mut self, back: ReturnId, quote: u32, byte: u8, out: &mut Vec<Thread>) {
         let mut quote = self.quotes[quote as usize].clone();
         let (machine, ctx, outcome) = (quote.machine, quote.ctx, quote.outcome);
         if quote.pending.is_empty() && byte == b'"' {
@@ -232,14 +232,14 @@ impl CompositeAutomaton {
     }
 
     /// How an escape that was begun may end.
-    fn way_of_escape(&mut self, quote: &Quoted) -> Option<Way> {
+    fn way_of_escape(&mut self, quote: &Quoted) -> Option<EscapePath> {
         let strings = self.machines[quote.machine as usize].made()?.schema.options.strings;
         let rest = |spelled: &[u8]| Some(spelled.strip_prefix(&quote.pending[..])?.to_vec());
         for c in escaped() {
             let Some(rest) = rest(&escape(c)) else { continue };
             let threads = self.advance(&quote.threads, c);
             if !threads.is_empty() {
-                return Some(Way { rest, threads });
+                return Some(EscapePath { rest, threads });
             }
         }
         if strings == Strings::Canonical {
@@ -248,7 +248,7 @@ impl CompositeAutomaton {
         if let Some(rest) = rest(b"\\/") {
             let threads = self.advance(&quote.threads, b'/');
             if !threads.is_empty() {
-                return Some(Way { rest, threads });
+                return Some(EscapePath { rest, threads });
             }
         }
         let ranges = match strings {
@@ -260,7 +260,7 @@ impl CompositeAutomaton {
         let mut units = [0; 2];
         let spelled: String = c.encode_utf16(&mut units).iter().map(|u| format!("\\u{u:04x}")).collect();
         // digits may have been written in the other case
-        Some(Way { rest: spelled.as_bytes().get(quote.pending.len()..)?.to_vec(), threads })
+        Some(EscapePath { rest: spelled.as_bytes().get(quote.pending.len()..)?.to_vec(), threads })
     }
 
     /// A character of the range that some thread reads, and the threads after it.

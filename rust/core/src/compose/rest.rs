@@ -15,7 +15,7 @@ use std::sync::Arc;
 use serde_json::{json, Map, Value};
 
 use super::text::value_of;
-use super::{Bound, CompositeAutomaton, Part, Spelled};
+use super::{Bound, CompositeAutomaton, Part, TokenSpelling};
 use crate::cfg::grammar::{self, Parts};
 use crate::cfg::spec::GrammarSpec;
 use crate::error::{Error, Kind, Result};
@@ -41,22 +41,22 @@ pub struct Rest {
 #[derive(PartialEq, Eq)]
 enum Body {
     Form(Box<str>, Value),
-    Slice(Slice),
+    RuleSlice(RuleSlice),
 }
 
 /// The rules of a table that a start leads to, and their parts, compact: of many kept few are ever looked at.
 #[derive(PartialEq, Eq)]
-struct Slice {
+struct RuleSlice {
     start: Arc<str>,
     rules: Box<[Arc<Rule>]>,
     orders: Box<[Arc<Value>]>,
-    parts: Box<[Arc<Named>]>,
+    parts: Box<[Arc<NamedPart>]>,
 }
 
 /// An expansion, behind the name of its rule.
 type Rule = (Arc<str>, Box<[Arc<str>]>);
 /// A part's form as JSON text, behind its name.
-type Named = (Arc<str>, Box<str>);
+type NamedPart = (Arc<str>, Box<str>);
 
 impl PartialEq for Rest {
     fn eq(&self, other: &Self) -> bool {
@@ -68,7 +68,7 @@ impl Hash for Rest {
     fn hash<H: Hasher>(&self, state: &mut H) {
         match &self.body {
             Body::Form(text, _) => text.hash(state),
-            Body::Slice(slice) => {
+            Body::RuleSlice(slice) => {
                 slice.start.hash(state);
                 slice.parts.iter().for_each(|part| part.0.hash(state));
                 slice.rules.len().hash(state);
@@ -104,7 +104,7 @@ impl Rest {
     /// # Errors
     /// Those of the first that can't be read; it names tokens by number.
     pub fn read_each(table: &str, starts: &[String]) -> Result<Vec<Option<Arc<Rest>>>> {
-        let mut table = Table::new(value_of(table)?)?;
+        let mut table = RuleTable::new(value_of(table)?)?;
         starts.iter().map(|start| table.read(start)).collect()
     }
 
@@ -113,15 +113,15 @@ impl Rest {
         match (&self.body, schema) {
             (Body::Form(_, form), Some(schema)) => filled(form, schema, self.options.as_ref()),
             (Body::Form(_, form), None) => form.clone(),
-            (Body::Slice(slice), _) => slice.form(),
+            (Body::RuleSlice(slice), _) => slice.form(),
         }
     }
 }
 
-impl Slice {
+impl RuleSlice {
     fn form(&self) -> Value {
         let rule = |rule: &Arc<Rule>| json!({ "origin": *rule.0, "expansion": words(&rule.1) });
-        let part = |part: &Arc<Named>| (part.0.to_string(), value_of(&part.1).unwrap_or_default());
+        let part = |part: &Arc<NamedPart>| (part.0.to_string(), value_of(&part.1).unwrap_or_default());
         json!({ "grammar": {
             "terminals": [], "rules": self.rules.iter().map(rule).collect::<Vec<_>>(),
             "orders": self.orders.iter().map(|order| Value::clone(order)).collect::<Vec<_>>(), "ignore": [],
@@ -136,41 +136,41 @@ fn words(names: &[Arc<str>]) -> Vec<String> {
 }
 
 /// What a symbol of a table is.
-enum Meaning {
+enum SymbolMeaning {
     Rule(Vec<u32>),
     Order(u32),
     Part(u32),
 }
 
 /// What was read of a part.
-struct Known {
+struct ReadPart {
     bound: Bound,
     specials: Vec<Box<str>>,
     report: Vec<String>,
     work: u64,
 }
 
-struct Table {
+struct RuleTable {
     rules: Vec<Arc<Rule>>,
     orders: Vec<Arc<Value>>,
-    parts: Vec<Arc<Named>>,
+    parts: Vec<Arc<NamedPart>>,
     forms: Vec<Value>,
-    symbols: KeyedMap<Arc<str>, Meaning>,
+    symbols: KeyedMap<Arc<str>, SymbolMeaning>,
     /// In it the parts are read.
     joint: CompositeAutomaton,
     /// By part.
-    known: Vec<Option<Known>>,
+    known: Vec<Option<ReadPart>>,
 }
 
 fn wrong() -> Error {
     Error::new(Kind::InvalidGrammar, "not the table of what follows branches")
 }
 
-impl Table {
-    fn new(mut form: Value) -> Result<Table> {
+impl RuleTable {
+    fn new(mut form: Value) -> Result<RuleTable> {
         let structure = form.get_mut("grammar").and_then(Value::as_object_mut).ok_or_else(wrong)?;
         let mut taken = |key: &str| structure.get_mut(key).map(Value::take).unwrap_or_default();
-        let mut table = Table {
+        let mut table = RuleTable {
             rules: Vec::new(),
             orders: Vec::new(),
             parts: Vec::new(),
@@ -182,7 +182,7 @@ impl Table {
         if let Value::Object(parts) = taken("parts") {
             for (at, (name, form)) in (0..).zip(parts) {
                 let name: Arc<str> = name.into();
-                table.symbols.insert(name.clone(), Meaning::Part(at));
+                table.symbols.insert(name.clone(), SymbolMeaning::Part(at));
                 table.parts.push(Arc::new((name, form.to_string().into())));
                 table.forms.push(form);
                 table.known.push(None);
@@ -194,7 +194,7 @@ impl Table {
         if let Value::Array(orders) = taken("orders") {
             for (at, order) in (0..).zip(orders) {
                 let origin = order["origin"].as_str().ok_or_else(wrong)?;
-                table.symbols.insert(name(origin.into()), Meaning::Order(at));
+                table.symbols.insert(name(origin.into()), SymbolMeaning::Order(at));
                 table.orders.push(Arc::new(order));
             }
         }
@@ -202,8 +202,8 @@ impl Table {
             for (at, rule) in (0..).zip(rules) {
                 let (origin, body) = GrammarSpec::rule(&rule);
                 let (origin, body) = (name(origin), body.into_iter().map(&mut name).collect());
-                match table.symbols.entry(origin.clone()).or_insert(Meaning::Rule(Vec::new())) {
-                    Meaning::Rule(all) => all.push(at),
+                match table.symbols.entry(origin.clone()).or_insert(SymbolMeaning::Rule(Vec::new())) {
+                    SymbolMeaning::Rule(all) => all.push(at),
                     _ => return Err(wrong()),
                 }
                 table.rules.push(Arc::new((origin, body)));
@@ -213,7 +213,7 @@ impl Table {
     }
 
     /// What a start leads to.
-    fn slice(&self, start: &str) -> Result<(Slice, Vec<u32>)> {
+    fn slice(&self, start: &str) -> Result<(RuleSlice, Vec<u32>)> {
         let (mut rules, mut orders, mut parts) = (Vec::new(), Vec::new(), Vec::new());
         let mut seen: KeyedSet<&str> = KeyedSet::default();
         let mut waiting: Vec<&str> = vec![start];
@@ -222,15 +222,15 @@ impl Table {
                 continue;
             }
             match self.symbols.get(name) {
-                Some(Meaning::Part(at)) => parts.push(*at),
-                Some(Meaning::Order(at)) => {
+                Some(SymbolMeaning::Part(at)) => parts.push(*at),
+                Some(SymbolMeaning::Order(at)) => {
                     orders.push(*at);
                     let order = &self.orders[*at as usize];
                     let members = order["members"].as_array().into_iter().flatten().map(|member| &member[0]);
                     let others = [&order["others"], &order["separator"]];
                     waiting.extend(members.chain(others).filter_map(Value::as_str));
                 }
-                Some(Meaning::Rule(all)) => {
+                Some(SymbolMeaning::Rule(all)) => {
                     rules.extend(all);
                     waiting.extend(
                         all.iter().flat_map(|&at| self.rules[at as usize].1.iter().map(|name| &**name)),
@@ -245,7 +245,7 @@ impl Table {
         rules.sort_unstable();
         orders.sort_unstable();
         parts.sort_unstable();
-        let slice = Slice {
+        let slice = RuleSlice {
             start: start.into(),
             rules: rules.into_iter().map(|at: u32| self.rules[at as usize].clone()).collect(),
             orders: orders.into_iter().map(|at: u32| self.orders[at as usize].clone()).collect(),
@@ -270,7 +270,7 @@ impl Table {
         let mut specials: Vec<Box<str>> = all().flat_map(|known| known.specials.iter().cloned()).collect();
         crate::lists::sort_unique(&mut specials);
         let report = all().flat_map(|known| known.report.iter().cloned()).collect();
-        let rest = Rest { body: Body::Slice(slice), options: None, specials, report, work };
+        let rest = Rest { body: Body::RuleSlice(slice), options: None, specials, report, work };
         Ok((!empty).then(|| Arc::new(rest)))
     }
 
@@ -284,12 +284,12 @@ impl Table {
         let bound = self.joint.bound_part(&self.forms[at as usize], &self.parts[at as usize].0)?;
         let specials = specials_of(&self.joint.parts[first..])?;
         let (report, work) = (std::mem::take(&mut self.joint.report), work::spent().saturating_sub(before));
-        self.known[at as usize] = Some(Known { bound, specials, report, work });
+        self.known[at as usize] = Some(ReadPart { bound, specials, report, work });
         Ok(())
     }
 
     /// Whether the grammar of a slice has the empty text.
-    fn may_be_empty(&mut self, slice: &Slice, parts: &[u32]) -> Result<bool> {
+    fn may_be_empty(&mut self, slice: &RuleSlice, parts: &[u32]) -> Result<bool> {
         let (mut known, mut empty) = (Parts::default(), Vec::new());
         for (&at, part) in parts.iter().zip(&slice.parts) {
             let bound = &self.known[at as usize].as_ref().expect("its parts were read").bound;
@@ -313,10 +313,10 @@ fn specials_of(parts: &[Part]) -> Result<Vec<Box<str>>> {
     let mut specials = Vec::new();
     for part in parts {
         match part {
-            Part::Special { text, spelled: Spelled::Never | Spelled::WhereNoToken, .. } => {
+            Part::Special { text, spelled: TokenSpelling::Never | TokenSpelling::WhereNoToken, .. } => {
                 specials.push(text.clone())
             }
-            Part::Instead { token, .. } => specials.push(token.clone()),
+            Part::TokenText { token, .. } => specials.push(token.clone()),
             Part::Special { .. } | Part::Tokens { .. } | Part::Branches(_) => {
                 return Err(Error::new(Kind::InvalidGrammar, "no branch holds such tokens or branches"))
             }
@@ -379,11 +379,11 @@ mod tests {
             [vec!["a", "c"], vec!["b", "c"], vec!["a", "maybe"]]
         );
         assert_eq!(forms[0]["grammar"]["rules"].as_array().unwrap().len(), 2);
-        let slices: Vec<&Slice> = read
+        let slices: Vec<&RuleSlice> = read
             .iter()
             .flatten()
             .map(|rest| match &rest.body {
-                Body::Slice(slice) => slice,
+                Body::RuleSlice(slice) => slice,
                 Body::Form(..) => unreachable!("they were read out of a table"),
             })
             .collect();

@@ -1,6 +1,6 @@
 //! Bytes: how threads go on, and which of them may be read as a position of their part alone.
 
-use super::{BackId, CompositeAutomaton, Ctx, Run, Thread, END};
+use super::{CompositeAutomaton, CompositeContext, ReturnId, Thread, ThreadRun, END};
 use crate::automaton::byte_automaton::step;
 use crate::automaton::{ByteAutomaton, CtxId, Pos};
 use crate::lexical::spell::{ByteSet, OutcomeId};
@@ -11,14 +11,14 @@ const SEARCH: usize = 1024;
 
 /// A position has no place for a text that was begun before it.
 fn without_text(thread: Thread) -> bool {
-    !matches!(thread.run, Run::Json { text, .. } if text != 0)
+    !matches!(thread.run, ThreadRun::Json { text, .. } if text != 0)
 }
 
 impl CompositeAutomaton {
     /// One byte.
     pub(super) fn advance(&mut self, threads: &[Thread], byte: u8) -> Vec<Thread> {
         let mut out = Vec::new();
-        let mut ended: Vec<BackId> = Vec::new();
+        let mut ended: Vec<ReturnId> = Vec::new();
         for thread in threads {
             self.step_thread(thread, byte, &mut out);
             if thread.back != END && self.ends(thread) {
@@ -31,7 +31,7 @@ impl CompositeAutomaton {
     }
 
     /// What follows parts that have ended reads a byte.
-    pub(super) fn go_on(&mut self, mut ended: Vec<BackId>, byte: u8, out: &mut Vec<Thread>) {
+    pub(super) fn go_on(&mut self, mut ended: Vec<ReturnId>, byte: u8, out: &mut Vec<Thread>) {
         if ended.is_empty() {
             return;
         }
@@ -46,18 +46,18 @@ impl CompositeAutomaton {
     fn step_thread(&mut self, thread: &Thread, byte: u8, out: &mut Vec<Thread>) {
         let back = thread.back;
         match thread.run {
-            Run::Done | Run::Special(_) => {}
-            Run::Language(lex) => {
+            ThreadRun::Done | ThreadRun::Special(_) => {}
+            ThreadRun::Language(lex) => {
                 if let Step::Stay(lex) = self.lexicon.step(lex, byte) {
-                    out.push(Thread { back, run: Run::Language(lex) });
+                    out.push(Thread { back, run: ThreadRun::Language(lex) });
                 }
             }
-            Run::Lexeme { host, pos } => match self.lexicon.step(pos.lex, byte) {
+            ThreadRun::Lexeme { host, pos } => match self.lexicon.step(pos.lex, byte) {
                 Step::Stay(lex) => {
                     let fresh = self.with_lexer(host, |s| s.begin(pos.ctx)) == pos.lex;
                     let pos = Pos { lex, ..pos };
                     if !fresh || self.with_lexer(host, |s| s.escapes(pos)) {
-                        out.push(Thread { back, run: Run::Lexeme { host, pos } });
+                        out.push(Thread { back, run: ThreadRun::Lexeme { host, pos } });
                     }
                 }
                 _ => {
@@ -65,7 +65,7 @@ impl CompositeAutomaton {
                     self.leave_lexeme(back, host, pos.ctx, outcome, byte, out);
                 }
             },
-            Run::Json { machine, pos, text } => {
+            ThreadRun::Json { machine, pos, text } => {
                 let mut text = self.texts[text as usize].to_vec();
                 let next = self.with_json(machine, |m| step(m, pos, &mut text, byte));
                 if let Some(next) = next {
@@ -74,15 +74,15 @@ impl CompositeAutomaton {
                     self.push_json(back, machine, next, text, fresh, out);
                 }
             }
-            Run::Quoted(quote) => self.step_quoted(back, quote, byte, out),
-            Run::Branches(place) => self.step_branches(back, place, byte, out),
+            ThreadRun::Quoted(quote) => self.step_quoted(back, quote, byte, out),
+            ThreadRun::Branches(place) => self.step_branches(back, place, byte, out),
         }
     }
 
     /// A JSON position was reached; a string that begins may be one of another grammar.
     pub(super) fn push_json(
         &mut self,
-        back: BackId,
+        back: ReturnId,
         machine: u32,
         pos: Pos,
         text: u32,
@@ -92,13 +92,13 @@ impl CompositeAutomaton {
         if fresh && !self.holes[machine as usize].is_empty() {
             self.open_quotes(back, machine, pos, out);
         }
-        out.push(Thread { back, run: Run::Json { machine, pos, text } });
+        out.push(Thread { back, run: ThreadRun::Json { machine, pos, text } });
     }
 
     /// The lexeme of a host has ended before a byte.
     fn leave_lexeme(
         &mut self,
-        back: BackId,
+        back: ReturnId,
         host: u32,
         ctx: CtxId,
         outcome: OutcomeId,
@@ -140,12 +140,12 @@ impl CompositeAutomaton {
         let mut out = Vec::new();
         let back = thread.back;
         let ends = match thread.run {
-            Run::Language(_) => true,
-            Run::Lexeme { host, pos } => {
+            ThreadRun::Language(_) => true,
+            ThreadRun::Lexeme { host, pos } => {
                 self.leave_lexeme(back, host, pos.ctx, outcome, byte, &mut out);
                 back != END && self.outcome_ends(host, pos.ctx, outcome)
             }
-            Run::Json { machine, pos, .. } => {
+            ThreadRun::Json { machine, pos, .. } => {
                 let next = self.with_json(machine, |m| m.leave(pos.ctx, outcome, text, byte));
                 if let Some(next) = next {
                     self.push_json(back, machine, next, 0, true, &mut out);
@@ -181,34 +181,34 @@ impl CompositeAutomaton {
 
     /// The position of a set, which leaves its lexical state with every byte.
     pub(super) fn set_of(&mut self, threads: Vec<Thread>) -> Pos {
-        let ctx = CtxId(self.ctxs.intern(Ctx::Set(threads.into())));
+        let ctx = CtxId(self.ctxs.intern(CompositeContext::Set(threads.into())));
         Pos { ctx, lex: self.lexicon.at(Spelling::Raw, Terms::EPS) }
     }
 
     /// A thread as a position of its part.
     pub(super) fn single(&mut self, thread: Thread) -> Pos {
         let (run, lex) = match thread.run {
-            Run::Language(lex) => (Run::Language(Lexicon::DEAD), lex),
-            Run::Lexeme { host, pos } => {
-                (Run::Lexeme { host, pos: Pos { ctx: pos.ctx, lex: Lexicon::DEAD } }, pos.lex)
+            ThreadRun::Language(lex) => (ThreadRun::Language(Lexicon::DEAD), lex),
+            ThreadRun::Lexeme { host, pos } => {
+                (ThreadRun::Lexeme { host, pos: Pos { ctx: pos.ctx, lex: Lexicon::DEAD } }, pos.lex)
             }
-            Run::Json { machine, pos, .. } => {
-                (Run::Json { machine, pos: Pos { ctx: pos.ctx, lex: Lexicon::DEAD }, text: 0 }, pos.lex)
+            ThreadRun::Json { machine, pos, .. } => {
+                (ThreadRun::Json { machine, pos: Pos { ctx: pos.ctx, lex: Lexicon::DEAD }, text: 0 }, pos.lex)
             }
             run => (run, Lexicon::DEAD),
         };
-        let ctx = CtxId(self.ctxs.intern(Ctx::One(Thread { run, ..thread })));
+        let ctx = CtxId(self.ctxs.intern(CompositeContext::One(Thread { run, ..thread })));
         Pos { ctx, lex }
     }
 
     /// The thread of a context, with the lexical state and the text of a position.
     pub(super) fn whole(&mut self, thread: Thread, lex: LexId, text: &[u8]) -> Thread {
         let run = match thread.run {
-            Run::Language(_) => Run::Language(lex),
-            Run::Lexeme { host, pos } => Run::Lexeme { host, pos: Pos { ctx: pos.ctx, lex } },
-            Run::Json { machine, pos, .. } => {
+            ThreadRun::Language(_) => ThreadRun::Language(lex),
+            ThreadRun::Lexeme { host, pos } => ThreadRun::Lexeme { host, pos: Pos { ctx: pos.ctx, lex } },
+            ThreadRun::Json { machine, pos, .. } => {
                 let text = self.text(text);
-                Run::Json { machine, pos: Pos { ctx: pos.ctx, lex }, text }
+                ThreadRun::Json { machine, pos: Pos { ctx: pos.ctx, lex }, text }
             }
             run => run,
         };
@@ -220,27 +220,29 @@ impl CompositeAutomaton {
     pub(super) fn stands_alone(&mut self, thread: Thread) -> bool {
         memo!(self.alone, thread, {
             match thread.run {
-                Run::Done | Run::Special(_) | Run::Quoted(_) | Run::Branches(_) => return false,
+                ThreadRun::Done | ThreadRun::Special(_) | ThreadRun::Quoted(_) | ThreadRun::Branches(_) => {
+                    return false
+                }
                 // the bytes that begin no lexeme are left out as each is read
-                Run::Lexeme { host, pos } if self.with_lexer(host, |s| s.may_begin_in_vain(pos)) => {
+                ThreadRun::Lexeme { host, pos } if self.with_lexer(host, |s| s.may_begin_in_vain(pos)) => {
                     self.alone.insert(thread, false);
                     return false;
                 }
                 _ if thread.back == END => return true,
-                Run::Language(_) if self.is_closed(thread.back) => return true,
+                ThreadRun::Language(_) if self.is_closed(thread.back) => return true,
                 _ => {}
             }
             let next = self.settle(&[thread.back]);
             let follow = self.first_bytes(&next);
             follow == ByteSet::default()
                 || match thread.run {
-                    Run::Language(lex) => {
+                    ThreadRun::Language(lex) => {
                         !self.goes_on(lex, follow, |this, lex| this.lexicon.outcome(lex) != Lexicon::NONE)
                     }
-                    Run::Lexeme { host, pos } => {
+                    ThreadRun::Lexeme { host, pos } => {
                         !self.goes_on(pos.lex, follow, |this, lex| this.lexeme_ends(host, Pos { lex, ..pos }))
                     }
-                    Run::Json { machine, pos, .. } => {
+                    ThreadRun::Json { machine, pos, .. } => {
                         !self.with_json(machine, |m| m.tail_bytes(pos)).meets(&follow)
                     }
                     _ => false,
@@ -279,18 +281,18 @@ impl CompositeAutomaton {
         let mut set = ByteSet::default();
         for thread in threads {
             match thread.run {
-                Run::Done | Run::Special(_) => {}
-                Run::Quoted(_) => set = ByteSet::ALL,
-                Run::Branches(place) => set.add(&self.branch_bytes(place)),
-                Run::Language(lex) => set.add(&self.lexicon.first_bytes(lex)),
-                Run::Lexeme { host, pos } => {
+                ThreadRun::Done | ThreadRun::Special(_) => {}
+                ThreadRun::Quoted(_) => set = ByteSet::ALL,
+                ThreadRun::Branches(place) => set.add(&self.branch_bytes(place)),
+                ThreadRun::Language(lex) => set.add(&self.lexicon.first_bytes(lex)),
+                ThreadRun::Lexeme { host, pos } => {
                     set.add(&self.lexicon.first_bytes(pos.lex));
                     let outcome = self.lexicon.outcome(pos.lex);
                     if outcome != Lexicon::NONE {
                         set.add(&self.bytes_after_lexeme(thread.back, host, pos.ctx, outcome));
                     }
                 }
-                Run::Json { machine, pos, .. } => {
+                ThreadRun::Json { machine, pos, .. } => {
                     set.add(&self.lexicon.first_bytes(pos.lex));
                     let outcome = self.lexicon.outcome(pos.lex);
                     if outcome != Lexicon::NONE {
@@ -305,7 +307,7 @@ impl CompositeAutomaton {
     /// Bytes that may follow a lexeme in its host.
     pub(super) fn bytes_after_lexeme(
         &mut self,
-        up: BackId,
+        up: ReturnId,
         host: u32,
         ctx: CtxId,
         outcome: OutcomeId,
@@ -316,7 +318,7 @@ impl CompositeAutomaton {
             let parts: Vec<Thread> = parts
                 .iter()
                 .copied()
-                .filter(|t| !matches!(t.run, Run::Lexeme { host: h, .. } if h == host))
+                .filter(|t| !matches!(t.run, ThreadRun::Lexeme { host: h, .. } if h == host))
                 .collect();
             set.add(&self.first_bytes(&parts));
         }

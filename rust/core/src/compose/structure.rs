@@ -1,6 +1,6 @@
 //! The face to the token layer.
 
-use super::{BackId, CompositeAutomaton, Ctx, OuterGrammar, Part, Run, Thread, END};
+use super::{CompositeAutomaton, CompositeContext, OuterGrammar, Part, ReturnId, Thread, ThreadRun, END};
 use crate::automaton::byte_automaton::{Piece, Seen};
 use crate::automaton::{ByteAutomaton, CtxId, Left, Pos};
 use crate::cfg::scannerless::Scannerless;
@@ -8,27 +8,29 @@ use crate::cfg::Machine;
 use crate::lexical::spell::{ByteSet, OutcomeId};
 use crate::lexical::Lexicon;
 use crate::vocab::{TokenId, Vocabulary};
-use crate::{held, work};
+use crate::{heap_size, work};
 use rustc_hash::FxHashMap;
 
 impl CompositeAutomaton {
     /// The threads of a position.
     pub(super) fn threads_at(&mut self, pos: Pos, text: &[u8]) -> Vec<Thread> {
         match self.ctxs[pos.ctx.0 as usize].clone() {
-            Ctx::One(thread) => vec![self.whole(thread, pos.lex, text)],
-            Ctx::Set(threads) => threads.into(),
+            CompositeContext::One(thread) => vec![self.whole(thread, pos.lex, text)],
+            CompositeContext::Set(threads) => threads.into(),
         }
     }
 
     /// The JSON machine that a context belongs to alone, and the machine's own context.
-    fn json_at(&self, ctx: CtxId) -> Option<(BackId, u32, CtxId)> {
+    fn json_at(&self, ctx: CtxId) -> Option<(ReturnId, u32, CtxId)> {
         match self.ctxs[ctx.0 as usize] {
-            Ctx::One(Thread { back, run: Run::Json { machine, pos, .. } }) => Some((back, machine, pos.ctx)),
+            CompositeContext::One(Thread { back, run: ThreadRun::Json { machine, pos, .. } }) => {
+                Some((back, machine, pos.ctx))
+            }
             _ => None,
         }
     }
 
-    fn back_in_json(&mut self, back: BackId, machine: u32, pos: Pos) -> Option<Pos> {
+    fn back_in_json(&mut self, back: ReturnId, machine: u32, pos: Pos) -> Option<Pos> {
         let mut out = Vec::new();
         self.push_json(back, machine, pos, 0, true, &mut out);
         out.sort_unstable();
@@ -36,14 +38,14 @@ impl CompositeAutomaton {
     }
 
     /// Special tokens that may come, and what each ends.
-    fn special_runs(&mut self, pos: Pos, text: &[u8]) -> Vec<(TokenId, BackId)> {
+    fn special_runs(&mut self, pos: Pos, text: &[u8]) -> Vec<(TokenId, ReturnId)> {
         let mut all: Vec<Thread> = self.threads_at(pos, text);
-        let mut ended: Vec<BackId> = Vec::new();
+        let mut ended: Vec<ReturnId> = Vec::new();
         for i in 0..all.len() {
             if all[i].back != END && self.ends(&all[i].clone()) {
                 ended.push(all[i].back);
             }
-            if let Run::Lexeme { host, pos } = all[i].run {
+            if let ThreadRun::Lexeme { host, pos } = all[i].run {
                 let back = all[i].back;
                 let next = self.with_lexer(host, |s| s.after_lexeme(pos));
                 if let Some(next) = next {
@@ -55,9 +57,9 @@ impl CompositeAutomaton {
             crate::lists::sort_unique(&mut ended);
             all.extend(self.settle(&ended).iter());
         }
-        let mut out: Vec<(TokenId, BackId)> = all
+        let mut out: Vec<(TokenId, ReturnId)> = all
             .iter()
-            .filter_map(|t| if let Run::Special(token) = t.run { Some((token, t.back)) } else { None })
+            .filter_map(|t| if let ThreadRun::Special(token) = t.run { Some((token, t.back)) } else { None })
             .collect();
         crate::lists::sort_unique(&mut out);
         out
@@ -85,7 +87,7 @@ impl CompositeAutomaton {
                     *tokens = tokens_of(text);
                     *ends = !tokens.is_empty() && tokens.iter().all(|t| self.eos.contains(t));
                 }
-                Part::Instead { token, absent, .. } => {
+                Part::TokenText { token, absent, .. } => {
                     *absent = tokens_of(token).iter().any(|t| !self.eos.contains(t));
                 }
                 _ => {}
@@ -111,7 +113,7 @@ impl CompositeAutomaton {
     pub fn bind(&mut self, vocab: &Vocabulary) {
         let mut known: FxHashMap<Box<str>, Vec<TokenId>> = FxHashMap::default();
         let held = self.parts.iter().filter_map(|part| match part {
-            Part::Special { text: token, .. } | Part::Instead { token, .. } => Some(token.clone()),
+            Part::Special { text: token, .. } | Part::TokenText { token, .. } => Some(token.clone()),
             _ => None,
         });
         for text in held.chain(self.special_texts()) {
@@ -151,19 +153,19 @@ impl CompositeAutomaton {
     }
 
     fn find_split(&mut self, pos: Pos) -> Option<super::Positions> {
-        let Ctx::Set(threads) = self.ctxs[pos.ctx.0 as usize].clone() else { return None };
+        let CompositeContext::Set(threads) = self.ctxs[pos.ctx.0 as usize].clone() else { return None };
         let mut out = Vec::new();
         let mut mixed = Vec::new();
         for &thread in threads.iter() {
             if self.stands_alone(thread) {
                 let text = match thread.run {
-                    Run::Json { text, .. } => text,
+                    ThreadRun::Json { text, .. } => text,
                     _ => 0,
                 };
                 out.push((self.single(thread), text));
-            } else if matches!(thread.run, Run::Quoted(_)) {
+            } else if matches!(thread.run, ThreadRun::Quoted(_)) {
                 out.push((self.set_of(vec![thread]), 0));
-            } else if !matches!(thread.run, Run::Done | Run::Special(_)) {
+            } else if !matches!(thread.run, ThreadRun::Done | ThreadRun::Special(_)) {
                 mixed.push(thread);
             }
         }
@@ -192,7 +194,7 @@ impl ByteAutomaton for CompositeAutomaton {
     fn bytes(&mut self) -> usize {
         let machines: usize = (0..self.machines.len() as u32).map(|m| self.machine_bytes(m)).sum();
         let hosts: usize = (0..self.hosts.len() as u32).map(|h| self.host_bytes(h)).sum();
-        held::bytes!(self: backs, ctxs, texts, quotes, said, settled, arrived, alone, splits, byte_sets)
+        heap_size::bytes!(self: backs, ctxs, texts, quotes, said, settled, arrived, alone, splits, byte_sets)
             // lists of threads: a few each
             + (self.settled.len() + self.arrived.len() + self.splits.len()) * 128
             + self.lexicon.bytes()
@@ -217,9 +219,9 @@ impl ByteAutomaton for CompositeAutomaton {
         self.back_in_json(back, machine, next)
     }
 
-    fn close_generic(&mut self, ctx: CtxId, held: &[u32]) -> Option<Pos> {
+    fn close_generic(&mut self, ctx: CtxId, accepting: &[u32]) -> Option<Pos> {
         let (back, machine, inner) = self.json_at(ctx)?;
-        let next = self.with_json(machine, |m| m.close_generic(inner, held))?;
+        let next = self.with_json(machine, |m| m.close_generic(inner, accepting))?;
         self.back_in_json(back, machine, next)
     }
 
@@ -246,18 +248,18 @@ impl ByteAutomaton for CompositeAutomaton {
 
     fn leave(&mut self, ctx: CtxId, outcome: OutcomeId, text: &[u8], byte: u8) -> Option<Pos> {
         let next = match self.ctxs[ctx.0 as usize].clone() {
-            Ctx::One(thread) => self.leave_one(thread, outcome, text, byte),
-            Ctx::Set(threads) => self.advance(&threads, byte),
+            CompositeContext::One(thread) => self.leave_one(thread, outcome, text, byte),
+            CompositeContext::Set(threads) => self.advance(&threads, byte),
         };
         self.pos_of(next)
     }
 
     fn leave_bytes(&mut self, ctx: CtxId, outcome: OutcomeId) -> ByteSet {
         match self.ctxs[ctx.0 as usize].clone() {
-            Ctx::One(Thread { back, run }) => {
+            CompositeContext::One(Thread { back, run }) => {
                 let mut set = match run {
-                    Run::Lexeme { host, pos } => self.bytes_after_lexeme(back, host, pos.ctx, outcome),
-                    Run::Json { machine, pos, .. } => {
+                    ThreadRun::Lexeme { host, pos } => self.bytes_after_lexeme(back, host, pos.ctx, outcome),
+                    ThreadRun::Json { machine, pos, .. } => {
                         self.with_json(machine, |m| m.leave_bytes(pos.ctx, outcome))
                     }
                     _ => ByteSet::default(),
@@ -268,7 +270,7 @@ impl ByteAutomaton for CompositeAutomaton {
                 }
                 set
             }
-            Ctx::Set(threads) => {
+            CompositeContext::Set(threads) => {
                 memo!(self.byte_sets, ctx, {
                     let mut set = self.first_bytes(&threads);
                     for thread in threads.iter() {
@@ -294,7 +296,7 @@ impl ByteAutomaton for CompositeAutomaton {
     }
 
     fn split(&mut self, pos: Pos) -> Option<Vec<(Pos, Vec<u8>)>> {
-        if !matches!(self.ctxs[pos.ctx.0 as usize], Ctx::Set(_)) {
+        if !matches!(self.ctxs[pos.ctx.0 as usize], CompositeContext::Set(_)) {
             return None;
         }
         if !self.splits.contains_key(&pos.ctx) {
@@ -306,8 +308,8 @@ impl ByteAutomaton for CompositeAutomaton {
     }
 
     fn unquoted(&mut self, pos: Pos) -> Option<Pos> {
-        let Ctx::Set(threads) = &self.ctxs[pos.ctx.0 as usize] else { return None };
-        let [Thread { run: Run::Quoted(quote), .. }] = threads[..] else { return None };
+        let CompositeContext::Set(threads) = &self.ctxs[pos.ctx.0 as usize] else { return None };
+        let [Thread { run: ThreadRun::Quoted(quote), .. }] = threads[..] else { return None };
         let threads = self.unquoted_threads(quote)?;
         self.pos_of(threads)
     }
@@ -322,7 +324,7 @@ impl ByteAutomaton for CompositeAutomaton {
 
     fn take_special(&mut self, pos: Pos, text: &[u8], token: TokenId) -> Option<Pos> {
         let runs = self.special_runs(pos, text);
-        let backs: Vec<BackId> = runs.iter().filter(|r| r.0 == token).map(|r| r.1).collect();
+        let backs: Vec<ReturnId> = runs.iter().filter(|r| r.0 == token).map(|r| r.1).collect();
         if backs.is_empty() {
             return None;
         }
@@ -333,7 +335,7 @@ impl ByteAutomaton for CompositeAutomaton {
 
     fn left(&mut self, pos: Pos, most: usize) -> Option<Vec<Left>> {
         match self.ctxs[pos.ctx.0 as usize] {
-            Ctx::One(Thread { run: Run::Json { machine, pos: inner, .. }, .. }) => {
+            CompositeContext::One(Thread { run: ThreadRun::Json { machine, pos: inner, .. }, .. }) => {
                 self.with_json(machine, |m| m.left(Pos { ctx: inner.ctx, lex: pos.lex }, most))
             }
             _ => None,
@@ -342,7 +344,7 @@ impl ByteAutomaton for CompositeAutomaton {
 
     fn longest_left(&mut self, pos: Pos) -> Option<u32> {
         match self.ctxs[pos.ctx.0 as usize] {
-            Ctx::One(Thread { run: Run::Json { machine, pos: inner, .. }, .. }) => {
+            CompositeContext::One(Thread { run: ThreadRun::Json { machine, pos: inner, .. }, .. }) => {
                 self.with_json(machine, |m| m.longest_left(Pos { ctx: inner.ctx, lex: pos.lex }))
             }
             _ => None,

@@ -4,17 +4,17 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::{BackId, CompositeAutomaton, OuterGrammar, Part, ReturnAddress, Run, Thread, END};
+use super::{CompositeAutomaton, OuterGrammar, Part, ReturnAddress, ReturnId, Thread, ThreadRun, END};
 use crate::automaton::{ByteAutomaton, CtxId, Pos};
-use crate::cfg::chart::SetId;
+use crate::cfg::chart::ItemSetId;
 use crate::lexical::{Lexicon, Spelling, TermId};
 
 /// Hosts whose parts ended, innermost first: (depth, host, where the host returns).
-type Ended = BTreeMap<(Reverse<u32>, u32, BackId), Vec<(u32, u32)>>;
+type Ended = BTreeMap<(Reverse<u32>, u32, ReturnId), Vec<(u32, u32)>>;
 
 impl CompositeAutomaton {
     /// Threads of what may follow when parts end here, all at one place of the text.
-    pub(super) fn settle(&mut self, backs: &[BackId]) -> Arc<[Thread]> {
+    pub(super) fn settle(&mut self, backs: &[ReturnId]) -> Arc<[Thread]> {
         memo!(self.settled, backs, backs.into(), {
             let mut out: Vec<Thread> = Vec::new();
             let mut ended = Ended::default();
@@ -34,9 +34,9 @@ impl CompositeAutomaton {
         })
     }
 
-    fn end(&mut self, back: BackId, ended: &mut Ended, out: &mut Vec<Thread>) {
+    fn end(&mut self, back: ReturnId, ended: &mut Ended, out: &mut Vec<Thread>) {
         if back == END {
-            out.push(Thread { back: END, run: Run::Done });
+            out.push(Thread { back: END, run: ThreadRun::Done });
             return;
         }
         let ReturnAddress { host, frame, terminal, up, .. } = self.back(back);
@@ -49,9 +49,10 @@ impl CompositeAutomaton {
         match &mut self.hosts[host as usize] {
             OuterGrammar::Plain(chart) => {
                 let ignored = |t: u32| chart.grammar.terminals[t as usize].ignored;
-                let same: Vec<SetId> = ends.iter().filter(|e| ignored(e.1)).map(|e| SetId(e.0)).collect();
-                let read: Vec<(SetId, u32)> =
-                    ends.iter().filter(|e| !ignored(e.1)).map(|e| (SetId(e.0), e.1)).collect();
+                let same: Vec<ItemSetId> =
+                    ends.iter().filter(|e| ignored(e.1)).map(|e| ItemSetId(e.0)).collect();
+                let read: Vec<(ItemSetId, u32)> =
+                    ends.iter().filter(|e| !ignored(e.1)).map(|e| (ItemSetId(e.0), e.1)).collect();
                 let set = match (&read[..], &same[..]) {
                     ([], [set]) => Some(*set),
                     ([(set, terminal)], []) => chart.step(*set, *terminal),
@@ -71,7 +72,7 @@ impl CompositeAutomaton {
     /// Whether the host's own text may end at a place of it.
     pub(super) fn frame_ends(&mut self, host: u32, frame: u32) -> bool {
         match &mut self.hosts[host as usize] {
-            OuterGrammar::Plain(chart) => chart.accepts(SetId(frame)),
+            OuterGrammar::Plain(chart) => chart.accepts(ItemSetId(frame)),
             OuterGrammar::Lexed(_) => self.with_lexer(host, |s| {
                 let context = s.context(CtxId(frame));
                 s.ends(context)
@@ -88,12 +89,12 @@ impl CompositeAutomaton {
     }
 
     /// Threads that begin at a place of a host.
-    pub(super) fn arrive(&mut self, host: u32, frame: u32, up: BackId) -> Arc<[Thread]> {
+    pub(super) fn arrive(&mut self, host: u32, frame: u32, up: ReturnId) -> Arc<[Thread]> {
         memo!(self.arrived, (host, frame, up), {
             let mut out = Vec::new();
             let terminals: Vec<u32> = match &mut self.hosts[host as usize] {
                 OuterGrammar::Plain(chart) => {
-                    let lr0 = chart.lr0(SetId(frame)).clone();
+                    let lr0 = chart.lr0(ItemSetId(frame)).clone();
                     let all = (0u32..).zip(&chart.grammar.terminals);
                     let ignored = all.filter(|(_, t)| t.ignored).map(|(i, _)| i);
                     let mut all: Vec<u32> = lr0.terminals.iter().copied().chain(ignored).collect();
@@ -104,7 +105,7 @@ impl CompositeAutomaton {
                     let ctx = CtxId(frame);
                     let (lex, parts) = self.with_lexer(host, |s| (s.begin(ctx), s.parts_at(ctx).collect()));
                     if lex != Lexicon::DEAD {
-                        out.push(Thread { back: up, run: Run::Lexeme { host, pos: Pos { ctx, lex } } });
+                        out.push(Thread { back: up, run: ThreadRun::Lexeme { host, pos: Pos { ctx, lex } } });
                     }
                     parts
                 }
@@ -124,21 +125,21 @@ impl CompositeAutomaton {
         })
     }
 
-    pub(super) fn begin_part(&mut self, part: u32, back: BackId, out: &mut Vec<Thread>) {
+    pub(super) fn begin_part(&mut self, part: u32, back: ReturnId, out: &mut Vec<Thread>) {
         match &self.parts[part as usize] {
             Part::Language(term, _) => self.begin_language(*term, back, out),
-            Part::Instead { term, absent, .. } => {
+            Part::TokenText { term, absent, .. } => {
                 if !absent {
                     self.begin_language(*term, back, out);
                 }
             }
             Part::Tokens { term, tokens, .. } => {
                 let term = *term;
-                out.extend(tokens.iter().map(|&t| Thread { back, run: Run::Special(t) }));
+                out.extend(tokens.iter().map(|&t| Thread { back, run: ThreadRun::Special(t) }));
                 self.begin_language(term, back, out);
             }
             Part::Special { text, spelled, tokens, ends } => {
-                out.extend(tokens.iter().map(|&t| Thread { back, run: Run::Special(t) }));
+                out.extend(tokens.iter().map(|&t| Thread { back, run: ThreadRun::Special(t) }));
                 if spelled.as_text(tokens.is_empty(), *ends) {
                     let text = text.clone();
                     let term = self.lexicon.terms.literal(&text);
@@ -147,12 +148,12 @@ impl CompositeAutomaton {
             }
             &Part::Json(machine) => {
                 if let Some(pos) = self.with_json(machine, |m| m.start()) {
-                    out.push(Thread { back, run: Run::Json { machine, pos, text: 0 } });
+                    out.push(Thread { back, run: ThreadRun::Json { machine, pos, text: 0 } });
                 }
             }
             &Part::Branches(list) => {
                 let place = self.first_place(list);
-                out.push(Thread { back, run: Run::Branches(place) });
+                out.push(Thread { back, run: ThreadRun::Branches(place) });
             }
             &Part::OuterGrammar(host) => {
                 let frame = self.first_frame(host);
@@ -161,21 +162,21 @@ impl CompositeAutomaton {
         }
     }
 
-    fn begin_language(&mut self, term: TermId, back: BackId, out: &mut Vec<Thread>) {
+    fn begin_language(&mut self, term: TermId, back: ReturnId, out: &mut Vec<Thread>) {
         let lex = self.lexicon.at(Spelling::Raw, term);
         if lex != Lexicon::DEAD {
-            out.push(Thread { back, run: Run::Language(lex) });
+            out.push(Thread { back, run: ThreadRun::Language(lex) });
         }
     }
 
     /// Whether the part of a thread may end here.
     pub(super) fn ends(&mut self, thread: &Thread) -> bool {
         match thread.run {
-            Run::Done => true,
-            Run::Special(_) | Run::Quoted(_) | Run::Branches(_) => false,
-            Run::Language(lex) => self.lexicon.outcome(lex) != Lexicon::NONE,
-            Run::Lexeme { host, pos } => self.lexeme_ends(host, pos),
-            Run::Json { machine, pos, text } => {
+            ThreadRun::Done => true,
+            ThreadRun::Special(_) | ThreadRun::Quoted(_) | ThreadRun::Branches(_) => false,
+            ThreadRun::Language(lex) => self.lexicon.outcome(lex) != Lexicon::NONE,
+            ThreadRun::Lexeme { host, pos } => self.lexeme_ends(host, pos),
+            ThreadRun::Json { machine, pos, text } => {
                 let text = self.texts[text as usize].clone();
                 self.with_json(machine, |m| m.accepting(pos, &text))
             }
@@ -197,11 +198,12 @@ impl CompositeAutomaton {
     /// Whether the whole text may end here.
     pub(super) fn accepts(&mut self, threads: &[Thread]) -> bool {
         threads.iter().any(|thread| {
-            if thread.run == Run::Done {
+            if thread.run == ThreadRun::Done {
                 return true;
             }
             self.ends(thread)
-                && (thread.back == END || self.settle(&[thread.back]).iter().any(|t| t.run == Run::Done))
+                && (thread.back == END
+                    || self.settle(&[thread.back]).iter().any(|t| t.run == ThreadRun::Done))
         })
     }
 
@@ -212,7 +214,7 @@ impl CompositeAutomaton {
         if let Part::OuterGrammar(host) = self.parts[self.root as usize] {
             let frame = self.first_frame(host);
             if self.frame_ends(host, frame) {
-                out.push(Thread { back: END, run: Run::Done });
+                out.push(Thread { back: END, run: ThreadRun::Done });
             }
         }
         out.sort_unstable();

@@ -16,24 +16,24 @@ use crate::vocab::{TokenId, Vocabulary};
 
 /// Tokens that a part names.
 #[derive(Clone, PartialEq)]
-pub(super) enum Named {
+pub(super) enum TokenName {
     Ids(u32, u32),
     Text(Box<str>),
 }
 
-impl std::fmt::Display for Named {
+impl std::fmt::Display for TokenName {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Named::Ids(first, last) if first == last => write!(f, "<[{first}]>"),
-            Named::Ids(first, last) => write!(f, "<[{first}-{last}]>"),
-            Named::Text(text) => f.write_str(text),
+            TokenName::Ids(first, last) if first == last => write!(f, "<[{first}]>"),
+            TokenName::Ids(first, last) => write!(f, "<[{first}-{last}]>"),
+            TokenName::Text(text) => f.write_str(text),
         }
     }
 }
 
 /// Which texts a part of named tokens stands for.
 #[derive(Clone, Copy, PartialEq)]
-pub(super) enum Which {
+pub(super) enum TokenChoice {
     /// That of one of the tokens.
     One,
     /// That of one token, which is none of them.
@@ -49,11 +49,11 @@ pub(super) enum Which {
 /// specials").
 pub(super) fn read(form: &Value) -> Option<Part> {
     let known = [
-        ("special", Which::One),
-        ("but", Which::But),
-        ("other", Which::Others),
-        ("other texts", Which::OtherTexts),
-        ("other specials", Which::OtherSpecials),
+        ("special", TokenChoice::One),
+        ("but", TokenChoice::But),
+        ("other", TokenChoice::Others),
+        ("other texts", TokenChoice::OtherTexts),
+        ("other specials", TokenChoice::OtherSpecials),
     ];
     let (value, which) = known.iter().find_map(|&(key, which)| Some((form.get(key)?, which)))?;
     let names = match value {
@@ -64,12 +64,12 @@ pub(super) fn read(form: &Value) -> Option<Part> {
 }
 
 /// A number, a pair of them (the first and the last), or a text.
-fn named(value: &Value) -> Option<Named> {
+fn named(value: &Value) -> Option<TokenName> {
     let id = |value: &Value| value.as_u64().and_then(|id| u32::try_from(id).ok());
     match value {
-        Value::String(text) => Some(Named::Text(text.as_str().into())),
-        Value::Array(pair) => Some(Named::Ids(id(pair.first()?)?, id(pair.get(1)?)?)),
-        one => id(one).map(|id| Named::Ids(id, id)),
+        Value::String(text) => Some(TokenName::Text(text.as_str().into())),
+        Value::Array(pair) => Some(TokenName::Ids(id(pair.first()?)?, id(pair.get(1)?)?)),
+        one => id(one).map(|id| TokenName::Ids(id, id)),
     }
 }
 
@@ -78,13 +78,13 @@ fn refused(message: String) -> Error {
 }
 
 /// A language, and special tokens beside it; whether all of these end texts.
-type Bound = (TermId, Vec<TokenId>, bool);
+type BoundTokens = (TermId, Vec<TokenId>, bool);
 
 /// The tokens of a name: those of a text are the special ones, where there are such.
-fn tokens_of(vocab: &Vocabulary, name: &Named) -> Result<Vec<TokenId>> {
+fn tokens_of(vocab: &Vocabulary, name: &TokenName) -> Result<Vec<TokenId>> {
     let size = vocab.size() as u32;
     match name {
-        &Named::Ids(first, last) => {
+        &TokenName::Ids(first, last) => {
             if last >= size {
                 let message =
                     format!("the grammar names the token <[{last}]>, and the vocabulary has {size}");
@@ -92,7 +92,7 @@ fn tokens_of(vocab: &Vocabulary, name: &Named) -> Result<Vec<TokenId>> {
             }
             Ok((first..=last).map(TokenId).collect())
         }
-        Named::Text(text) => Ok(match vocab.special_tokens(text.as_bytes()) {
+        TokenName::Text(text) => Ok(match vocab.special_tokens(text.as_bytes()) {
             special if !special.is_empty() => special,
             _ => (0..size).map(TokenId).filter(|&t| text_of(vocab, t) == text.as_bytes()).collect(),
         }),
@@ -119,20 +119,20 @@ impl CompositeAutomaton {
                 chosen.extend(tokens_of(vocab, name)?);
             }
             let (term, tokens, ends) = match which {
-                Which::Others => self.others(vocab, &chosen)?,
-                Which::OtherTexts => (self.others(vocab, &chosen)?.0, Vec::new(), false),
-                Which::OtherSpecials => (Terms::EMPTY, self.others(vocab, &chosen)?.1, false),
-                Which::One if chosen.len() == 1 => {
+                TokenChoice::Others => self.others(vocab, &chosen)?,
+                TokenChoice::OtherTexts => (self.others(vocab, &chosen)?.0, Vec::new(), false),
+                TokenChoice::OtherSpecials => (Terms::EMPTY, self.others(vocab, &chosen)?.1, false),
+                TokenChoice::One if chosen.len() == 1 => {
                     self.one(vocab, *chosen.iter().next().expect("it is one"))?
                 }
-                _ => self.one_of(vocab, |token| chosen.contains(&token) == (which == Which::One))?,
+                _ => self.one_of(vocab, |token| chosen.contains(&token) == (which == TokenChoice::One))?,
             };
             self.parts[i] = Part::Tokens { names, which, term, tokens, ends };
         }
         Ok(())
     }
 
-    fn one(&mut self, vocab: &Vocabulary, token: TokenId) -> Result<Bound> {
+    fn one(&mut self, vocab: &Vocabulary, token: TokenId) -> Result<BoundTokens> {
         if vocab.is_special(token) {
             return Ok((Terms::EMPTY, vec![token], is_end(vocab, token)));
         }
@@ -147,7 +147,7 @@ impl CompositeAutomaton {
     }
 
     /// One of several tokens; those that are parts of characters, and those that end texts, are none.
-    fn one_of(&mut self, vocab: &Vocabulary, chosen: impl Fn(TokenId) -> bool) -> Result<Bound> {
+    fn one_of(&mut self, vocab: &Vocabulary, chosen: impl Fn(TokenId) -> bool) -> Result<BoundTokens> {
         let all =
             (0..vocab.size() as u32).map(TokenId).filter(|&token| chosen(token) && !is_end(vocab, token));
         let (special, plain): (Vec<TokenId>, Vec<TokenId>) = all.partition(|&token| vocab.is_special(token));
@@ -159,7 +159,7 @@ impl CompositeAutomaton {
         Ok((term, special, false))
     }
 
-    fn others(&mut self, vocab: &Vocabulary, named: &FxHashSet<TokenId>) -> Result<Bound> {
+    fn others(&mut self, vocab: &Vocabulary, named: &FxHashSet<TokenId>) -> Result<BoundTokens> {
         let mut chars = vec![(0, 0xD7FF), (0xE000, 0x10_FFFF)];
         for &token in named.iter().filter(|&&t| !vocab.is_special(t)) {
             if let Some(c) = only_here(vocab, token, named)? {

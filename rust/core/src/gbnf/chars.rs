@@ -1,18 +1,18 @@
 //! Characters of literals and classes, with their escapes.
 
-use super::scan::{Piece, Scan};
+use super::scan::{Scan, ScannedToken};
 use crate::error::Result;
 
 /// A character and whether it was escaped.
 type Char = (char, bool);
 
 /// The text that a literal stands for.
-pub(super) fn literal(scan: &Scan, piece: Piece) -> Result<String> {
+pub(super) fn literal(scan: &Scan, piece: ScannedToken) -> Result<String> {
     Ok(read(scan, piece, 1)?.into_iter().map(|(c, _)| c).collect())
 }
 
 /// The pattern of a class.
-pub(super) fn class(scan: &Scan, piece: Piece) -> Result<String> {
+pub(super) fn class(scan: &Scan, piece: ScannedToken) -> Result<String> {
     let sign = if piece.text.starts_with("[^") { "^" } else { "" };
     let chars = read(scan, piece, 1 + sign.len())?;
     if chars.is_empty() {
@@ -38,7 +38,7 @@ pub(super) fn class(scan: &Scan, piece: Piece) -> Result<String> {
 }
 
 /// The characters from the byte `from` of the piece up to its last.
-fn read(scan: &Scan, piece: Piece, from: usize) -> Result<Vec<Char>> {
+fn read(scan: &Scan, piece: ScannedToken, from: usize) -> Result<Vec<Char>> {
     let mut rest = &piece.text[from..piece.text.len() - 1];
     let mut found = Vec::new();
     while let Some(c) = rest.chars().next() {

@@ -29,7 +29,7 @@ use crate::cfg::productive;
 use crate::cfg::spec::{Entry, GrammarSpec};
 use crate::error::{Error, Kind, Result};
 use crate::hash::{KeyedMap, KeyedSet};
-use scan::{Piece, Place, Scan, Token};
+use scan::{Scan, ScannedToken, Token, TokenContext};
 
 /// Sum of all counts in `{m,n}`.
 pub const MAX_REPETITION: u64 = 100_000;
@@ -80,20 +80,20 @@ pub fn read(text: &str, start: &str) -> Result<GrammarSpec> {
         repetitions: 0,
     };
     if reader.scan.next.token != Token::Head {
-        return Err(reader.scan.unexpected(Place::Start));
+        return Err(reader.scan.unexpected(TokenContext::Start));
     }
     while reader.scan.next.token == Token::Head {
         reader.define()?;
     }
     if reader.scan.next.token != Token::End {
-        return Err(reader.scan.unexpected(Place::Rule { depth: 0, repeatable: true }));
+        return Err(reader.scan.unexpected(TokenContext::Rule { depth: 0, repeatable: true }));
     }
     reader.finish(start)
 }
 
 impl<'t> Reader<'t> {
     fn define(&mut self) -> Result<()> {
-        let head = self.scan.advance(Place::Rule { depth: 0, repeatable: false })?;
+        let head = self.scan.advance(TokenContext::Rule { depth: 0, repeatable: false })?;
         let name = head.text.trim_end_matches("::=").trim_end();
         if !self.scan.begins_line(head.at) {
             let message = format!("the rule '{name}' must begin on a line of its own");
@@ -124,9 +124,9 @@ impl<'t> Reader<'t> {
             }
             expansions.insert(expansion);
             match self.scan.next.token {
-                Token::Bar => self.scan.advance(Place::Rule { depth, repeatable: false })?,
+                Token::Bar => self.scan.advance(TokenContext::Rule { depth, repeatable: false })?,
                 Token::Repeat(..) => {
-                    return Err(self.scan.unexpected(Place::Rule { depth, repeatable: false }))
+                    return Err(self.scan.unexpected(TokenContext::Rule { depth, repeatable: false }))
                 }
                 _ => break,
             };
@@ -149,7 +149,7 @@ impl<'t> Reader<'t> {
             }
         }
         while let Token::Repeat(least, most) = self.scan.next.token {
-            let count = self.scan.advance(Place::Rule { depth, repeatable: true })?;
+            let count = self.scan.advance(TokenContext::Rule { depth, repeatable: true })?;
             if most.is_some_and(|most| most < least) {
                 let message = format!("the repetition {} has its bounds the wrong way round", count.text);
                 return Err(self.scan.mistake(message, count.at));
@@ -173,13 +173,13 @@ impl<'t> Reader<'t> {
 
     fn atom(&mut self, head: &str, depth: usize) -> Result<Vec<String>> {
         if self.scan.next.token == Token::Open {
-            self.scan.advance(Place::Rule { depth: depth + 1, repeatable: false })?;
+            self.scan.advance(TokenContext::Rule { depth: depth + 1, repeatable: false })?;
             let name = self.helper(head);
             self.alternatives(&name, head, depth + 1)?;
             if self.scan.next.token != Token::Close {
-                return Err(self.scan.unexpected(Place::Rule { depth: depth + 1, repeatable: true }));
+                return Err(self.scan.unexpected(TokenContext::Rule { depth: depth + 1, repeatable: true }));
             }
-            self.scan.advance(Place::Rule { depth, repeatable: true })?;
+            self.scan.advance(TokenContext::Rule { depth, repeatable: true })?;
             // a group of one token is that token
             match &self.rules[..] {
                 [.., (origin, body)]
@@ -195,7 +195,7 @@ impl<'t> Reader<'t> {
             }
             return Ok(vec![name]);
         }
-        let piece = self.scan.advance(Place::Rule { depth, repeatable: true })?;
+        let piece = self.scan.advance(TokenContext::Rule { depth, repeatable: true })?;
         if piece.token == Token::Name {
             self.uses.entry(piece.text).or_insert(piece.at);
         } else if piece.token == Token::Named {
@@ -210,7 +210,7 @@ impl<'t> Reader<'t> {
     }
 
     /// The entry of a literal or class; `None` for the empty text.
-    fn terminal(&self, piece: Piece<'t>) -> Result<Option<Entry>> {
+    fn terminal(&self, piece: ScannedToken<'t>) -> Result<Option<Entry>> {
         let (pattern, literal, flags) = match piece.token {
             Token::Any => (".".into(), None, "s"),
             Token::Class => (chars::class(&self.scan, piece)?, None, ""),

@@ -22,17 +22,17 @@ pub(super) enum Token {
 
 /// Where a token is read, for what is told about one that can't stand there.
 #[derive(Clone, Copy)]
-pub(super) enum Place {
+pub(super) enum TokenContext {
     /// Before the first rule.
     Start,
     /// In a rule, `depth` groups deep; `repeatable`: behind what can be repeated.
     Rule { depth: usize, repeatable: bool },
 }
 
-impl Place {
+impl TokenContext {
     fn expected(self) -> String {
         const RULE: &str = "a rule (name ::=)";
-        let Place::Rule { depth, repeatable } = self else {
+        let TokenContext::Rule { depth, repeatable } = self else {
             return RULE.into();
         };
         let mut all = vec!["a \"literal\"", "a [class]", "'.'", "a <token>", "a rule name", "'('", "'|'"];
@@ -46,7 +46,7 @@ impl Place {
 
 /// A token and its bytes in the text.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Piece<'t> {
+pub(super) struct ScannedToken<'t> {
     pub token: Token,
     pub at: usize,
     pub text: &'t str,
@@ -57,21 +57,21 @@ pub(super) struct Scan<'t> {
     at: usize,
     /// The end of the last token.
     behind: usize,
-    pub next: Piece<'t>,
+    pub next: ScannedToken<'t>,
 }
 
 impl<'t> Scan<'t> {
     /// The text with its first token read.
     pub fn new(text: &'t str) -> Result<Self> {
-        let next = Piece { token: Token::End, at: 0, text: "" };
+        let next = ScannedToken { token: Token::End, at: 0, text: "" };
         let text = text.strip_prefix('\u{FEFF}').unwrap_or(text);
         let mut scan = Scan { text, at: 0, behind: 0, next };
-        scan.advance(Place::Start)?;
+        scan.advance(TokenContext::Start)?;
         Ok(scan)
     }
 
     /// Takes the token and reads the next.
-    pub fn advance(&mut self, place: Place) -> Result<Piece<'t>> {
+    pub fn advance(&mut self, place: TokenContext) -> Result<ScannedToken<'t>> {
         let taken = self.next;
         self.behind = taken.at + taken.text.len();
         self.skip();
@@ -86,7 +86,7 @@ impl<'t> Scan<'t> {
             };
             return Err(self.mistake(message, self.at));
         };
-        self.next = Piece { token, at: self.at, text: &rest[..length] };
+        self.next = ScannedToken { token, at: self.at, text: &rest[..length] };
         self.at += length;
         Ok(taken)
     }
@@ -108,7 +108,7 @@ impl<'t> Scan<'t> {
     }
 
     /// The next token can't stand where it does.
-    pub fn unexpected(&self, place: Place) -> Error {
+    pub fn unexpected(&self, place: TokenContext) -> Error {
         let (what, at) = match self.next.token {
             Token::End => {
                 let last = self.text[..self.behind].chars().next_back().map_or(0, char::len_utf8);

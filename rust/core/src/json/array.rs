@@ -4,16 +4,16 @@
 //! Complexity: the formulas of the frame.  Memory: each frame once (`frames`).
 
 use super::frames::{ArrayFrameId, GoalsId, RecordId, ReturnFrameId};
-use super::object::place_of;
-use super::{Branches, JsonMachine, Node, ParserPhase, ReturnFrame};
+use super::object::goal_index;
+use super::{Branches, Context, JsonMachine, ParserPhase, ReturnFrame};
 use crate::automaton::{CtxId, Pos};
-use crate::schema::used::KeySet;
+use crate::schema::key_sets::KeySet;
 use crate::schema::{ArrId, ValId};
 
 impl JsonMachine {
     /// The frame of an array that begins under these goals.
     pub(super) fn open_array(&mut self, goals: GoalsId) -> Option<ArrayFrameId> {
-        memo!(self.answers.arrays, goals, {
+        memo!(self.memos.arrays, goals, {
             let list = self.frames[goals].clone();
             let mut ways = Vec::new();
             for (goal, &v) in list.iter().enumerate() {
@@ -32,21 +32,21 @@ impl JsonMachine {
 
     /// The next item of a frame: its goals, what they lead to, and the record that it is written to; `None` when no item
     /// may come.
-    pub(super) fn item(&mut self, node: Node) -> Option<(GoalsId, CtxId, RecordId)> {
-        let frame = node.array();
-        let (goals, mut pending, remembers) = memo!(self.answers.items, frame, self.find_item(frame))?;
-        let mut record = node.record;
+    pub(super) fn item(&mut self, context: Context) -> Option<(GoalsId, CtxId, RecordId)> {
+        let frame = context.array();
+        let (goals, mut return_frame, remembers) = memo!(self.memos.items, frame, self.find_item(frame))?;
+        let mut record = context.record;
         if remembers {
-            pending = self.begun_at_end(pending, record);
+            return_frame = self.recorded_from_end(return_frame, record);
             if record.is_none() {
                 // with a byte that is never part of a value, so that none is [`RecordId::NONE`]
                 record = self.frames.record(Box::new([b' ']));
             }
         }
         // of the record above it counts only whether there is one
-        let above = if node.record.is_none() { RecordId::NONE } else { RecordId::OTHER };
-        let up = self.ctx(ParserPhase::ReturnArray, node.up, pending, above, node.depth);
-        Some((goals, up, record))
+        let above = if context.record.is_none() { RecordId::NONE } else { RecordId::OTHER };
+        let parent = self.ctx(ParserPhase::ReturnArray, context.parent, return_frame, above, context.depth);
+        Some((goals, parent, record))
     }
 
     /// The goals of a frame's next item, what they lead to, and whether it is remembered.
@@ -57,7 +57,7 @@ impl JsonMachine {
         for &(goal, formula) in frame.iter() {
             for (sub, rest) in self.schema.next_items(formula) {
                 let v = self.schema.compile_or_refuse(sub);
-                branches.push((place_of(&mut goals, v), (goal, rest)));
+                branches.push((goal_index(&mut goals, v), (goal, rest)));
             }
         }
         if branches.is_empty() {
@@ -66,16 +66,21 @@ impl JsonMachine {
         let remembers = frame.iter().any(|way| self.schema.remembers(way.1));
         let list = self.goal_list(&goals);
         let branches = Branches::Array(branches.into());
-        let pending = ReturnFrame { goals: goals.into(), branches, used: KeySet::EMPTY, start: 0 };
-        Some((list, self.frames.pending(pending), remembers))
+        let return_frame = ReturnFrame { goals: goals.into(), branches, used: KeySet::EMPTY, start: 0 };
+        Some((list, self.frames.return_frame(return_frame), remembers))
     }
 
-    pub(super) fn resume_array(&mut self, node: Node, held: &[u32], record: RecordId) -> Option<Pos> {
-        let pending = self.frames[node.pending()].clone();
+    pub(super) fn resume_array(
+        &mut self,
+        context: Context,
+        satisfied: &[u32],
+        record: RecordId,
+    ) -> Option<Pos> {
+        let return_frame = self.frames[context.return_frame()].clone();
         // an item whose text is like no other is not remembered; where several would be, the exact way is taken
         let other = record == RecordId::OTHER;
-        self.alike.texts_closed += (pending.start != 0 && !(other && node.record.is_none())) as u64;
-        let value = match pending.start {
+        self.generic.texts_closed += (return_frame.start != 0 && !(other && context.record.is_none())) as u64;
+        let value = match return_frame.start {
             0 => None,
             _ if other => None,
             start => {
@@ -85,12 +90,12 @@ impl JsonMachine {
             }
         };
         let mut list = Vec::new();
-        for &(goal, (own, mut rest)) in pending.items() {
-            if held.binary_search(&goal).is_err() {
+        for &(goal, (own, mut rest)) in return_frame.items() {
+            if satisfied.binary_search(&goal).is_err() {
                 continue;
             }
             if let Some(value) = value {
-                self.recall(value);
+                self.remember_texts(value);
                 rest = self.schema.remember(rest, value);
                 if !self.schema.array_is_live(rest) {
                     continue;
@@ -100,8 +105,8 @@ impl JsonMachine {
         }
         let frame = self.array_frame(list)?;
         // the record is dropped where no array further out needs it
-        let record = if node.record.is_none() { RecordId::NONE } else { record };
-        let ctx = self.ctx(ParserPhase::ArrayAfter, node.up, frame, record, node.depth);
+        let record = if context.record.is_none() { RecordId::NONE } else { record };
+        let ctx = self.ctx(ParserPhase::ArrayAfter, context.parent, frame, record, context.depth);
         Some(self.pos(ctx))
     }
 

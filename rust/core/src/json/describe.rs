@@ -4,8 +4,8 @@
 //! Complexity: the schema's parts at one position, at a refusal or when asked.  Memory: none is kept.
 
 use super::frames::{GoalsId, ObjectFrameId};
-use super::place::{fit, way_to};
-use super::{JsonMachine, Kind, Node, ParserPhase};
+use super::pointer::{path_match, path_to_end};
+use super::{Context, JsonMachine, LexemeKind, ParserPhase};
 use crate::automaton::byte_automaton::Seen;
 use crate::automaton::Pos;
 use crate::lexical::in_words::{quoted, shortened, SHOWN};
@@ -19,16 +19,16 @@ use crate::schema::{NameId, ObjId, ShapeId, ValId};
 
 impl JsonMachine {
     pub(super) fn in_words(&mut self, pos: Pos, seen: Seen) -> (Vec<String>, Option<String>) {
-        let node = self.node(pos.ctx);
-        match node.place {
-            ParserPhase::Scalar => return self.scalar_in_words(node, pos, seen),
+        let context = self.context(pos.ctx);
+        match context.phase {
+            ParserPhase::Scalar => return self.scalar_in_words(context, pos, seen),
             ParserPhase::Key => {
-                return (self.rest_of_key_in_words(node, pos.lex), self.place_of_object(node.object()));
+                return (self.rest_of_key_in_words(context, pos.lex), self.place_of_object(context.object()));
             }
             _ => {}
         }
-        let left = self.white_leaves(pos);
-        let (words, place) = self.place_in_words(node, left, seen);
+        let left = self.whitespace_leads_to(pos);
+        let (words, place) = self.place_in_words(context, left, seen);
         // whitespace that must stand here
         if self.lexicon().outcome(pos.lex) == Lexicon::NONE {
             return (self.lexicon().in_words(pos.lex), place);
@@ -38,37 +38,37 @@ impl JsonMachine {
 
     fn place_in_words(
         &mut self,
-        node: Node,
+        context: Context,
         (go, close): (bool, bool),
         seen: Seen,
     ) -> (Vec<String>, Option<String>) {
-        match node.place {
+        match context.phase {
             ParserPhase::Done => (vec!["the end of the text".into()], None),
             ParserPhase::Root | ParserPhase::Value | ParserPhase::Item => {
-                (self.values_in_words(node.goals()), self.place_of_goals(node.goals(), seen))
+                (self.values_in_words(context.goals()), self.place_of_goals(context.goals(), seen))
             }
             ParserPhase::ObjectStart | ParserPhase::ObjectNext | ParserPhase::ObjectAfter => {
-                let mut words = if go { self.keys_in_words(node) } else { Vec::new() };
+                let mut words = if go { self.keys_in_words(context) } else { Vec::new() };
                 if close
-                    && node.place != ParserPhase::ObjectNext
-                    && !self.object_goals(node.object()).is_empty()
+                    && context.phase != ParserPhase::ObjectNext
+                    && !self.object_goals(context.object()).is_empty()
                 {
                     words.push(quoted("}"));
                 }
-                (words, self.place_of_object(node.object()))
+                (words, self.place_of_object(context.object()))
             }
             ParserPhase::Colon => (vec![quoted(":")], None),
             ParserPhase::ArrayStart | ParserPhase::ArrayAfter => {
                 let (mut words, mut place) = (Vec::new(), None);
-                if let Some((goals, ..)) = self.item(node).filter(|_| go) {
+                if let Some((goals, ..)) = self.item(context).filter(|_| go) {
                     let items = self.values_in_words(goals);
-                    match node.place {
+                    match context.phase {
                         ParserPhase::ArrayStart => words.extend(items),
                         _ => words.push(format!("{} and {}", quoted(","), listed(&items))),
                     }
                     place = self.place_of_goals(goals, seen);
                 }
-                if close && !self.array_goals(node.array()).is_empty() {
+                if close && !self.array_goals(context.array()).is_empty() {
                     words.push(quoted("]"));
                 }
                 (words, place)
@@ -80,13 +80,13 @@ impl JsonMachine {
     /// What a value may be.
     fn values_in_words(&mut self, goals: GoalsId) -> Vec<String> {
         let mut words = Vec::new();
-        if let Some((_, lex)) = self.scalar(goals, Kind::String) {
+        if let Some((_, lex)) = self.scalar(goals, LexemeKind::String) {
             match self.few_words(lex) {
                 Some(texts) => words.extend(texts.iter().map(|t| quoted(t))),
                 None => words.push("a string".to_string()),
             }
         }
-        if let Some((_, lex)) = self.scalar(goals, Kind::Bare) {
+        if let Some((_, lex)) = self.scalar(goals, LexemeKind::Bare) {
             for v in self.frames[goals].clone() {
                 let value = self.schema.value(v);
                 words.extend(numbers_in_words(&self.schema.numbers(value)));
@@ -113,8 +113,8 @@ impl JsonMachine {
     }
 
     /// What may follow inside a string, a number or a word, and after it where it may end.
-    fn scalar_in_words(&mut self, node: Node, pos: Pos, seen: Seen) -> (Vec<String>, Option<String>) {
-        let goals = self.goals_of_scalar(node);
+    fn scalar_in_words(&mut self, context: Context, pos: Pos, seen: Seen) -> (Vec<String>, Option<String>) {
+        let goals = self.goals_of_scalar(context);
         let place = self.place_of(goals.as_deref().unwrap_or_default(), seen);
         let outcome = self.lexicon().outcome(pos.lex);
         if self.lexicon().is_string(pos.lex) {
@@ -133,9 +133,11 @@ impl JsonMachine {
             return (shortened(rest, "other characters"), place);
         }
         // which item this was is not known here where the array compares its items
-        let plain = !node.record.holds_text();
+        let plain = !context.record.holds_text();
         let (after, behind) = match plain.then(|| self.end_scalar(pos.ctx, outcome, &[], false)).flatten() {
-            Some(next) if self.node(next.ctx).place == ParserPhase::ObjectAfter => self.in_words(next, seen),
+            Some(next) if self.context(next.ctx).phase == ParserPhase::ObjectAfter => {
+                self.in_words(next, seen)
+            }
             Some(next) => (self.in_words(next, seen).0, place.clone()),
             None => (vec!["the end of the value".into()], place.clone()),
         };
@@ -166,23 +168,23 @@ impl JsonMachine {
     }
 
     /// The keys that may come, those that must come first; after a property with the comma before them.
-    fn keys_in_words(&mut self, node: Node) -> Vec<String> {
-        let term = self.key_term(node.object());
-        let missing = self.missing(node.object());
+    fn keys_in_words(&mut self, context: Context) -> Vec<String> {
+        let term = self.key_term(context.object());
+        let missing = self.missing(context.object());
         let all = self.terms().finite_words(term);
         let open = all.is_none();
         let mut keys: Vec<Box<str>> = missing;
         let required = !keys.is_empty();
         match all {
             Some(words) => keys.extend(words),
-            None if !required => keys.extend(self.named_keys(node.object())),
+            None if !required => keys.extend(self.named_keys(context.object())),
             None => {}
         }
         keys.retain(|key| self.schema.lexicon.terms.accepts(term, key));
         let keys = distinct(keys);
         let mut names: Vec<String> = keys.iter().map(|key| quoted(key)).collect();
         names = shortened(names, OTHER_KEYS);
-        if node.place != ParserPhase::ObjectAfter {
+        if context.phase != ParserPhase::ObjectAfter {
             let mut words: Vec<String> = names.iter().map(|n| key_in_words(n)).collect();
             match (open, required, words.is_empty()) {
                 (true, _, true) => words.push("a key that is allowed and was not used".into()),
@@ -201,9 +203,9 @@ impl JsonMachine {
     }
 
     /// What is left of a key that was begun.
-    fn rest_of_key_in_words(&mut self, node: Node, lex: LexId) -> Vec<String> {
+    fn rest_of_key_in_words(&mut self, context: Context, lex: LexId) -> Vec<String> {
         let left = self.lexicon().term(lex).and_then(|(_, term)| self.lexicon().terms.finite_words(term));
-        let term = self.key_term(node.object());
+        let term = self.key_term(context.object());
         let (Some(left), Some(keys)) = (left, self.terms().finite_words(term)) else {
             let mut words = self.lexicon().in_words(lex);
             if self.lexicon().outcome(lex) != Lexicon::NONE {
@@ -257,11 +259,11 @@ impl JsonMachine {
         names.iter().map(|&n| self.schema.name_text(n).into()).collect()
     }
 
-    pub(super) fn goals_of_scalar(&self, node: Node) -> Option<Box<[ValId]>> {
-        let up = self.node(node.up);
-        match up.place {
+    pub(super) fn goals_of_scalar(&self, context: Context) -> Option<Box<[ValId]>> {
+        let parent = self.context(context.parent);
+        match parent.phase {
             ParserPhase::ReturnRoot => Some([self.root].into()),
-            _ => Some(self.frames[up.pending()].goals.clone()),
+            _ => Some(self.frames[parent.return_frame()].goals.clone()),
         }
     }
 
@@ -274,9 +276,9 @@ impl JsonMachine {
         let said = *goals.first()?;
         let first = self.schema.doc.pointer(*self.schema.compiled.origin.get(&said)?);
         let more = self.schema.compiled.more_origins.iter().filter(|o| o.0 == said);
-        let more = more.map(|&(_, node)| self.schema.doc.pointer(node));
-        let way = way_to(seen.read);
-        more.fold((fit(&first, &way), first), |best, pointer| match fit(&pointer, &way) {
+        let more = more.map(|&(_, context)| self.schema.doc.pointer(context));
+        let way = path_to_end(seen.read);
+        more.fold((path_match(&first, &way), first), |best, pointer| match path_match(&pointer, &way) {
             fits if fits > best.0 => (fits, pointer),
             _ => best,
         })

@@ -2,7 +2,7 @@
 //!
 //! Invariant: equal contexts have equal numbers, so that a context is compared by its number; a table only grows, and the
 //! first order and the first two records are constants.
-//! Each table has numbers of its own type; those in [`Node::frame`] are read by the kind that its place has.
+//! Each table has numbers of its own type; those in [`Context::frame`] are read by the kind that its place has.
 //! Complexity: a hash for each that is made. Memory: what live texts have reached; [`Frames::bytes`] counts it,
 //! and an automaton past its budget begins anew.
 
@@ -12,9 +12,9 @@ use rustc_hash::FxHashMap;
 
 use crate::automaton::CtxId;
 use crate::hash::Keyed;
-use crate::held::{self, Interner};
+use crate::heap_size::{self, Interner};
+use crate::schema::key_sets::KeySet;
 use crate::schema::live::Keys;
-use crate::schema::used::KeySet;
 use crate::schema::{ArrId, NameId, ObjId, ValId};
 
 /// Where a context stands.
@@ -44,10 +44,10 @@ pub(crate) enum ParserPhase {
 
 /// One context.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Node {
-    pub place: ParserPhase,
+pub(crate) struct Context {
+    pub phase: ParserPhase,
     /// What the value here returns to.
-    pub up: CtxId,
+    pub parent: CtxId,
     pub frame: FrameId,
     /// The text of the outermost remembered item so far.
     pub record: RecordId,
@@ -155,7 +155,7 @@ tables! {
     MapId: maps, map(Box<[u32]>);
     ObjectFrameId: objects, object(ObjectFrame);
     ArrayFrameId: arrays, array(Box<[(u32, ArrId)]>);
-    ReturnFrameId: pendings, pending(ReturnFrame);
+    ReturnFrameId: return_frames, return_frame(ReturnFrame);
     /// The number of a text that is remembered.
     RecordId: records, record(Box<[u8]>);
 }
@@ -176,32 +176,32 @@ impl RecordId {
     }
 }
 
-impl Node {
+impl Context {
     pub fn goals(&self) -> GoalsId {
-        debug_assert!(matches!(self.place, ParserPhase::Root | ParserPhase::Value | ParserPhase::Item));
+        debug_assert!(matches!(self.phase, ParserPhase::Root | ParserPhase::Value | ParserPhase::Item));
         GoalsId(self.frame.0)
     }
 
     /// Of a scalar.
     pub fn map(&self) -> MapId {
-        debug_assert!(self.place == ParserPhase::Scalar);
+        debug_assert!(self.phase == ParserPhase::Scalar);
         MapId(self.frame.0)
     }
 
     pub fn object(&self) -> ObjectFrameId {
         use ParserPhase::{Key, ObjectAfter, ObjectNext, ObjectStart};
-        debug_assert!(matches!(self.place, ObjectStart | Key | ObjectNext | ObjectAfter));
+        debug_assert!(matches!(self.phase, ObjectStart | Key | ObjectNext | ObjectAfter));
         ObjectFrameId(self.frame.0)
     }
 
     pub fn array(&self) -> ArrayFrameId {
-        debug_assert!(matches!(self.place, ParserPhase::ArrayStart | ParserPhase::ArrayAfter));
+        debug_assert!(matches!(self.phase, ParserPhase::ArrayStart | ParserPhase::ArrayAfter));
         ArrayFrameId(self.frame.0)
     }
 
-    pub fn pending(&self) -> ReturnFrameId {
+    pub fn return_frame(&self) -> ReturnFrameId {
         debug_assert!(matches!(
-            self.place,
+            self.phase,
             ParserPhase::Colon | ParserPhase::ReturnObject | ParserPhase::ReturnArray
         ));
         ReturnFrameId(self.frame.0)
@@ -209,22 +209,22 @@ impl Node {
 }
 
 /// What tells which keys an alternative would refuse for good: its order, the least rank, atoms that refuse keys.
-pub(super) type Refusals = (u32, u32, Box<[ObjId]>);
+pub(super) type RefusedKeys = (u32, u32, Box<[ObjId]>);
 
 #[derive(Default)]
 pub(super) struct Frames {
-    pub nodes: Interner<Node>,
+    pub contexts: Interner<Context>,
     /// Lists of goals, and of positions of a tuple.
     goals: Interner<Box<[ValId]>>,
     maps: Interner<Box<[u32]>>,
     objects: Interner<ObjectFrame>,
     arrays: Interner<Box<[(u32, ArrId)]>>,
-    pendings: Interner<ReturnFrame>,
+    return_frames: Interner<ReturnFrame>,
     pub orders: Interner<Box<[NameId]>>,
     pub ranks: Vec<FxHashMap<NameId, u32>>,
     records: Interner<Box<[u8]>, Keyed>,
     /// What tells which used keys could come again.
-    pub forgetful: Interner<Box<[Refusals]>>,
+    pub refusals: Interner<Box<[RefusedKeys]>>,
 }
 
 impl Frames {
@@ -239,14 +239,14 @@ impl Frames {
     }
 }
 
-held::plain!(Node);
+heap_size::plain!(Context);
 
-held::owned!(ObjectFrame, this => held::slice(&this.alternatives));
+heap_size::owned!(ObjectFrame, this => heap_size::slice(&this.alternatives));
 
-held::owned!(ReturnFrame, this => held::slice(&this.goals)
+heap_size::owned!(ReturnFrame, this => heap_size::slice(&this.goals)
 + match &this.branches {
-    Branches::Object(list) => held::slice(list),
-    Branches::Array(list) => held::slice(list),
+    Branches::Object(list) => heap_size::slice(list),
+    Branches::Array(list) => heap_size::slice(list),
 });
 
 impl Frames {
@@ -263,7 +263,8 @@ impl Frames {
 
     pub fn bytes(&self) -> usize {
         // the ranks of an order take four times what it takes
-        let ranks: usize = self.orders.iter().map(|order| 4 * held::slice(order)).sum();
-        held::bytes!(self: nodes, goals, maps, objects, arrays, pendings, orders, records, forgetful) + ranks
+        let ranks: usize = self.orders.iter().map(|order| 4 * heap_size::slice(order)).sum();
+        heap_size::bytes!(self: contexts, goals, maps, objects, arrays, return_frames, orders, records, refusals)
+            + ranks
     }
 }

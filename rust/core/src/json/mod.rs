@@ -1,7 +1,7 @@
 //! JSON documents of a schema as an automaton over bytes: a stack of frames, interned.
 //!
 //! In: the formula of a schema ([`crate::schema`]).  Out: a [`crate::automaton::ByteAutomaton`].
-//! Data: a context ([`frames::Node`]): where the text stands, the frame of the open object or array, and the context that it
+//! Data: a context ([`frames::Context`]): where the text stands, the frame of the open object or array, and the context that it
 //! returns to: one number, so that nesting is the only depth.
 //! Invariant: a value is read under several formulas at once, its *goals*; at its end the parent learns which of them
 //! held.  Branches of a parent that no goal can serve any more are dropped as they die, so that a `oneOf` falls to one
@@ -11,38 +11,38 @@
 //!
 //! | question | files |
 //! |---|---|
-//! | whitespace, nesting | `white`, `depth` |
-//! | keys that are counted | `simple` |
-//! | keys that no schema tells apart | `generic` |
-//! | short ways to an end, and how long one may become | `finish`, `remains`, `left` |
-//! | words for people | `describe`, `place`, `repeated` |
+//! | whitespace, nesting | `whitespace`, `depth` |
+//! | keys that are counted | `independent_keys` |
+//! | keys that no schema tells apart | `generic_texts` |
+//! | short ways to an end, and how long one may become | `completion`, `remaining_bound`, `remaining_values` |
+//! | words for people | `describe`, `pointer`, `repeated_items` |
 
 mod array;
+mod completion;
 mod depth;
 mod describe;
-mod finish;
 mod frames;
-mod generic;
-mod left;
+mod generic_texts;
+mod independent_keys;
 mod object;
-mod place;
-mod remains;
-mod repeated;
-mod simple;
+mod pointer;
+mod remaining_bound;
+mod remaining_values;
+mod repeated_items;
 mod step;
-mod white;
+mod whitespace;
 
 use rustc_hash::FxHashMap;
 
 use crate::automaton::{CtxId, Pos};
 use crate::error::Result;
-use crate::held;
+use crate::heap_size;
 use crate::lexical::spell::ByteSet;
 use crate::lexical::{LexId, Lexicon, TermId, Terms};
-use crate::schema::live::remains::Open;
-use crate::schema::used::KeySet;
+use crate::schema::key_sets::KeySet;
+use crate::schema::live::remaining_bound::OpenBound;
 use crate::schema::{NameId, Schema, ValId};
-pub(crate) use frames::{Alternative, Branches, Node, ObjectFrame, ParserPhase, ReturnFrame};
+pub(crate) use frames::{Alternative, Branches, Context, ObjectFrame, ParserPhase, ReturnFrame};
 use frames::{
     ArrayFrameId, FrameId, GoalsId, MapId, ObjectFrameId, RecordId, ReturnFrameId, FREE, MAX_ORDERS,
 };
@@ -52,24 +52,24 @@ pub struct JsonMachine {
     pub schema: Schema,
     root: ValId,
     frames: frames::Frames,
-    answers: Answers,
-    alike: generic::Alike,
+    memos: FrameMemos,
+    generic: generic_texts::GenericTexts,
     /// Positions on known ways to the end: bytes, and where they lead (`None`: to the end).
-    tails: FxHashMap<Pos, Tail>,
+    suffixes: FxHashMap<Pos, PathSuffix>,
     levels: depth::Levels,
 }
 
 /// What was asked of frames and goals, by their numbers.
 #[derive(Default)]
-struct Answers {
+struct FrameMemos {
     /// Languages of the keys that a frame allows.
     keys: FxHashMap<ObjectFrameId, TermId>,
     /// Whether there is one, which the first that is found tells.
     has_keys: FxHashMap<ObjectFrameId, bool>,
-    pendings_of: FxHashMap<(ObjectFrameId, NameId), Option<ReturnFrameId>>,
+    return_frames: FxHashMap<(ObjectFrameId, NameId), Option<ReturnFrameId>>,
     /// What is left of a set of used keys when those that could not come again are forgotten.
-    kept: FxHashMap<(u32, KeySet), KeySet>,
-    scalars: FxHashMap<(GoalsId, Kind), Option<(MapId, LexId)>>,
+    recurring: FxHashMap<(u32, KeySet), KeySet>,
+    scalars: FxHashMap<(GoalsId, LexemeKind), Option<(MapId, LexId)>>,
     starts: FxHashMap<GoalsId, ByteSet>,
     closes: FxHashMap<(CtxId, u32), Option<Pos>>,
     objects: FxHashMap<GoalsId, Option<ObjectFrameId>>,
@@ -77,17 +77,17 @@ struct Answers {
     items: FxHashMap<ArrayFrameId, Option<(GoalsId, ReturnFrameId, bool)>>,
     white: FxHashMap<(ParserPhase, u32, (bool, bool)), LexId>,
     /// What the frames above a context need at least, and what one token begins in them.
-    above: FxHashMap<CtxId, Option<Open>>,
+    above: FxHashMap<CtxId, Option<OpenBound>>,
 }
 
-held::tables!(Answers: keys, has_keys, pendings_of, kept, scalars, starts, closes, objects, arrays, items, white, above);
+heap_size::tables!(FrameMemos: keys, has_keys, return_frames, recurring, scalars, starts, closes, objects, arrays, items, white, above);
 
 /// Bytes on a way to the end, and the position after them.
-type Tail = (Box<[u8]>, Option<Pos>);
+type PathSuffix = (Box<[u8]>, Option<Pos>);
 
 /// The kinds of lexemes that a value may be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Kind {
+pub(crate) enum LexemeKind {
     String,
     /// Numbers, `true`, `false`, `null`.
     Bare,
@@ -100,18 +100,18 @@ impl JsonMachine {
             schema,
             root,
             frames: frames::Frames::new(),
-            answers: Default::default(),
-            alike: Default::default(),
-            tails: FxHashMap::default(),
+            memos: Default::default(),
+            generic: Default::default(),
+            suffixes: FxHashMap::default(),
             levels: Default::default(),
         })
     }
 
     /// Bytes of contexts, frames and what is remembered of them, the schema's included.
-    pub(super) fn bytes_held(&mut self) -> usize {
+    pub(super) fn memory_bytes(&mut self) -> usize {
         // pieces of ways are short
-        let pieces = 64 * self.tails.len();
-        self.frames.bytes() + held::bytes!(self: answers, alike, tails) + pieces + self.schema.bytes()
+        let pieces = 64 * self.suffixes.len();
+        self.frames.bytes() + heap_size::bytes!(self: memos, generic, suffixes) + pieces + self.schema.bytes()
     }
 
     pub(crate) fn lexicon(&mut self) -> &mut Lexicon {
@@ -122,20 +122,20 @@ impl JsonMachine {
         &mut self.schema.lexicon.terms
     }
 
-    pub(crate) fn node(&self, ctx: CtxId) -> Node {
-        self.frames.nodes[ctx.0 as usize]
+    pub(crate) fn context(&self, ctx: CtxId) -> Context {
+        self.frames.contexts[ctx.0 as usize]
     }
 
     fn ctx(
         &mut self,
-        place: ParserPhase,
-        up: CtxId,
+        phase: ParserPhase,
+        parent: CtxId,
         frame: impl Into<FrameId>,
         record: RecordId,
         depth: u32,
     ) -> CtxId {
         let frame = frame.into();
-        CtxId(self.frames.nodes.intern(Node { place, up, frame, record, depth }))
+        CtxId(self.frames.contexts.intern(Context { phase, parent, frame, record, depth }))
     }
 
     fn goal_list(&mut self, goals: &[ValId]) -> GoalsId {
@@ -144,30 +144,30 @@ impl JsonMachine {
 
     /// The position at a context, before whatever may stand between lexemes.
     fn pos(&mut self, ctx: CtxId) -> Pos {
-        let lex = self.white_at(ctx);
+        let lex = self.whitespace_at(ctx);
         Pos { ctx, lex }
     }
 
-    /// A value under several goals has ended; `held` says which hold.
-    fn resume(&mut self, up: CtxId, held: &[u32], record: RecordId) -> Option<Pos> {
-        let node = self.node(up);
-        match node.place {
+    /// A value under several goals has ended; `satisfied` says which hold.
+    fn resume(&mut self, parent: CtxId, satisfied: &[u32], record: RecordId) -> Option<Pos> {
+        let context = self.context(parent);
+        match context.phase {
             ParserPhase::ReturnRoot => {
-                if held.is_empty() {
+                if satisfied.is_empty() {
                     return None;
                 }
-                let ctx = self.ctx(ParserPhase::Done, up, FrameId::NONE, RecordId::NONE, 0);
+                let ctx = self.ctx(ParserPhase::Done, parent, FrameId::NONE, RecordId::NONE, 0);
                 Some(self.pos(ctx))
             }
-            ParserPhase::ReturnObject => self.resume_object(node, held, record),
-            ParserPhase::ReturnArray => self.resume_array(node, held, record),
+            ParserPhase::ReturnObject => self.resume_object(context, satisfied, record),
+            ParserPhase::ReturnArray => self.resume_array(context, satisfied, record),
             _ => unreachable!("values return to frames"),
         }
     }
 
     /// The lexeme of a value under its goals: tuple of languages and the goal of each position.
-    fn scalar(&mut self, goals: GoalsId, kind: Kind) -> Option<(MapId, LexId)> {
-        memo!(self.answers.scalars, (goals, kind), {
+    fn scalar(&mut self, goals: GoalsId, kind: LexemeKind) -> Option<(MapId, LexId)> {
+        memo!(self.memos.scalars, (goals, kind), {
             let list = self.frames[goals].clone();
             let mut map = Vec::new();
             let mut languages = Vec::new();
@@ -187,8 +187,8 @@ impl JsonMachine {
                     _ => self.terms().tuple(&languages),
                 };
                 let spelling = match kind {
-                    Kind::String => self.schema.string_spelling(),
-                    Kind::Bare => crate::lexical::Spelling::Raw,
+                    LexemeKind::String => self.schema.string_spelling(),
+                    LexemeKind::Bare => crate::lexical::Spelling::Raw,
                 };
                 let lex = self.lexicon().at(spelling, term);
                 let map = self.frames.map(map.into());
@@ -197,9 +197,9 @@ impl JsonMachine {
         })
     }
 
-    fn language(&mut self, v: ValId, kind: Kind) -> TermId {
+    fn language(&mut self, v: ValId, kind: LexemeKind) -> TermId {
         let value = self.schema.value(v).clone();
-        if kind == Kind::String {
+        if kind == LexemeKind::String {
             let guard = self.schema.patterns.guard;
             return self.terms().and(&[value.str, guard]);
         }
@@ -218,12 +218,12 @@ impl JsonMachine {
 
     /// Bytes with which a value under these goals may begin.
     fn value_bytes(&mut self, goals: GoalsId) -> ByteSet {
-        memo!(self.answers.starts, goals, {
+        memo!(self.memos.starts, goals, {
             let mut set = ByteSet::default();
-            if self.scalar(goals, Kind::String).is_some() {
+            if self.scalar(goals, LexemeKind::String).is_some() {
                 set.insert(b'"');
             }
-            if let Some((_, lex)) = self.scalar(goals, Kind::Bare) {
+            if let Some((_, lex)) = self.scalar(goals, LexemeKind::Bare) {
                 set.add(&self.lexicon().first_bytes(lex));
             }
             if self.open_object(goals).is_some() {

@@ -5,18 +5,18 @@
 
 use rustc_hash::FxHashMap;
 
-use super::frames::{GoalsId, ObjectFrameId, RecordId, Refusals, ReturnFrameId};
-use super::simple::Counted;
+use super::frames::{GoalsId, ObjectFrameId, RecordId, RefusedKeys, ReturnFrameId};
+use super::independent_keys::CountedKeys;
 use super::{
-    Alternative, Branches, JsonMachine, Node, ObjectFrame, ParserPhase, ReturnFrame, FREE, MAX_ORDERS,
+    Alternative, Branches, Context, JsonMachine, ObjectFrame, ParserPhase, ReturnFrame, FREE, MAX_ORDERS,
 };
 use crate::automaton::{CtxId, Pos};
 use crate::lexical::{TermId, Terms};
 use crate::schema::by_key::Key;
+use crate::schema::key_sets::{self, KeySet};
 use crate::schema::live::Keys;
 use crate::schema::object::Obj;
 use crate::schema::options::Order;
-use crate::schema::used::{self, KeySet};
 use crate::schema::{ExprId, JsonNodeId, NameId, ObjId, ValId};
 use crate::work;
 
@@ -30,7 +30,7 @@ type Products = FxHashMap<ObjId, Option<Vec<ObjId>>>;
 impl JsonMachine {
     /// The frame of an object that begins under these goals.
     pub(super) fn open_object(&mut self, goals: GoalsId) -> Option<ObjectFrameId> {
-        memo!(self.answers.objects, goals, {
+        memo!(self.memos.objects, goals, {
             let list = self.frames[goals].clone();
             let mut alternatives = Vec::new();
             for (goal, &v) in list.iter().enumerate() {
@@ -160,15 +160,15 @@ impl JsonMachine {
             return None;
         }
         list = self.merge_alternatives(list);
-        let used = self.keep_used(&list, used);
+        let used = self.recurring_keys(&list, used);
         let frame = ObjectFrame { alternatives: list.into(), used };
         Some(self.frames.object(frame))
     }
 
     /// The keys of a set that would be possible again if they were not remembered.
-    fn keep_used(&mut self, list: &[Alternative], used: KeySet) -> KeySet {
-        if !matches!(self.schema.key_sets.node(used), used::Node::Fork { .. }) {
-            return self.keep(0, list, used);
+    fn recurring_keys(&mut self, list: &[Alternative], used: KeySet) -> KeySet {
+        if !matches!(self.schema.key_sets.node(used), key_sets::KeySetNode::Fork { .. }) {
+            return self.recurring_subset(0, list, used);
         }
         let refusals = list.iter().map(|a| {
             let from = if a.order == FREE { 0 } else { a.from };
@@ -176,20 +176,21 @@ impl JsonMachine {
             self.schema.refusing(a.formula, &mut atoms);
             (a.order, from, atoms.into())
         });
-        let refusals: Box<[Refusals]> = refusals.collect();
-        let ways = self.frames.forgetful.intern(refusals);
-        self.keep(ways, list, used)
+        let refusals: Box<[RefusedKeys]> = refusals.collect();
+        let ways = self.frames.refusals.intern(refusals);
+        self.recurring_subset(ways, list, used)
     }
 
     /// `ways` tells all that the answer depends on, so that subtrees of sets are asked about once.
-    fn keep(&mut self, ways: u32, list: &[Alternative], set: KeySet) -> KeySet {
+    fn recurring_subset(&mut self, ways: u32, list: &[Alternative], set: KeySet) -> KeySet {
         match self.schema.key_sets.node(set) {
-            used::Node::Empty => set,
-            used::Node::Leaf(name) if list.iter().any(|a| self.could_come(a, name)) => set,
-            used::Node::Leaf(_) => KeySet::EMPTY,
-            used::Node::Fork { prefix, bit, without, with } => {
-                memo!(self.answers.kept, (ways, set), {
-                    let (without, with) = (self.keep(ways, list, without), self.keep(ways, list, with));
+            key_sets::KeySetNode::Empty => set,
+            key_sets::KeySetNode::Leaf(name) if list.iter().any(|a| self.could_recur(a, name)) => set,
+            key_sets::KeySetNode::Leaf(_) => KeySet::EMPTY,
+            key_sets::KeySetNode::Fork { prefix, bit, without, with } => {
+                memo!(self.memos.recurring, (ways, set), {
+                    let (without, with) =
+                        (self.recurring_subset(ways, list, without), self.recurring_subset(ways, list, with));
                     self.schema.key_sets.fork(prefix, bit, without, with)
                 })
             }
@@ -197,7 +198,7 @@ impl JsonMachine {
     }
 
     /// Whether a used key would be possible again if it were not remembered.
-    fn could_come(&self, a: &Alternative, name: NameId) -> bool {
+    fn could_recur(&self, a: &Alternative, name: NameId) -> bool {
         if a.order != FREE {
             if let Some(&rank) = self.frames.ranks[a.order as usize].get(&name) {
                 return rank >= a.from;
@@ -214,7 +215,7 @@ impl JsonMachine {
 
     /// The language of the keys that may come next.
     pub(super) fn key_term(&mut self, frame: ObjectFrameId) -> TermId {
-        memo!(self.answers.keys, frame, {
+        memo!(self.memos.keys, frame, {
             let object = self.frames[frame].clone();
             let mut parts = Vec::new();
             for a in object.alternatives.iter() {
@@ -230,10 +231,10 @@ impl JsonMachine {
 
     /// Whether a key may come: the first named one that may is enough, and the language of all is not made.
     pub(super) fn has_key(&mut self, frame: ObjectFrameId) -> bool {
-        if let Some(&known) = self.answers.keys.get(&frame) {
+        if let Some(&known) = self.memos.keys.get(&frame) {
             return known != Terms::EMPTY;
         }
-        memo!(self.answers.has_keys, frame, {
+        memo!(self.memos.has_keys, frame, {
             let object = self.frames[frame].clone();
             self.schema.patterns.guard == Terms::ALL
                 && object.alternatives.iter().any(|a| self.names_a_key(a, object.used))
@@ -247,7 +248,7 @@ impl JsonMachine {
     }
 
     /// The keys and patterns that an alternative names.
-    fn unused_keys(&mut self, a: &Alternative, used: KeySet) -> (Vec<NameId>, Vec<TermId>, Counted) {
+    fn unused_keys(&mut self, a: &Alternative, used: KeySet) -> (Vec<NameId>, Vec<TermId>, CountedKeys) {
         let (mut names, mut patterns) = (Vec::new(), Vec::new());
         self.schema.all_names(a.formula, &mut names);
         crate::lists::dedup(&mut names);
@@ -258,7 +259,7 @@ impl JsonMachine {
         (names, patterns, simple)
     }
 
-    fn name_possible(&mut self, a: &Alternative, used: KeySet, name: NameId, simple: &Counted) -> bool {
+    fn name_possible(&mut self, a: &Alternative, used: KeySet, name: NameId, simple: &CountedKeys) -> bool {
         self.key_possible(a, used, &Key::Name(name), Some(name), simple)
     }
 
@@ -298,12 +299,12 @@ impl JsonMachine {
         used: KeySet,
         key: &Key,
         name: Option<NameId>,
-        simple: &Counted,
+        simple: &CountedKeys,
     ) -> bool {
         work::spend(4);
         let Some(from) = self.rank_after(a, name) else { return false };
         if let Some(simple) = simple {
-            return self.simple_key(a, simple, key, name, from);
+            return self.is_live_after_key(a, simple, key, name, from);
         }
         if let Some(name) = name {
             // one way is enough: no need for all the branches of the key
@@ -332,11 +333,11 @@ impl JsonMachine {
     }
 
     /// What a property with this key leads to.
-    pub(super) fn pending(&mut self, frame: ObjectFrameId, name: NameId) -> Option<ReturnFrameId> {
-        memo!(self.answers.pendings_of, (frame, name), self.find_pending(frame, name))
+    pub(super) fn return_frame(&mut self, frame: ObjectFrameId, name: NameId) -> Option<ReturnFrameId> {
+        memo!(self.memos.return_frames, (frame, name), self.find_return_frame(frame, name))
     }
 
-    fn find_pending(&mut self, frame: ObjectFrameId, name: NameId) -> Option<ReturnFrameId> {
+    fn find_return_frame(&mut self, frame: ObjectFrameId, name: NameId) -> Option<ReturnFrameId> {
         let object = self.frames[frame].clone();
         if self.schema.key_sets.contains(object.used, name) {
             return None;
@@ -351,29 +352,34 @@ impl JsonMachine {
                 if !self.schema.sub_is_live(sub) || !self.alternative_is_live(&next, used) {
                     continue;
                 }
-                let sub = self.without_told(sub, &next, used);
+                let sub = self.without_duplicates(sub, &next, used);
                 if !self.schema.sub_is_live(sub) {
                     continue;
                 }
                 let v = self.schema.compile_or_refuse(sub);
-                branches.push((place_of(&mut goals, v), next));
+                branches.push((goal_index(&mut goals, v), next));
             }
         }
         if branches.is_empty() {
             return None;
         }
-        let pending =
+        let return_frame =
             ReturnFrame { goals: goals.into(), branches: Branches::Object(branches.into()), used, start: 0 };
-        Some(self.frames.pending(pending))
+        Some(self.frames.return_frame(return_frame))
     }
 
-    pub(super) fn resume_object(&mut self, node: Node, held: &[u32], record: RecordId) -> Option<Pos> {
-        let &ReturnFrame { start, used, .. } = &self.frames[node.pending()];
-        let branches = self.frames[node.pending()].properties().iter();
-        let held = |goal: &u32| held.binary_search(goal).is_ok();
-        let mut list: Vec<Alternative> = branches.filter(|(goal, _)| held(goal)).map(|b| b.1).collect();
+    pub(super) fn resume_object(
+        &mut self,
+        context: Context,
+        satisfied: &[u32],
+        record: RecordId,
+    ) -> Option<Pos> {
+        let &ReturnFrame { start, used, .. } = &self.frames[context.return_frame()];
+        let branches = self.frames[context.return_frame()].properties().iter();
+        let satisfied = |goal: &u32| satisfied.binary_search(goal).is_ok();
+        let mut list: Vec<Alternative> = branches.filter(|(goal, _)| satisfied(goal)).map(|b| b.1).collect();
         if start != 0 {
-            self.alike.texts_closed += 1;
+            self.generic.texts_closed += 1;
             let value = self.read_value(start, record);
             for next in &mut list {
                 next.formula = self.schema.told(next.formula, value);
@@ -381,12 +387,12 @@ impl JsonMachine {
             list.retain(|next| self.alternative_is_live(next, used));
         }
         let frame = self.object_frame(list, used)?;
-        let ctx = self.ctx(ParserPhase::ObjectAfter, node.up, frame, record, node.depth);
+        let ctx = self.ctx(ParserPhase::ObjectAfter, context.parent, frame, record, context.depth);
         Some(self.pos(ctx))
     }
 
     /// The values of a property without those after which the object could only become one that it must differ from.
-    fn without_told(&mut self, sub: ExprId, next: &Alternative, used: KeySet) -> ExprId {
+    fn without_duplicates(&mut self, sub: ExprId, next: &Alternative, used: KeySet) -> ExprId {
         if !self.schema.is_telling(next.formula) {
             return sub;
         }
@@ -426,28 +432,33 @@ impl JsonMachine {
     }
 
     /// After the colon: the value of a property.
-    pub(super) fn property_value(&mut self, node: Node, pending: ReturnFrameId) -> Pos {
-        let mut pending = pending;
-        if self.frames[pending].properties().iter().any(|b| self.schema.is_telling(b.1.formula)) {
-            pending = self.begun_at_end(pending, node.record);
+    pub(super) fn property_value(&mut self, context: Context, return_frame: ReturnFrameId) -> Pos {
+        let mut return_frame = return_frame;
+        if self.frames[return_frame].properties().iter().any(|b| self.schema.is_telling(b.1.formula)) {
+            return_frame = self.recorded_from_end(return_frame, context.record);
         }
-        let goals = self.frames[pending].goals.clone();
+        let goals = self.frames[return_frame].goals.clone();
         let goals = self.goal_list(&goals);
-        let up = self.ctx(ParserPhase::ReturnObject, node.up, pending, RecordId::NONE, node.depth);
-        let ctx = self.ctx(ParserPhase::Value, up, goals, node.record, node.depth);
+        let parent =
+            self.ctx(ParserPhase::ReturnObject, context.parent, return_frame, RecordId::NONE, context.depth);
+        let ctx = self.ctx(ParserPhase::Value, parent, goals, context.record, context.depth);
         self.pos(ctx)
     }
 
     /// What a value leads to whose text begins where a record ends.
-    pub(super) fn begun_at_end(&mut self, pending: ReturnFrameId, record: RecordId) -> ReturnFrameId {
+    pub(super) fn recorded_from_end(
+        &mut self,
+        return_frame: ReturnFrameId,
+        record: RecordId,
+    ) -> ReturnFrameId {
         let start = self.frames[record].len() as u32 + 1;
-        let known = ReturnFrame { start, ..self.frames[pending].clone() };
-        self.frames.pending(known)
+        let known = ReturnFrame { start, ..self.frames[return_frame].clone() };
+        self.frames.return_frame(known)
     }
 
     /// The context after a complete key.
     pub(super) fn after_key(&mut self, ctx: CtxId, text: &[u8]) -> Option<Pos> {
-        let node = self.node(ctx);
+        let context = self.context(ctx);
         let name = if text.contains(&b'\\') {
             let quoted = format!("\"{}\"", std::str::from_utf8(text).ok()?);
             let text: String = serde_json::from_str(&quoted).ok()?;
@@ -455,20 +466,20 @@ impl JsonMachine {
         } else {
             self.schema.name(std::str::from_utf8(text).ok()?)
         };
-        let pending = self.pending(node.object(), name)?;
-        let mut record = node.record;
+        let return_frame = self.return_frame(context.object(), name)?;
+        let mut record = context.record;
         if record.holds_text() {
             let mut more = text.to_vec();
             more.push(b'"');
             record = self.record(record, &more);
         }
-        let next = self.ctx(ParserPhase::Colon, node.up, pending, record, node.depth);
+        let next = self.ctx(ParserPhase::Colon, context.parent, return_frame, record, context.depth);
         Some(self.pos(next))
     }
 }
 
 /// The number of a goal in the list, added where it is new.
-pub(super) fn place_of(goals: &mut Vec<ValId>, v: ValId) -> u32 {
+pub(super) fn goal_index(goals: &mut Vec<ValId>, v: ValId) -> u32 {
     match goals.iter().position(|&g| g == v) {
         Some(i) => i as u32,
         None => {

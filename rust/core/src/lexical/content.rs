@@ -34,7 +34,7 @@ pub struct Contents {
     left: u32,
 }
 
-crate::held::tables!(Contents: known);
+crate::heap_size::tables!(Contents: known);
 
 impl Lexicon {
     /// The key of a state at a code point's border, for tokens of at most `longest` code points.
@@ -98,7 +98,7 @@ impl Terms {
                     out.extend(word.as_bytes());
                 }
             }
-            Term::Branch(node) => {
+            Term::TrieNode(node) => {
                 out.extend([13, node.ends as u8]);
                 node.next.iter().for_each(|(cp, _)| out.extend(cp.to_le_bytes()));
                 let tails: Vec<TermId> = node.next.iter().map(|n| n.1).collect();

@@ -8,7 +8,7 @@
 //! Memory: both forms of each term that was asked about, often one list.
 
 use super::term::{Term, TermId, Terms, INF, MAX_CP};
-use crate::held;
+use crate::heap_size;
 use rustc_hash::FxHashMap;
 
 /// Code points up to and including `end` (from the one after the run before) lead to `to`.
@@ -25,12 +25,12 @@ pub type Runs = std::sync::Arc<[Run]>;
 
 /// Derivatives by the number of their term, as far as they were asked for.
 #[derive(Clone, Default)]
-struct Derived {
+struct DerivativeTable {
     runs: Vec<Option<Runs>>,
     boxed: usize,
 }
 
-impl Derived {
+impl DerivativeTable {
     #[inline]
     fn get(&self, t: TermId) -> Option<&Runs> {
         self.runs.get(t.0 as usize)?.as_ref()
@@ -42,21 +42,21 @@ impl Derived {
             self.runs.resize(at + 1, None);
         }
         // what both forms share is counted for each its half
-        self.boxed += held::slice(&runs) / std::sync::Arc::strong_count(&runs);
+        self.boxed += heap_size::slice(&runs) / std::sync::Arc::strong_count(&runs);
         self.runs[at] = Some(runs);
     }
 }
 
-held::tables!(Derived: runs; this => this.boxed);
+heap_size::tables!(DerivativeTable: runs; this => this.boxed);
 
 /// Both forms of the derivatives.
 #[derive(Clone, Default)]
 pub(super) struct Derivatives {
-    raw: Derived,
-    pruned: Derived,
+    raw: DerivativeTable,
+    pruned: DerivativeTable,
 }
 
-held::tables!(Derivatives: raw, pruned);
+heap_size::tables!(Derivatives: raw, pruned);
 
 impl Terms {
     /// The derivative by one code point, dead targets included.
@@ -156,7 +156,7 @@ impl Terms {
                 runs.into()
             }
             Term::Words(w) => self.words_runs(w).into(),
-            Term::Branch(node) => runs_of_points(&node.next).into(),
+            Term::TrieNode(node) => runs_of_points(&node.next).into(),
             Term::Concat(x, y) => {
                 let head = self.delta_raw(x);
                 let head = self.map(&head, |s, a| s.concat(a, y));

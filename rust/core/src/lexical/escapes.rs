@@ -3,7 +3,7 @@
 //! An escape is one more spelling of a code point, so it leads where the character itself would (RFC 8259, section 7).
 //! Which escapes there are is what the spellings of strings differ in, and nothing else.
 
-use super::rows::{join, slice, Row};
+use super::rows::{join, slice, TransitionRow};
 use super::spell::{Lex, LexId, Lexicon, Spelling};
 use super::term::TermId;
 
@@ -92,7 +92,7 @@ impl Lexicon {
             while at <= end {
                 // high surrogates whose characters all lead to one place, or one whose don't
                 let whole = (end + 1) >> 10;
-                let (last, low): (u32, Row) = match at & 0x3FF == 0 && whole > at >> 10 {
+                let (last, low): (u32, TransitionRow) = match at & 0x3FF == 0 && whole > at >> 10 {
                     true => (whole - 1, [(0x3FF, to)].into()),
                     false => (at >> 10, slice(&astral, at & !0x3FF, 0x400, |_| true)),
                 };
@@ -105,7 +105,7 @@ impl Lexicon {
         self.block(bits, 4, join(runs))
     }
 
-    fn low_surrogate(&mut self, bits: u8, low: &Row) -> LexId {
+    fn low_surrogate(&mut self, bits: u8, low: &TransitionRow) -> LexId {
         if low.iter().all(|r| r.1 == Self::DEAD) {
             return Self::DEAD;
         }

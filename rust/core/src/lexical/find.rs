@@ -15,7 +15,7 @@ use super::term::{TermId, Terms, MAX_CP};
 use crate::work;
 
 /// Where the characters lead that bring a word nearer, sorted; all others lead to the beginning.
-type Ways = Arc<[(u32, u32)]>;
+type Transitions = Arc<[(u32, u32)]>;
 
 /// The automaton of some words; node 0 is the beginning.
 #[derive(Clone)]
@@ -25,7 +25,7 @@ pub(super) struct Finder {
     fail: Vec<u32>,
     /// Characters that are missing at least; 0: a word ends here.
     missing: Vec<u32>,
-    ways: Vec<Option<Ways>>,
+    ways: Vec<Option<Transitions>>,
     /// What tells the words from others: they number the nodes.
     content: Content,
 }
@@ -85,10 +85,10 @@ impl Finder {
     }
 
     /// Where the code points lead that a node, or what it fails to, has of its own.
-    fn ways(&mut self, node: u32) -> Ways {
+    fn ways(&mut self, node: u32) -> Transitions {
         let mut open = Vec::new();
         let mut at = node;
-        let mut ways: Ways = loop {
+        let mut ways: Transitions = loop {
             if let Some(known) = &self.ways[at as usize] {
                 break known.clone();
             }

@@ -14,15 +14,15 @@ use crate::work;
 /// No word is shorter than `least` or longer than `most`, in code points. Two bytes each, for there is one with
 /// every term: greater lengths are told no nearer than "65,535 or more", `most` as if it were unbounded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Span {
+pub(super) struct LengthBounds {
     least: u16,
     most: u16,
 }
 
-impl Span {
+impl LengthBounds {
     fn new(least: u32, most: u32) -> Self {
         let cut = |n: u32| n.min(u16::MAX as u32) as u16;
-        Span { least: cut(least), most: cut(most) }
+        LengthBounds { least: cut(least), most: cut(most) }
     }
 
     fn get(self) -> (u32, u32) {
@@ -35,7 +35,7 @@ const FEW: usize = 256;
 
 /// The length of a term's shortest word, or that there is none of at most so many code points.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Least {
+pub(super) enum ShortestLength {
     Is(u32),
     Beyond(u32),
 }
@@ -52,7 +52,7 @@ impl Terms {
     }
 
     /// In O(operands): what the operands' own bounds tell.
-    pub(super) fn span_of(&self, term: &Term, nullable: bool) -> Span {
+    pub(super) fn span_of(&self, term: &Term, nullable: bool) -> LengthBounds {
         let of = |t: &TermId| self.facts[t.0 as usize].span.get();
         let (least, most) = match term {
             Term::Empty => (INF, 0),
@@ -72,9 +72,9 @@ impl Terms {
             }
             Term::State(table, state) => (self.automata[*table as usize].missing(*state), INF),
             Term::Words(w) => self.word_lengths(*w).unwrap_or((!nullable as u32, INF)),
-            Term::All | Term::Branch(_) | Term::Not(_) | Term::Num(..) => (!nullable as u32, INF),
+            Term::All | Term::TrieNode(_) | Term::Not(_) | Term::Num(..) => (!nullable as u32, INF),
         };
-        Span::new(least, most)
+        LengthBounds::new(least, most)
     }
 
     /// Takes from a conjunction the bounds on length that the other operands imply; leaves `EMPTY` alone where
@@ -201,14 +201,14 @@ impl Terms {
             return Some(0);
         }
         match self.known.least.get(&t) {
-            Some(Least::Is(n)) => return Some(*n).filter(|n| *n <= most),
-            Some(Least::Beyond(n)) if *n >= most => return None,
+            Some(ShortestLength::Is(n)) => return Some(*n).filter(|n| *n <= most),
+            Some(ShortestLength::Beyond(n)) if *n >= most => return None,
             _ => {}
         }
         let answer = stacker::maybe_grow(128 << 10, 1 << 20, || self.measure(t, most));
         // a short search may have passed over the shortest
         if self.most_visited == usize::MAX {
-            self.known.least.insert(t, answer.map_or(Least::Beyond(most), Least::Is));
+            self.known.least.insert(t, answer.map_or(ShortestLength::Beyond(most), ShortestLength::Is));
         }
         answer.filter(|n| *n <= most)
     }
@@ -219,7 +219,7 @@ impl Terms {
             Term::Class(_) => Some(1),
             Term::State(table, state) => Some(self.automata[table as usize].missing(state)),
             Term::Words(w) if self.word_lengths(w).is_some() => self.word_lengths(w).map(|n| n.0),
-            Term::Words(_) | Term::Branch(_) => {
+            Term::Words(_) | Term::TrieNode(_) => {
                 let words = self.finite_words(t)?;
                 work::spend(words.iter().map(|word| word.len() as u64 / 64 + 1).sum());
                 words.iter().map(|s| s.chars().count() as u32).min()
@@ -269,8 +269,8 @@ impl Terms {
     /// At least so many code points are missing.
     pub fn missing(&self, t: TermId) -> u32 {
         let known = match self.known.least.get(&t) {
-            Some(Least::Is(n)) => *n,
-            Some(Least::Beyond(n)) => n.saturating_add(1),
+            Some(ShortestLength::Is(n)) => *n,
+            Some(ShortestLength::Beyond(n)) => n.saturating_add(1),
             None => 0,
         };
         known.max(self.at_least(t)).min(u16::MAX as u32)
@@ -283,7 +283,7 @@ impl Terms {
         while at != start {
             let (depth, before) = best[&at];
             if !self.nullable(at) {
-                self.known.least.insert(at, Least::Is(total - depth));
+                self.known.least.insert(at, ShortestLength::Is(total - depth));
             }
             at = before;
         }

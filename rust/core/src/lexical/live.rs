@@ -16,7 +16,7 @@ use super::term::{Term, TermId, Terms, INF};
 use crate::work;
 
 /// Found so far, of terms and of their complements (false).
-type Efforts = FxHashMap<(TermId, bool), u32>;
+type SearchEfforts = FxHashMap<(TermId, bool), u32>;
 
 /// Bytes of a word that is tried without a search.
 const LIKELY: usize = 48;
@@ -129,7 +129,7 @@ impl Terms {
             Term::Empty => Some(0),
             Term::Eps => Some(1),
             Term::Words(w) => Some((w.hi - w.lo) as u64),
-            Term::Branch(node) => Some(node.count as u64),
+            Term::TrieNode(node) => Some(node.count as u64),
             _ => None,
         }
     }
@@ -224,7 +224,7 @@ impl Terms {
         let mut queue = VecDeque::from([start]);
         let mut nearest: BinaryHeap<(Reverse<u32>, u32, TermId)> = BinaryHeap::new();
         let mut taken: FxHashSet<TermId> = FxHashSet::default();
-        let mut efforts = Efforts::default();
+        let mut efforts = SearchEfforts::default();
         parent.insert(start, start);
         for turn in 0u32.. {
             let next = if turn % 2 == 0 { queue.pop_front() } else { nearest.pop().map(|n| n.2) };
@@ -286,7 +286,7 @@ impl Terms {
 
     /// How far an end seems to be, in code points: each part of a conjunction has its own way to go. `holds`: of
     /// the term, or of what is not in it.
-    fn effort(&self, t: TermId, holds: bool, known: &mut Efforts) -> u32 {
+    fn effort(&self, t: TermId, holds: bool, known: &mut SearchEfforts) -> u32 {
         let (xs, sum) = match (self.get(t), holds) {
             (Term::Not(x), _) => (std::slice::from_ref(x), true),
             (Term::And(xs), _) => (&xs[..], holds),

@@ -9,21 +9,19 @@
 //!
 //! | question | files |
 //! |---|---|
-//! | simplification | `boolean`, `cover`, `resolve`, `merge`, `clamp` |
-//! | leaves that are tables | [`words`], `branch`, [`spans`], `find`, [`table`], [`number`] |
-//! | does a term accept anything; how long are its words | [`live`], `lengths`, `remains`, `shortest` |
-//! | which states share masks | [`base`], [`content`] |
-//! | bytes of a state | [`spell`], [`ways`], `escapes`, `rows`, `byteset` |
+//! | simplification | `boolean`, `subsumption`, `resolve`, `merge`, `clamp` |
+//! | leaves that are tables | [`words`], `word_trie`, [`spans`], `find`, [`table`], [`number`] |
+//! | does a term accept anything; how long are its words | [`live`], `lengths`, `remaining_bound`, `shortest` |
+//! | which states share masks | [`comparison`], [`content`] |
+//! | bytes of a state | [`spell`], [`segments`], `escapes`, `rows`, `byteset` |
 //!
 //! Circle: a derivative makes terms, and making a term asks for facts that derivatives tell (`term`, `delta`, the leaves).
 
-pub mod base;
 mod boolean;
-mod branch;
 mod byteset;
 mod clamp;
+pub mod comparison;
 pub mod content;
-mod cover;
 pub mod delta;
 pub(crate) mod escapes;
 mod find;
@@ -34,15 +32,17 @@ pub mod lower;
 mod merge;
 pub mod number;
 mod outcomes;
-pub(crate) mod remains;
+pub(crate) mod remaining_bound;
 mod resolve;
 mod rows;
+pub mod segments;
 mod shortest;
 pub mod spans;
 pub mod spell;
+mod subsumption;
 pub mod table;
 pub mod term;
-pub mod ways;
+mod word_trie;
 pub mod words;
 
 pub use shortest::{shortest_lexeme, LONGEST};

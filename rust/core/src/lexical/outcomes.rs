@@ -21,13 +21,13 @@ impl Lexicon {
         };
         match self.terms.get(term) {
             Term::Tuple(xs) => {
-                memo!(self.held, term, {
-                    let held: Box<[u32]> = (0u32..)
+                memo!(self.outcomes_of, term, {
+                    let accepting: Box<[u32]> = (0u32..)
                         .zip(xs.iter())
                         .filter(|(_, &x)| self.terms.nullable(x))
                         .map(|(i, _)| i)
                         .collect();
-                    OutcomeId(self.outcomes.intern(held))
+                    OutcomeId(self.outcomes.intern(accepting))
                 })
             }
             _ if self.terms.nullable(term) => Self::FIRST,
@@ -39,11 +39,11 @@ impl Lexicon {
         &self.outcomes[id.0 as usize]
     }
 
-    pub fn intern_outcome(&mut self, held: &[u32]) -> OutcomeId {
-        if let Some(known) = self.outcomes.get_index_of(held) {
+    pub fn intern_outcome(&mut self, accepting: &[u32]) -> OutcomeId {
+        if let Some(known) = self.outcomes.get_index_of(accepting) {
             return OutcomeId(known as u32);
         }
-        OutcomeId(self.outcomes.intern(held.into()))
+        OutcomeId(self.outcomes.intern(accepting.into()))
     }
 
     /// Whether an outcome is one in the middle of a code point.
@@ -54,9 +54,9 @@ impl Lexicon {
     /// Of an outcome in the middle of a code point, that before it and the bytes since.
     pub fn behind(&mut self, outcome: OutcomeId) -> Option<(OutcomeId, Vec<u8>)> {
         let &[BEHIND, count, ref list @ ..] = self.outcome_list(outcome) else { return None };
-        let (bytes, held) = list.split_at(count as usize);
-        let (bytes, held) = (bytes.iter().map(|&b| b as u8).collect(), held.to_vec());
-        Some((self.intern_outcome(&held), bytes))
+        let (bytes, accepting) = list.split_at(count as usize);
+        let (bytes, accepting) = (bytes.iter().map(|&b| b as u8).collect(), accepting.to_vec());
+        Some((self.intern_outcome(&accepting), bytes))
     }
 
     /// The outcome in the middle of the code point that begins with a byte: none where the lexeme has not ended, or is not
@@ -68,8 +68,8 @@ impl Lexicon {
         match self.outcome(lex) {
             Self::NONE => Self::NONE,
             outcome => {
-                let held = self.outcome_list(outcome);
-                let list: Vec<u32> = [BEHIND, 1, byte.into()].iter().chain(held).copied().collect();
+                let accepting = self.outcome_list(outcome);
+                let list: Vec<u32> = [BEHIND, 1, byte.into()].iter().chain(accepting).copied().collect();
                 self.intern_outcome(&list)
             }
         }
@@ -80,8 +80,8 @@ impl Lexicon {
         let Some((before, mut bytes)) = self.behind(outcome) else { return Self::NONE };
         bytes.push(byte);
         let bytes = bytes.iter().map(|&b| u32::from(b));
-        let held = self.outcome_list(before).iter().copied();
-        let list: Vec<u32> = [BEHIND, bytes.len() as u32].into_iter().chain(bytes).chain(held).collect();
+        let accepting = self.outcome_list(before).iter().copied();
+        let list: Vec<u32> = [BEHIND, bytes.len() as u32].into_iter().chain(bytes).chain(accepting).collect();
         self.intern_outcome(&list)
     }
 }

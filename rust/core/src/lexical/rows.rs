@@ -5,10 +5,10 @@ use std::sync::Arc;
 use super::spell::{LexId, Lexicon};
 
 /// Code points up to each end lead to a state.
-pub(crate) type Row = Arc<[(u32, LexId)]>;
+pub(crate) type TransitionRow = Arc<[(u32, LexId)]>;
 
 /// The runs of `base..base+size`, renumbered from 0; numbers that are not kept lead nowhere.
-pub(super) fn slice(runs: &Row, base: u32, size: u32, keep: impl Fn(u32) -> bool) -> Row {
+pub(super) fn slice(runs: &TransitionRow, base: u32, size: u32, keep: impl Fn(u32) -> bool) -> TransitionRow {
     let mut out: Vec<(u32, LexId)> = Vec::new();
     let mut push = |end: u32, to: LexId| match out.last_mut() {
         Some(last) if last.1 == to => last.0 = end,
@@ -44,7 +44,7 @@ const BORDERS: [u32; 20] = [
     0x10000,
 ];
 
-pub(super) fn join(runs: Vec<(u32, LexId)>) -> Row {
+pub(super) fn join(runs: Vec<(u32, LexId)>) -> TransitionRow {
     let mut out: Vec<(u32, LexId)> = Vec::with_capacity(runs.len());
     for (end, to) in runs {
         match out.last_mut() {

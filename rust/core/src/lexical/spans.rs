@@ -19,7 +19,7 @@ const CHUNK: u64 = 12;
 
 /// A state of the automaton, reached (`offset` 0) or being reached by so many characters of a chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-struct Place {
+struct SpanPosition {
     state: u32,
     chunk: u32,
     offset: u32,
@@ -31,7 +31,7 @@ pub(super) struct Spans {
     /// Characters of each different chunk.
     chunks: Vec<Vec<char>>,
     next: Vec<BTreeMap<u32, u32>>,
-    sets: IndexSet<Box<[Place]>, Keyed>,
+    sets: IndexSet<Box<[SpanPosition]>, Keyed>,
 }
 
 impl Spans {
@@ -75,8 +75,8 @@ impl Spans {
             last = new;
         }
         let chunks = names.iter().map(|c| c.chars().collect()).collect();
-        let mut sets: IndexSet<Box<[Place]>, Keyed> = IndexSet::default();
-        sets.insert(Box::new([Place { state: 0, chunk: 0, offset: 0 }]));
+        let mut sets: IndexSet<Box<[SpanPosition]>, Keyed> = IndexSet::default();
+        sets.insert(Box::new([SpanPosition { state: 0, chunk: 0, offset: 0 }]));
         Spans { chunks, next, sets }
     }
 }
@@ -91,12 +91,12 @@ impl Automaton for Spans {
     }
 
     fn runs(&mut self, set: u32) -> StateRuns {
-        let mut ways: BTreeMap<char, Vec<Place>> = BTreeMap::new();
+        let mut ways: BTreeMap<char, Vec<SpanPosition>> = BTreeMap::new();
         for place in self.sets[set as usize].clone().iter() {
             let mut read = |state: u32, chunk: u32, offset: u32| {
                 let text = &self.chunks[chunk as usize];
                 let whole = offset as usize + 1 == text.len();
-                let to = Place {
+                let to = SpanPosition {
                     state,
                     chunk: if whole { 0 } else { chunk },
                     offset: if whole { 0 } else { offset + 1 },

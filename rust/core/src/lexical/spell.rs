@@ -10,12 +10,12 @@
 
 use rustc_hash::FxHashMap;
 
-use super::rows::{slice, Row};
+use super::rows::{slice, TransitionRow};
+use super::segments::lead;
 use super::term::{Term, TermId, Terms};
-use super::ways::lead;
 
 pub use super::byteset::ByteSet;
-use crate::held::{self, Interner};
+use crate::heap_size::{self, Interner};
 
 /// The number of a lexical state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -58,7 +58,7 @@ pub(super) enum Lex {
     Block {
         bits: u8,
         depth: u8,
-        runs: Row,
+        runs: TransitionRow,
         /// Of a lexeme that had ended before the code point, in case it can't be read: an outcome of its own.
         behind: OutcomeId,
     },
@@ -70,11 +70,11 @@ pub(super) enum Lex {
     /// After a high surrogate: a backslash, then `u`, then the low one; `bits` as in a block.
     LowBackslash {
         bits: u8,
-        runs: Row,
+        runs: TransitionRow,
     },
     LowU {
         bits: u8,
-        runs: Row,
+        runs: TransitionRow,
     },
 }
 
@@ -83,21 +83,21 @@ pub(super) enum Lex {
 pub struct Lexicon {
     pub terms: Terms,
     pub(super) states: Interner<Lex>,
-    rows: Vec<Option<Row>>,
+    rows: Vec<Option<TransitionRow>>,
     steps: FxHashMap<(LexId, u8), LexId>,
     digits: Vec<Option<Box<[LexId; 64]>>>,
     pub(super) outcomes: Interner<Box<[u32]>>,
     /// Outcomes of tuples.
-    pub(super) held: FxHashMap<TermId, OutcomeId>,
+    pub(super) outcomes_of: FxHashMap<TermId, OutcomeId>,
     row_bytes: usize,
     digits_filled: usize,
     /// Of a number one digit is derived at a time: each costs arithmetic, and who follows a way asks for one.
     pub one_by_one: bool,
 }
 
-held::owned!(Lex, this => match this {
+heap_size::owned!(Lex, this => match this {
     Lex::Block { runs, .. } | Lex::LowBackslash { runs, .. } | Lex::LowU { runs, .. } => {
-        held::slice(runs)
+        heap_size::slice(runs)
     }
     _ => 0,
 });
@@ -123,7 +123,7 @@ impl Lexicon {
             steps: FxHashMap::default(),
             digits: Vec::new(),
             outcomes: Interner::default(),
-            held: FxHashMap::default(),
+            outcomes_of: FxHashMap::default(),
             row_bytes: 0,
             digits_filled: 0,
             one_by_one: false,
@@ -149,7 +149,10 @@ impl Lexicon {
     /// Bytes that the states and their terms hold.
     pub fn bytes(&self) -> usize {
         let digits = self.digits.len() * 8 + self.digits_filled * 64 * std::mem::size_of::<LexId>();
-        held::bytes!(self: states, rows, steps, outcomes, held) + self.row_bytes + digits + self.terms.bytes()
+        heap_size::bytes!(self: states, rows, steps, outcomes, outcomes_of)
+            + self.row_bytes
+            + digits
+            + self.terms.bytes()
     }
 
     /// The state at the beginning of a term; `DEAD` when it accepts nothing.
@@ -356,7 +359,7 @@ impl Lexicon {
     }
 
     /// Code points up to each end lead to a state.
-    pub(crate) fn row(&mut self, lex: LexId) -> Row {
+    pub(crate) fn row(&mut self, lex: LexId) -> TransitionRow {
         if let Some(row) = &self.rows[lex.0 as usize] {
             return row.clone();
         }
@@ -364,8 +367,8 @@ impl Lexicon {
             return [(u32::MAX, Self::DEAD)].into();
         };
         let runs = self.terms.delta(term);
-        let row: Row = runs.iter().map(|r| (r.end, self.at_live(spelling, r.to))).collect();
-        self.row_bytes += held::slice(&row);
+        let row: TransitionRow = runs.iter().map(|r| (r.end, self.at_live(spelling, r.to))).collect();
+        self.row_bytes += heap_size::slice(&row);
         self.rows[lex.0 as usize] = Some(row.clone());
         row
     }
@@ -381,11 +384,11 @@ impl Lexicon {
         self.block_behind((6, depth as u8), part, behind)
     }
 
-    pub(super) fn block(&mut self, bits: u8, depth: u8, runs: Row) -> LexId {
+    pub(super) fn block(&mut self, bits: u8, depth: u8, runs: TransitionRow) -> LexId {
         self.block_behind((bits, depth), runs, Self::NONE)
     }
 
-    fn block_behind(&mut self, (bits, depth): (u8, u8), runs: Row, behind: OutcomeId) -> LexId {
+    fn block_behind(&mut self, (bits, depth): (u8, u8), runs: TransitionRow, behind: OutcomeId) -> LexId {
         if runs.iter().all(|r| r.1 == Self::DEAD) {
             return Self::DEAD;
         }
@@ -397,7 +400,7 @@ impl Lexicon {
         self.intern(Lex::Block { bits, depth, runs, behind })
     }
 
-    fn digit(&mut self, (bits, depth): (u8, u8), runs: &Row, byte: u8, behind: OutcomeId) -> LexId {
+    fn digit(&mut self, (bits, depth): (u8, u8), runs: &TransitionRow, byte: u8, behind: OutcomeId) -> LexId {
         let value = match (bits, byte) {
             (6, 0x80..=0xBF) => byte as u32 & 0x3F,
             (4, b'0'..=b'9') => (byte - b'0') as u32,

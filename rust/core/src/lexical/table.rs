@@ -14,7 +14,7 @@ use super::content::{key, Content};
 use super::delta::Run;
 use super::term::{Term, TermId, Terms};
 pub use crate::regex::lang::{State, StateRuns};
-use crate::{held, work};
+use crate::{heap_size, work};
 
 /// States up to which equal ones are sought.
 const SMALL: usize = 512;
@@ -88,8 +88,8 @@ impl Automaton for Table {
     }
 
     fn bytes(&self) -> usize {
-        let runs: usize = self.states.iter().map(|state| held::list(&state.runs)).sum();
-        held::bytes!(self: states, missing) + runs
+        let runs: usize = self.states.iter().map(|state| heap_size::list(&state.runs)).sum();
+        heap_size::bytes!(self: states, missing) + runs
     }
 }
 

@@ -3,19 +3,19 @@
 //! Invariant: equal languages that the simplifier can see through have equal numbers, so that derivatives
 //! reach finitely many terms (Brzozowski 1964; Owens, Reppy, Turon 2009: similarity suffices).  Every rule
 //! here keeps the language.  Counting is a term of its own (`Repeat`), so `{1,100000}` is one node whose
-//! derivative moves two numbers; finite sets of strings are one node too ([`super::words`], [`super::branch`]).
+//! derivative moves two numbers; finite sets of strings are one node too ([`super::words`], [`super::word_trie`]).
 //! Rejected: one automaton state a count, and unions of thousands of literals.
 //! Memory: each term once; [`Terms::bytes`] counts all, and the limits of the automaton bound it.
 
 use rustc_hash::FxHashMap;
 
-use super::branch::Branch;
 use super::delta::Derivatives;
-use super::lengths::Span;
+use super::lengths::LengthBounds;
+use super::word_trie::TrieNode;
 use super::words::{WordTables, Words};
 use crate::error::Error;
 use crate::hash::Keyed;
-use crate::held::{self, Interner};
+use crate::heap_size::{self, Interner};
 use crate::lexical::number::{NumberTerms, SpelledId};
 pub use crate::regex::charset::intersect_ranges;
 use crate::work;
@@ -38,7 +38,7 @@ pub struct TermId(pub u32);
 
 /// The number of an interned set of code points.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct SetId(pub u32);
+pub struct CharSetId(pub u32);
 
 /// A term. Operands of `Or`, `And` are sorted, flat and distinct; `Concat` leans to the right.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -46,10 +46,10 @@ pub enum Term {
     Empty,
     Eps,
     All,
-    Class(SetId),
+    Class(CharSetId),
     Words(Words),
     /// A finite set that grows.
-    Branch(Box<Branch>),
+    TrieNode(Box<TrieNode>),
     Concat(TermId, TermId),
     Or(Box<[TermId]>),
     And(Box<[TermId]>),
@@ -65,56 +65,56 @@ pub enum Term {
 
 /// What is known of each term.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Facts {
+pub(super) struct TermFacts {
     pub nullable: bool,
     /// Contains `And` or `Not`, so that it may be empty without being `Empty`.
     pub boolean: bool,
     /// Whatever follows one of its words makes a word.
     pub open: bool,
-    pub span: Span,
+    pub span: LengthBounds,
 }
 
 /// The arena of terms of one automaton.
 #[derive(Clone)]
 pub struct Terms {
     pub(super) terms: Interner<Term, Keyed>,
-    pub(super) facts: Vec<Facts>,
+    pub(super) facts: Vec<TermFacts>,
     pub(super) sets: Interner<Box<[(u32, u32)]>, Keyed>,
     pub(super) tables: WordTables,
     pub(super) derived: Derivatives,
-    pub(super) known: Known,
+    pub(super) known: TermMemos,
     pub numbers: NumberTerms,
     pub(super) automata: Vec<Box<dyn super::table::Automaton>>,
     /// Terms that a search for a shortest word may visit.
     pub(super) most_visited: usize,
 }
 
-held::owned!(Term, this => match this {
-    Term::Or(xs) | Term::And(xs) | Term::Tuple(xs) => held::slice(xs),
-    Term::Branch(node) => held::BLOCK + std::mem::size_of::<Branch>() + held::slice(&node.next),
+heap_size::owned!(Term, this => match this {
+    Term::Or(xs) | Term::And(xs) | Term::Tuple(xs) => heap_size::slice(xs),
+    Term::TrieNode(node) => heap_size::BLOCK + std::mem::size_of::<TrieNode>() + heap_size::slice(&node.next),
     _ => 0,
 });
 
 /// What was found of terms that were asked about.
 #[derive(Clone, Default)]
-pub(super) struct Known {
+pub(super) struct TermMemos {
     pub live: FxHashMap<TermId, bool>,
     /// The length of some word of terms that a search found alive.
     pub witness: FxHashMap<TermId, u32>,
-    pub least: FxHashMap<TermId, super::lengths::Least>,
+    pub least: FxHashMap<TermId, super::lengths::ShortestLength>,
     /// Whether a loop over a class of characters reads every word of a term.
-    pub read_by: FxHashMap<(TermId, SetId), bool>,
+    pub read_by: FxHashMap<(TermId, CharSetId), bool>,
     /// Whether one operand plainly holds another.
     pub covered: FxHashMap<(TermId, TermId), bool>,
     /// Terms without their counts.
     pub relaxed: FxHashMap<TermId, TermId>,
     pub clamped: FxHashMap<TermId, (TermId, u32)>,
-    pub bases: FxHashMap<TermId, Option<super::base::Base>>,
+    pub bases: FxHashMap<TermId, Option<super::comparison::Comparison>>,
     pub contents: super::content::Contents,
-    pub remains: super::remains::Remains,
+    pub remains: super::remaining_bound::RemainingBounds,
 }
 
-held::tables!(Known: live, witness, least, clamped, relaxed, read_by, covered, bases, remains, contents);
+heap_size::tables!(TermMemos: live, witness, least, clamped, relaxed, read_by, covered, bases, remains, contents);
 
 impl Default for Terms {
     fn default() -> Self {
@@ -124,7 +124,7 @@ impl Default for Terms {
             sets: Interner::default(),
             tables: WordTables::default(),
             derived: Derivatives::default(),
-            known: Known::default(),
+            known: TermMemos::default(),
             numbers: NumberTerms::default(),
             automata: Vec::new(),
             most_visited: usize::MAX,
@@ -144,7 +144,7 @@ impl Terms {
     /// Bytes that the arena holds.
     pub fn bytes(&self) -> usize {
         let automata: usize = self.automata.iter().map(|table| table.bytes()).sum();
-        held::bytes!(self: terms, facts, sets, numbers, tables, derived, known) + automata
+        heap_size::bytes!(self: terms, facts, sets, numbers, tables, derived, known) + automata
     }
 
     pub fn get(&self, t: TermId) -> &Term {
@@ -180,7 +180,7 @@ impl Terms {
         self.facts[t.0 as usize].boolean
     }
 
-    pub fn set(&self, s: SetId) -> &[(u32, u32)] {
+    pub fn set(&self, s: CharSetId) -> &[(u32, u32)] {
         &self.sets[s.0 as usize]
     }
 
@@ -203,14 +203,14 @@ impl Terms {
         TermId(i as u32)
     }
 
-    fn facts_of(&self, term: &Term) -> Facts {
+    fn facts_of(&self, term: &Term) -> TermFacts {
         let n = |t: TermId| self.nullable(t);
         let b = |t: TermId| self.is_boolean(t);
         let (nullable, boolean) = match term {
             Term::Empty | Term::Class(_) => (false, false),
             Term::Eps | Term::All => (true, false),
             Term::Words(w) => (self.words_nullable(*w), false),
-            Term::Branch(node) => (node.ends, false),
+            Term::TrieNode(node) => (node.ends, false),
             Term::Concat(x, y) => (n(*x) && n(*y), b(*x) || b(*y)),
             Term::And(xs) => (xs.iter().all(|&x| n(x)), true),
             Term::Not(x) => (!n(*x), true),
@@ -226,7 +226,7 @@ impl Terms {
             Term::Or(xs) | Term::And(xs) => xs.iter().all(o),
             _ => false,
         };
-        Facts { nullable, boolean, open, span: self.span_of(term, nullable) }
+        TermFacts { nullable, boolean, open, span: self.span_of(term, nullable) }
     }
 
     /// Whether whatever follows one of its words makes a word, as far as the form tells.
@@ -240,7 +240,7 @@ impl Terms {
             return Self::EMPTY;
         }
         let (i, _) = self.sets.insert_full(ranges.into());
-        self.intern(Term::Class(SetId(i as u32)))
+        self.intern(Term::Class(CharSetId(i as u32)))
     }
 
     /// Any one code point.

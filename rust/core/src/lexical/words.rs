@@ -2,7 +2,7 @@
 //!
 //! A set of 100,000 words is one table; a term is (table, range, depth), so a derivative is a binary search and
 //! never a union of thousands of literals.  Equal sets have one table.  Sets that grow a word at a time are
-//! [`super::branch`]'s.
+//! [`super::word_trie`]'s.
 //! Invariant: the words of a table are sorted and distinct.  Memory: each table once.
 
 use std::hash::BuildHasher;
@@ -13,7 +13,7 @@ use super::delta::{runs_of_points, Run};
 use super::merge::several;
 use super::term::{Term, TermId, Terms};
 use crate::hash::Keyed;
-use crate::{held, work};
+use crate::{heap_size, work};
 
 /// Words whose lengths are looked at when a term is made.
 const FEW: u32 = 16;
@@ -52,7 +52,7 @@ pub(super) struct WordTables {
     boxed: usize,
 }
 
-held::tables!(WordTables: ; this => this.sets.len() * 64 + this.boxed);
+heap_size::tables!(WordTables: ; this => this.sets.len() * 64 + this.boxed);
 
 impl Terms {
     /// The language that holds just these words.
@@ -85,7 +85,7 @@ impl Terms {
         let plain = words.iter().all(|word| word.bytes().all(|c| c >= b' ' && c != b'"' && c != b'\\'));
         let ascii = words.iter().all(|word| word.is_ascii());
         work::spend(words.iter().map(|word| word.len() as u64 / 64 + 1).sum());
-        self.tables.boxed += words.iter().map(|w| held::slice(w.as_bytes()) + 16).sum::<usize>();
+        self.tables.boxed += words.iter().map(|w| heap_size::slice(w.as_bytes()) + 16).sum::<usize>();
         let id = WordSetId(self.tables.sets.len() as u32);
         self.tables.sets.push(WordSet { words, plain, ascii });
         self.tables.by_hash.insert(hash, id);
@@ -137,7 +137,7 @@ impl Terms {
             Term::Empty => Some(Vec::new()),
             Term::Eps => Some(vec!["".into()]),
             Term::Words(w) => Some(self.list_words(*w)),
-            Term::Branch(node) => Some(self.branch_words(node, &mut |_| true)),
+            Term::TrieNode(node) => Some(self.branch_words(node, &mut |_| true)),
             Term::Or(xs) => {
                 let mut all = Vec::new();
                 for &x in xs.iter() {
@@ -175,7 +175,7 @@ impl Terms {
     /// Whether a term is a finite set of words by its form.
     pub fn lists_words(&self, t: TermId) -> bool {
         match self.get(t) {
-            Term::Empty | Term::Eps | Term::Words(_) | Term::Branch(_) => true,
+            Term::Empty | Term::Eps | Term::Words(_) | Term::TrieNode(_) => true,
             Term::Or(xs) => xs.iter().all(|&x| self.lists_words(x)),
             _ => false,
         }
@@ -256,7 +256,7 @@ impl Terms {
 
     /// `~{a} & ~{b}` is `~{a,b}`. A set that grows stays by itself, or each of its words would make a table.
     pub(super) fn merge_excluded(&mut self, flat: &mut Vec<TermId>) {
-        let grows = |y: TermId| matches!(self.get(y), Term::Branch(_));
+        let grows = |y: TermId| matches!(self.get(y), Term::TrieNode(_));
         let listed = |x| matches!(*self.get(x), Term::Not(y) if self.lists_words(y) && !grows(y));
         let Some(gone) = several(flat, listed) else { return };
         let mut words = Vec::new();
@@ -290,7 +290,7 @@ impl Terms {
         if let Term::Words(w) = *self.get(t) {
             return self.is_word(w, text);
         }
-        if let Term::Branch(_) = self.get(t) {
+        if let Term::TrieNode(_) = self.get(t) {
             return match self.follow_branches(t, text) {
                 Ok(answer) => answer,
                 Err((t, text)) => self.accepts(t, text),

@@ -16,7 +16,7 @@ use super::builder::Builder;
 pub use super::completion::FAR;
 use super::core::Core;
 use super::engine::{Engine, StateId};
-use super::epoch::{Epoch, Taken, SHARDS};
+use super::epoch::{BuilderSlot, Epoch, SHARDS};
 use super::reclaim;
 pub use super::refusal::Refusal;
 use super::row::Mask;
@@ -149,7 +149,7 @@ impl TokenAutomaton {
         });
         let epoch = this.shard(0);
         let taken = epoch.take(0);
-        debug_assert!(matches!(taken, Taken::None));
+        debug_assert!(matches!(taken, BuilderSlot::None));
         let builder = this.build(&epoch, first)?;
         let spelled = this.vocab.spells_every_byte();
         this.call(&epoch, builder, |builder| match spelled {

@@ -22,11 +22,11 @@ use super::completion::{Completions, FAR};
 use super::engine::{Engine, StateId};
 use super::row::Mask;
 use super::state::EDGE;
-use super::state::{Record, State, Via, RECORD};
+use super::state::{ReachedBy, Record, State, RECORD};
 use crate::automaton::byte_automaton::Piece;
 use crate::error::{Error, Kind, Result};
 use crate::vocab::{TokenId, Vocabulary};
-use crate::{held, work};
+use crate::{heap_size, work};
 
 /// Calls after which what is held is counted again.
 const CALLS: u32 = 16;
@@ -84,7 +84,7 @@ impl Builder {
 
     /// Bytes that the builder and the records of its states hold.
     pub fn bytes(&mut self) -> usize {
-        self.engine.bytes() + held::bytes!(self: ways, records) + self.states * RECORD + self.published
+        self.engine.bytes() + heap_size::bytes!(self: ways, records) + self.states * RECORD + self.published
     }
 
     /// [`Builder::bytes`] after a call that spent so much work: every few calls, more often at first, and after a call
@@ -186,8 +186,8 @@ impl Builder {
             }
             work::refill();
             let id = match via {
-                Via::Token(token) => self.follow(at.0.id, *token),
-                Via::Bytes(bytes) => self.engine.advance_bytes(at.0.id, bytes),
+                ReachedBy::Token(token) => self.follow(at.0.id, *token),
+                ReachedBy::Bytes(bytes) => self.engine.advance_bytes(at.0.id, bytes),
             };
             let id = id.ok_or_else(|| Error::new(Kind::EngineError, "a text can't be read again"))?;
             at = self.record(id, &at, via.clone());
@@ -202,7 +202,7 @@ impl Builder {
     }
 
     /// The record of a state that was reached from another.
-    pub(super) fn record(&mut self, id: StateId, from: &State, via: Via) -> State {
+    pub(super) fn record(&mut self, id: StateId, from: &State, via: ReachedBy) -> State {
         let at = id.0 as usize;
         if at >= self.records.len() {
             self.records.resize(at + 1, None);
@@ -260,7 +260,7 @@ impl Builder {
                     here.0.set_counts_digits();
                     s.0.set_counts_digits();
                 }
-                let next = self.record(id, &here, Via::Token(token));
+                let next = self.record(id, &here, ReachedBy::Token(token));
                 here.0.edges.add(here.0.edge_token(&self.vocab, token), &next.0);
                 self.published += EDGE;
                 next
@@ -289,7 +289,7 @@ impl Builder {
     pub fn step_bytes(&mut self, s: &State, bytes: &[u8]) -> Result<Option<State>> {
         let here = self.here(s)?;
         let next = self.engine.advance_bytes(here.0.id, bytes);
-        Ok(next.map(|id| self.record(id, &here, Via::Bytes(bytes.into()))))
+        Ok(next.map(|id| self.record(id, &here, ReachedBy::Bytes(bytes.into()))))
     }
 
     pub fn forced(&mut self, s: &State, limit: usize) -> Result<Vec<u8>> {

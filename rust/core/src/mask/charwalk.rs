@@ -20,8 +20,8 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 use super::exits::Exit;
-use super::loops::{begins, Loop};
-use super::walk::{Tables, Walk};
+use super::self_loops::{begins, SelfLoop};
+use super::walk::{ByteTables, Walk};
 use super::within::Within;
 use crate::lexical::spell::{ByteSet, OutcomeId};
 use crate::lexical::{LexId, Lexicon, Step};
@@ -49,24 +49,24 @@ pub(super) struct CharWalk<'a> {
     pub(super) words: Option<Vec<u32>>,
     ids: Vec<u32>,
     exits: Vec<Exit>,
-    known: FxHashMap<LexId, Rc<Known>>,
+    known: FxHashMap<LexId, Rc<CharTable>>,
     /// Of the walks by bytes.
-    tables: Tables,
+    tables: ByteTables,
     /// Where a text that is no string of JSON ends, by the byte that follows.
     pub(super) ends: Option<FxHashMap<NodeId, ByteSet>>,
 }
 
 /// A state, taken apart.
-pub(super) struct Known {
+pub(super) struct CharTable {
     pub(super) row: Arc<[(u32, LexId)]>,
     /// What the row says of ASCII.
     ascii: [LexId; 128],
     outcome: OutcomeId,
     /// Its loop, where it was looked for.
-    lone: OnceCell<Loop>,
+    lone: OnceCell<SelfLoop>,
 }
 
-impl Known {
+impl CharTable {
     fn new(row: Arc<[(u32, LexId)]>, outcome: OutcomeId) -> Self {
         let mut ascii = [Lexicon::DEAD; 128];
         let mut from = 0;
@@ -78,7 +78,7 @@ impl Known {
                 break;
             }
         }
-        Known { row, ascii, outcome, lone: OnceCell::new() }
+        CharTable { row, ascii, outcome, lone: OnceCell::new() }
     }
 
     #[inline]
@@ -138,7 +138,7 @@ impl<'a> CharWalk<'a> {
     }
 
     /// The nodes below one at which the state stands. `preset`: the mask holds what the free string allows there.
-    pub(super) fn below(&mut self, at: u32, lex: LexId, known: &Known, preset: bool) {
+    pub(super) fn below(&mut self, at: u32, lex: LexId, known: &CharTable, preset: bool) {
         let chars: &'a Chars = self.vocab.chars();
         let (from, to) = (at + 1, chars.end(at));
         if from == to {
@@ -169,7 +169,7 @@ impl<'a> CharWalk<'a> {
     }
 
     /// The children that a state can read, in preorder.
-    pub(super) fn live_kids(&self, kids: &[(CharId, u32)], known: &Known) -> Vec<u32> {
+    pub(super) fn live_kids(&self, kids: &[(CharId, u32)], known: &CharTable) -> Vec<u32> {
         let chars: &'a Chars = self.vocab.chars();
         let upto = |c: CharId| kids.partition_point(|k| k.0 < c);
         let mut places: Vec<u32> = Vec::new();
@@ -198,8 +198,8 @@ impl<'a> CharWalk<'a> {
         &mut self,
         (from, to): (u32, u32),
         lex: LexId,
-        known: &Known,
-        lone: Option<&Loop>,
+        known: &CharTable,
+        lone: Option<&SelfLoop>,
         preset: bool,
     ) {
         let chars: &'a Chars = self.vocab.chars();
@@ -227,7 +227,7 @@ impl<'a> CharWalk<'a> {
     }
 
     /// A node whose character leads the state elsewhere, with all that is below.
-    pub(super) fn other(&mut self, at: u32, lex: LexId, known: &Known, preset: bool) {
+    pub(super) fn other(&mut self, at: u32, lex: LexId, known: &CharTable, preset: bool) {
         let chars: &'a Chars = self.vocab.chars();
         let (c, node) = (chars.char_of(at), chars.node(at));
         match self.target(known, c) {
@@ -268,7 +268,7 @@ impl<'a> CharWalk<'a> {
         self.end_before(node, lex);
     }
 
-    fn target(&self, known: &Known, c: CharId) -> Target {
+    fn target(&self, known: &CharTable, c: CharId) -> Target {
         let chars = self.vocab.chars();
         let Some(&point) = chars.points().get(c as usize) else {
             let tail = chars.tails()[c as usize - chars.points().len()];
@@ -285,7 +285,7 @@ impl<'a> CharWalk<'a> {
         }
     }
 
-    fn close(&mut self, node: NodeId, known: &Known, depth: u32) {
+    fn close(&mut self, node: NodeId, known: &CharTable, depth: u32) {
         if known.outcome != Lexicon::NONE {
             let outcome = self.lexicon.outcome_list(known.outcome).into();
             let length = depth - 1 - self.depth;
@@ -318,8 +318,8 @@ impl<'a> CharWalk<'a> {
         }
     }
 
-    pub(super) fn known(&mut self, lex: LexId) -> Rc<Known> {
-        memo!(self.known, lex, Rc::new(Known::new(self.lexicon.row(lex), self.lexicon.outcome(lex))))
+    pub(super) fn known(&mut self, lex: LexId) -> Rc<CharTable> {
+        memo!(self.known, lex, Rc::new(CharTable::new(self.lexicon.row(lex), self.lexicon.outcome(lex))))
     }
 
     /// How many tokens begin with a character under which a state lives, about: the letter é stands for all beyond
@@ -336,7 +336,7 @@ impl<'a> CharWalk<'a> {
     }
 
     /// The loop of a state with so many nodes below: looked for only where they are many.
-    pub(super) fn lone<'k>(&self, lex: LexId, known: &'k Known, nodes: u32) -> Option<&'k Loop> {
+    pub(super) fn lone<'k>(&self, lex: LexId, known: &'k CharTable, nodes: u32) -> Option<&'k SelfLoop> {
         if nodes < FEW_NODES {
             return None;
         }
@@ -347,7 +347,7 @@ impl<'a> CharWalk<'a> {
             return None;
         }
         let lives = |tail| Some(begins(&known.row, tail));
-        let find = || Loop::find(self.vocab.chars(), lex, &known.row, self.ends.is_none(), lives);
+        let find = || SelfLoop::find(self.vocab.chars(), lex, &known.row, self.ends.is_none(), lives);
         Some(known.lone.get_or_init(find))
     }
 

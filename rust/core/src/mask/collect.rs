@@ -10,14 +10,14 @@ use std::cell::RefCell;
 use std::sync::Arc;
 
 use super::core::Core;
-use super::exits::{Exit, Exits, Remainders};
+use super::exits::{Exit, Exits, SuffixTrie};
 use super::lexmask::{of_words, LexMask};
 use super::store::{Key, STORE};
 use super::within::Lengths;
-use super::within::Reading;
+use super::within::SubtreeReading;
 use super::within::Within;
 use crate::automaton::byte_automaton::{may_step, step, ByteAutomaton, CtxId, Pos};
-use crate::held;
+use crate::heap_size;
 use crate::lexical::spell::ByteSet;
 use crate::lexical::{LexId, Lexicon};
 use crate::vocab::{NodeId, TokenSet, Trie};
@@ -97,7 +97,7 @@ impl<S: ByteAutomaton> Core<S> {
                         let base = self.lexmask(node, under);
                         let lengths = self.lengths(spelling);
                         let lexicon = self.structure.lexicon();
-                        let at = &mut Reading { lexicon, vocab: &vocab, node, lex };
+                        let at = &mut SubtreeReading { lexicon, vocab: &vocab, node, lex };
                         return LexMask::differ(at, under, &base, how, &lengths);
                     }
                 }
@@ -105,7 +105,7 @@ impl<S: ByteAutomaton> Core<S> {
                 let free = (free != lex && node == Trie::ROOT).then(|| self.lexmask(node, free));
                 let lexicon = self.structure.lexicon();
                 if let Some(mask) =
-                    LexMask::by_chars(Reading { lexicon, vocab: &vocab, node, lex }, free.as_deref())
+                    LexMask::by_chars(SubtreeReading { lexicon, vocab: &vocab, node, lex }, free.as_deref())
                 {
                     return mask;
                 }
@@ -228,7 +228,7 @@ impl<S: ByteAutomaton> Core<S> {
     /// A list that a table keeps.
     fn counted<T>(&mut self, list: Vec<T>) -> Arc<[T]> {
         let list: Arc<[T]> = list.into();
-        self.listed += held::slice(&list);
+        self.listed += heap_size::slice(&list);
         list
     }
 
@@ -366,7 +366,7 @@ impl<S: ByteAutomaton> Core<S> {
     }
 
     /// The exits of a group, through the trie of what follows them.
-    fn collect_group(&mut self, group: &Remainders, ctx: CtxId, out: &mut Vec<u32>) {
+    fn collect_group(&mut self, group: &SuffixTrie, ctx: CtxId, out: &mut Vec<u32>) {
         let outcome = self.structure.lexicon().intern_outcome(&group.outcome);
         let allowed = self.structure.leave_bytes(ctx, outcome);
         let (bytes, nodes) = group.trie.children(Trie::ROOT);

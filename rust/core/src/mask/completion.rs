@@ -11,7 +11,7 @@ use rustc_hash::FxHashMap;
 use super::engine::{DistanceClass, StateId};
 use super::row::Mask;
 use crate::automaton::byte_automaton::Piece;
-use crate::held;
+use crate::heap_size;
 use crate::vocab::{TokenId, Vocabulary};
 
 /// Distance of a state for which no end is known.
@@ -44,13 +44,13 @@ pub(super) fn length(way: &Completion) -> u32 {
 }
 
 /// The ways to an end after the tokens that a state allows: those that share one, and it.
-pub(super) struct Ends {
+pub(super) struct CompletionEnds {
     pub groups: Vec<(Completion, Arc<Mask>)>,
     pub accepting: bool,
     pub farthest: u32,
 }
 
-impl Ends {
+impl CompletionEnds {
     pub fn bytes(&self) -> usize {
         // many are shared
         self.groups.iter().map(|(_, ids)| ids.bytes() / Arc::strong_count(ids) + 64).sum()
@@ -62,7 +62,7 @@ impl Ends {
 pub(super) struct CachedDistance {
     way: Option<Completion>,
     /// With the number of tokens beyond which no end was sought.
-    pub ends: Option<(u32, Arc<Ends>)>,
+    pub ends: Option<(u32, Arc<CompletionEnds>)>,
 }
 
 impl CachedDistance {
@@ -93,26 +93,26 @@ impl CachedDistance {
 #[derive(Default)]
 pub(super) struct Completions {
     pub known: FxHashMap<DistanceClass, Option<Completion>>,
-    pub ends: VecDeque<((StateId, u32), Arc<Ends>)>,
+    pub ends: VecDeque<((StateId, u32), Arc<CompletionEnds>)>,
     /// Links that were made.
     pub links: usize,
 }
 
-held::tables!(Completions: known; this => {
+heap_size::tables!(Completions: known; this => {
     let ends: usize = this.ends.iter().map(|(_, ends)| ends.bytes()).sum();
     this.links * (std::mem::size_of::<Link>() + 16) + ends
 });
 
 /// Tokens by the way that they share.
 #[derive(Default)]
-pub(super) struct Groups {
+pub(super) struct TokenGroups {
     large: Vec<(Completion, Arc<Mask>)>,
     small: Vec<(Completion, Vec<u32>)>,
     places: FxHashMap<usize, usize>,
     farthest: u32,
 }
 
-impl Groups {
+impl TokenGroups {
     pub fn add(&mut self, way: Option<Completion>, tokens: Arc<Mask>) {
         let Some(way) = way else {
             self.farthest = FAR;

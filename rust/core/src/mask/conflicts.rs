@@ -14,8 +14,8 @@ use std::rc::Rc;
 
 use rustc_hash::FxHashMap;
 
-use super::loops::Loop;
-use super::rest::TokenSuffixSet;
+use super::self_loops::SelfLoop;
+use super::suffixes::TokenSuffixSet;
 use crate::lexical::spell::ByteSet;
 use crate::lexical::{LexId, Lexicon, Spelling, Step, TermId};
 use crate::vocab::{Chars, NodeId, Trie, Vocabulary};
@@ -82,37 +82,37 @@ const STAYS: LexId = LexId(1);
 const OTHER: LexId = LexId(2);
 
 /// The states of both languages at the border of a code point.
-type States = (LexId, LexId);
+type StatePair = (LexId, LexId);
 
-struct Pair {
+struct ConflictPair {
     /// The first ends here, and the second ends here and is chosen.
     ends: bool,
     both: bool,
     /// The code points under which both stay what they are, those under which nothing is lost, and the others.
     row: OnceCell<Box<[(u32, LexId)]>>,
     /// The same by characters, where it was looked for.
-    lone: OnceCell<Loop>,
+    lone: OnceCell<SelfLoop>,
 }
 
 struct PairWalk<'a> {
     lexicon: &'a mut Lexicon,
     vocab: &'a Vocabulary,
     chosen: bool,
-    pairs: FxHashMap<States, Rc<Pair>>,
+    pairs: FxHashMap<StatePair, Rc<ConflictPair>>,
     out: Vec<u32>,
 }
 
 impl<'a> PairWalk<'a> {
-    fn pair(&mut self, states: States) -> Rc<Pair> {
+    fn pair(&mut self, states: StatePair) -> Rc<ConflictPair> {
         memo!(self.pairs, states, {
             let ends = self.lexicon.outcome(states.0) != Lexicon::NONE;
             let both = self.chosen && ends && self.lexicon.outcome(states.1) != Lexicon::NONE;
-            Rc::new(Pair { ends, both, row: OnceCell::new(), lone: OnceCell::new() })
+            Rc::new(ConflictPair { ends, both, row: OnceCell::new(), lone: OnceCell::new() })
         })
     }
 
     /// The nodes below one at which both states stand.
-    fn below(&mut self, at: u32, states: States) {
+    fn below(&mut self, at: u32, states: StatePair) {
         let chars: &'a Chars = self.vocab.chars();
         let (from, to) = (at + 1, chars.end(at));
         if from == to {
@@ -145,7 +145,7 @@ impl<'a> PairWalk<'a> {
     }
 
     /// The loop of a pair with so many nodes below.
-    fn lone<'p>(&mut self, states: States, pair: &'p Pair, nodes: u32) -> Option<&'p Loop> {
+    fn lone<'p>(&mut self, states: StatePair, pair: &'p ConflictPair, nodes: u32) -> Option<&'p SelfLoop> {
         if pair.lone.get().is_some() || nodes < LOOP_NODES {
             return pair.lone.get();
         }
@@ -154,10 +154,10 @@ impl<'a> PairWalk<'a> {
             return None;
         }
         let tail = if pair.ends { None } else { Some(false) };
-        Some(pair.lone.get_or_init(|| Loop::find(self.vocab.chars(), STAYS, row, false, |_| tail)))
+        Some(pair.lone.get_or_init(|| SelfLoop::find(self.vocab.chars(), STAYS, row, false, |_| tail)))
     }
 
-    fn row(&mut self, states: States, ends: bool) -> Box<[(u32, LexId)]> {
+    fn row(&mut self, states: StatePair, ends: bool) -> Box<[(u32, LexId)]> {
         let rows = (self.lexicon.row(states.0), self.lexicon.row(states.1));
         let (mut i, mut j) = (0, 0);
         let mut row: Vec<(u32, LexId)> = Vec::new();
@@ -181,7 +181,7 @@ impl<'a> PairWalk<'a> {
     }
 
     /// A node whose character leads the pair elsewhere, with all that is below.
-    fn other(&mut self, at: u32, (mut a, mut b): States, pair: &Pair) {
+    fn other(&mut self, at: u32, (mut a, mut b): StatePair, pair: &ConflictPair) {
         let chars: &'a Chars = self.vocab.chars();
         let (bytes, size) = self.bytes(chars.node(at));
         for (i, &byte) in bytes[4 - size..].iter().enumerate() {
@@ -224,7 +224,7 @@ impl<'a> PairWalk<'a> {
 mod tests {
     use super::*;
     use crate::lexical::Terms;
-    use crate::mask::rest::TokenSuffixSets;
+    use crate::mask::suffixes::TokenSuffixSets;
     use crate::regex::{parse, Dialect};
 
     /// Every text of up to four of these after an `a`, and those cut off in their last character.

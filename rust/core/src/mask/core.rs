@@ -14,16 +14,16 @@ use rustc_hash::FxHashMap;
 use super::collect::{unfinished, without_escapes};
 use super::crossing::Crossing;
 use super::engine::{DistanceClass, Engine, StateId};
-use super::inside::{Inside, Pair};
 use super::lexemes::LexerMaskBuilder;
 use super::lexmask::LexMask;
 use super::row::Mask;
-use super::successors::{Found, SuccessorClass};
+use super::string_transitions::{StatePair, StringTransitions};
+use super::successors::{SuccessorClass, TokensByClass};
 use super::within::Within;
 use crate::automaton::byte_automaton::{step, ByteAutomaton, CtxId, Left, Piece, Pos, Seen};
 use crate::error::{Error, Kind, Result};
 use crate::hash::Keyed;
-use crate::held::{self, Interner};
+use crate::heap_size::{self, Interner};
 use crate::lexical::content::Content;
 use crate::lexical::{LexId, Lexicon, Step};
 use crate::vocab::{NodeId, TokenId, Trie, Vocabulary};
@@ -42,7 +42,7 @@ pub struct StateKey {
     pub text: u32,
 }
 
-held::plain!(StateKey, Content);
+heap_size::plain!(StateKey, Content);
 
 pub struct Core<S> {
     pub structure: S,
@@ -60,7 +60,7 @@ pub struct Core<S> {
     content_ids: FxHashMap<LexId, Option<u32>>,
     pub(super) crossing: Option<Crossing>,
     /// What tokens do in strings, where a budget was near.
-    pub(super) insides: FxHashMap<Pair, Arc<Inside>>,
+    pub(super) insides: FxHashMap<StatePair, Arc<StringTransitions>>,
     /// Whether characters leave a lexical state as it is.
     pub(super) kept: FxHashMap<LexId, bool>,
     pub(super) lexemes: LexerMaskBuilder,
@@ -282,7 +282,7 @@ impl<S: ByteAutomaton> Engine for Core<S> {
         memo!(self.near, key, {
             let (mask, accepting) = self.build_mask(stand);
             let mask = Arc::new(mask);
-            self.listed += mask.bytes() + held::BLOCK;
+            self.listed += mask.bytes() + heap_size::BLOCK;
             (mask, accepting)
         })
     }
@@ -412,7 +412,7 @@ impl<S: ByteAutomaton> Engine for Core<S> {
     }
 
     fn bytes(&mut self) -> usize {
-        let tables = held::bytes!(self: stands, texts, lexmasks, after, left, near, contents, content_ids, insides, kept);
+        let tables = heap_size::bytes!(self: stands, texts, lexmasks, after, left, near, contents, content_ids, insides, kept);
         let crossing = self.crossing.as_ref().map_or(0, Crossing::bytes);
         tables + crossing + self.listed + self.lexemes.bytes() + self.structure.bytes()
     }
@@ -424,9 +424,9 @@ impl<S: ByteAutomaton> Engine for Core<S> {
 
     fn classes_after(&mut self, s: StateId) -> Vec<SuccessorClass> {
         let stand = self.stand(s);
-        let (vocab, mut found) = (self.vocab.clone(), Found::default());
+        let (vocab, mut found) = (self.vocab.clone(), TokensByClass::default());
         if !self.classes_in_string(stand, &mut found) {
-            found = Found::default();
+            found = TokensByClass::default();
             let mut text = self.text(stand);
             self.classes_below(vocab.trie(), Trie::ROOT, stand.pos, &mut text, &mut found);
         }

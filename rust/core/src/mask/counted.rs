@@ -1,14 +1,14 @@
 //! The walk by characters below a state that counts them: `[0-9a-f]{8}-`.
 //!
-//! Each character of the class leads to another state, so that no loop ([`super::loops`]) is there to be read off; but
+//! Each character of the class leads to another state, so that no loop ([`super::self_loops`]) is there to be read off; but
 //! the states do the same with every character, and which of them a node is read by is told by its depth.
 //! Invariant: what [`CharWalk::below`] finds state by state.
 //! Complexity: the nodes inside the class, a look at an array each; a state is taken apart once.
 
 use std::rc::Rc;
 
-use super::charwalk::{CharWalk, Known};
-use super::loops::{begins, Loop};
+use super::charwalk::{CharTable, CharWalk};
+use super::self_loops::{begins, SelfLoop};
 use crate::lexical::{LexId, Lexicon};
 use crate::vocab::Chars;
 use crate::work;
@@ -18,14 +18,14 @@ const NODES: u32 = if cfg!(test) { 4 } else { 512 };
 
 /// The states after 0, 1, 2 characters of a class.
 struct Counted {
-    states: Vec<(LexId, Rc<Known>)>,
+    states: Vec<(LexId, Rc<CharTable>)>,
     /// The last of them does something else with characters.
     ends: bool,
     /// The class.
-    class: Loop,
+    class: SelfLoop,
 }
 
-impl Known {
+impl CharTable {
     /// The state that every character leads to which is allowed, if it is one.
     fn only(&self) -> Option<LexId> {
         let mut live = self.row.iter().map(|run| run.1).filter(|&to| to != Lexicon::DEAD);
@@ -34,7 +34,7 @@ impl Known {
     }
 
     /// Whether both states allow the same characters, and each leads to one state under them.
-    fn counts_like(&self, other: &Known) -> bool {
+    fn counts_like(&self, other: &CharTable) -> bool {
         let same = |(a, b): (&(u32, LexId), &(u32, LexId))| {
             a.0 == b.0 && (a.1 == Lexicon::DEAD) == (b.1 == Lexicon::DEAD)
         };
@@ -46,7 +46,7 @@ impl Known {
 
 impl CharWalk<'_> {
     /// What [`CharWalk::below`] does, where the state counts characters; false where it does not.
-    pub(super) fn below_counted(&mut self, at: u32, lex: LexId, known: &Known, preset: bool) -> bool {
+    pub(super) fn below_counted(&mut self, at: u32, lex: LexId, known: &CharTable, preset: bool) -> bool {
         let chars: &Chars = self.vocab.chars();
         if self.ends.is_some() || chars.end(at) - at < NODES {
             return false;
@@ -57,7 +57,7 @@ impl CharWalk<'_> {
             return false;
         }
         let lives = |tail| Some(begins(&known.row, tail));
-        let class = Loop::find(chars, next, &known.row, true, lives);
+        let class = SelfLoop::find(chars, next, &known.row, true, lives);
         let first = self.known(lex);
         let mut counted = Counted { states: vec![(lex, first), (next, after)], ends: false, class };
         match chars.kids(at) {
@@ -118,7 +118,7 @@ mod tests {
 
     use crate::lexical::{Lexicon, Spelling};
     use crate::mask::lexmask::LexMask;
-    use crate::mask::within::{Reading, Within};
+    use crate::mask::within::{SubtreeReading, Within};
     use crate::vocab::{Trie, Vocabulary};
 
     /// Characters in and out of the classes, halves of some, and what ends a string or begins an escape.
@@ -176,7 +176,7 @@ mod tests {
             let any = lexicon.at(spelling, crate::lexical::Terms::ALL);
             let judge = LexMask::build(&mut lexicon, &vocab, Trie::ROOT, lex);
             let base = LexMask::build(&mut lexicon, &vocab, Trie::ROOT, any);
-            let at = Reading { lexicon: &mut lexicon, vocab: &vocab, node: Trie::ROOT, lex };
+            let at = SubtreeReading { lexicon: &mut lexicon, vocab: &vocab, node: Trie::ROOT, lex };
             let found = LexMask::by_chars(at, free.then_some(&base)).expect("at the border of a code point");
             prop_assert_eq!(ids(&found.within), ids(&judge.within));
             let exits = |mask: &LexMask| {

@@ -16,8 +16,8 @@ use rustc_hash::FxHashMap;
 use super::core::{Core, StateKey};
 use super::row::Mask;
 use crate::automaton::byte_automaton::ByteAutomaton;
-use crate::held;
-use crate::lexical::ways::lead;
+use crate::heap_size;
+use crate::lexical::segments::lead;
 use crate::lexical::{LexId, Lexicon, Step};
 use crate::vocab::{Chars, TokenId, TokenSet, Trie, Vocabulary};
 
@@ -56,9 +56,9 @@ impl Crossing {
     }
 
     pub fn bytes(&self) -> usize {
-        let tries = self.tries.iter().map(|(list, trie)| held::slice(list) + trie.bytes());
-        let tables = held::bytes!(self: left, tries) + tries.sum::<usize>();
-        held::slice(&self.ranges) + held::slice(&self.tokens) + tables
+        let tries = self.tries.iter().map(|(list, trie)| heap_size::slice(list) + trie.bytes());
+        let tables = heap_size::bytes!(self: left, tries) + tries.sum::<usize>();
+        heap_size::slice(&self.ranges) + heap_size::slice(&self.tokens) + tables
     }
 
     /// The tokens that a list of languages does not tell from a lexical state on.

@@ -7,7 +7,9 @@
 use std::sync::Arc;
 
 use super::builder::Builder;
-use super::completion::{length, tokens_of, CachedDistance, Completion, Ends, Groups, Link, FAR};
+use super::completion::{
+    length, tokens_of, CachedDistance, Completion, CompletionEnds, Link, TokenGroups, FAR,
+};
 use super::engine::{DistanceClass, StateId};
 use super::row::Mask;
 use super::state::State;
@@ -24,7 +26,7 @@ const SHORT_WAY: usize = 64;
 const MOST_ENDS: usize = 16_384;
 const MOST_TERMS: usize = 10_000;
 
-/// States whose [`Ends`] are kept.
+/// States whose [`CompletionEnds`] are kept.
 const KEPT_ENDS: usize = 4;
 
 /// Tokens beyond the farthest end up to which a budget counts as near: what was found for it is kept with the state.
@@ -238,7 +240,7 @@ impl Builder {
 
     /// The ways to an end after each allowed token, without those that are plainly longer than `within`: each
     /// class of them is tried, once for a state.
-    fn ends_after(&mut self, here: &State, within: u32) -> Result<Arc<Ends>> {
+    fn ends_after(&mut self, here: &State, within: u32) -> Result<Arc<CompletionEnds>> {
         let s = here.0.id;
         if let Some((_, known)) = self.ways.ends.iter().find(|e| e.0 == (s, within)) {
             return Ok(known.clone());
@@ -247,7 +249,7 @@ impl Builder {
         let room = self.ways.known.len() + MOST_ENDS;
         let after = self.engine.classes_after(s);
         let most = self.engine.terms() + MOST_TERMS;
-        let mut found = Groups::default();
+        let mut found = TokenGroups::default();
         for successor in after {
             let known = self.ways.known.get(&successor.class).cloned();
             let way = match known {
@@ -265,7 +267,7 @@ impl Builder {
             }
         }
         let (groups, farthest) = found.all(self.vocab.size());
-        let ends = Arc::new(Ends { groups, accepting, farthest });
+        let ends = Arc::new(CompletionEnds { groups, accepting, farthest });
         if self.ways.ends.len() >= KEPT_ENDS {
             self.ways.ends.pop_front();
         }

@@ -40,11 +40,11 @@ impl TokenAutomaton {
             return Ok(Drawn { states: vec![start.clone()], edges: Vec::new() });
         }
         let enough = self.limits().work / 2;
-        self.with(Some(start), |builder| Drawing { builder, stepped: 0, enough }.drawn(start, most))
+        self.with(Some(start), |builder| DrawWalk { builder, stepped: 0, enough }.drawn(start, most))
     }
 }
 
-struct Drawing<'a> {
+struct DrawWalk<'a> {
     builder: &'a mut Builder,
     /// States whose bytes were tried.
     stepped: usize,
@@ -52,7 +52,7 @@ struct Drawing<'a> {
     enough: u64,
 }
 
-impl Drawing<'_> {
+impl DrawWalk<'_> {
     fn drawn(&mut self, start: &State, most: usize) -> Result<Drawn> {
         let mut states = IndexSet::from([start.clone()]);
         let mut edges: Vec<(usize, Vec<String>, Option<usize>)> = Vec::new();

@@ -15,7 +15,7 @@ use super::builder::Builder;
 use super::engine::StateId;
 use super::reclaim;
 use super::state::{Record, State};
-use crate::lock::{Lock, Taken as Turn};
+use crate::lock::{Lock, Taken};
 use crate::process::{forks, Process};
 use crate::work::{self, Cut};
 
@@ -45,7 +45,7 @@ pub(super) struct Epoch {
 }
 
 /// What a thread gets that asks for the builder.
-pub(super) enum Taken {
+pub(super) enum BuilderSlot {
     Builder(Box<Builder>),
     /// There is none yet: this thread makes it.
     None,
@@ -70,25 +70,25 @@ impl Epoch {
     }
 
     /// The builder, where no other thread has it; `subject`: what is to be asked, the address of a state or [`ANY`].
-    pub fn take(&self, subject: usize) -> Taken {
+    pub fn take(&self, subject: usize) -> BuilderSlot {
         match self.builder.take() {
-            Turn::Thing(builder) => {
+            Taken::Thing(builder) => {
                 self.note(subject);
-                Taken::Builder(builder)
+                BuilderSlot::Builder(builder)
             }
-            Turn::None => {
+            Taken::None => {
                 self.note(BUILDING);
-                Taken::None
+                BuilderSlot::None
             }
-            Turn::Busy if self.process.load(Ordering::Relaxed) != forks() => {
+            Taken::Busy if self.process.load(Ordering::Relaxed) != forks() => {
                 // it never comes back, but for that of a thread that has only just taken it
                 if self.builder.close() {
                     self.drop_builder();
                 }
-                Taken::Closed
+                BuilderSlot::Closed
             }
-            Turn::Busy => Taken::Busy,
-            Turn::Closed => Taken::Closed,
+            Taken::Busy => BuilderSlot::Busy,
+            Taken::Closed => BuilderSlot::Closed,
         }
     }
 

@@ -4,8 +4,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use rustc_hash::FxHashMap;
 
-use super::rest::Tails;
-use crate::held;
+use super::suffixes::SuffixList;
+use crate::heap_size;
 use crate::lexical::spell::ByteSet;
 use crate::vocab::{NodeId, Trie, Vocabulary};
 
@@ -23,7 +23,7 @@ pub struct Exit {
     pub closed: bool,
     /// Otherwise: the children of `node` that the lexeme can't read, which the structure reads.
     pub beyond: Box<[(u8, NodeId)]>,
-    /// The exit is part of a `Group`.
+    /// The exit is part of a `TokenGroup`.
     pub grouped: bool,
 }
 
@@ -44,16 +44,16 @@ impl Exit {
 pub struct Exits {
     pub list: Vec<Exit>,
     /// Exits with one outcome and a closing byte: the tokens' remainders, merged into one trie.
-    pub remainders: Option<Remainders>,
+    pub remainders: Option<SuffixTrie>,
     /// Exits without a closing byte, by their outcome: what follows the lexeme in the tokens, merged.
-    pub groups: Vec<Remainders>,
-    onward: Vec<Onward>,
+    pub groups: Vec<SuffixTrie>,
+    onward: Vec<OpenExit>,
     /// Tells exit sets apart in memo tables.
     pub id: u64,
 }
 
 /// An exit with a closing byte that tokens go on behind.
-struct Onward {
+struct OpenExit {
     /// Its place in the list.
     at: u32,
     /// The bytes behind it.
@@ -63,7 +63,7 @@ struct Onward {
 }
 
 /// A trie of what follows the lexeme (its closing byte, where it has one) in the tokens that hold its end.
-pub struct Remainders {
+pub struct SuffixTrie {
     pub trie: Trie,
     pub outcome: Box<[u32]>,
 }
@@ -77,13 +77,13 @@ const EXIT_NODES: usize = 4_000;
 impl Exits {
     pub(super) fn new(list: Vec<Exit>, vocab: &Vocabulary) -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(1);
-        let remainders = Remainders::merge(vocab, &list);
+        let remainders = SuffixTrie::merge(vocab, &list);
         let mut list = list;
-        let groups = Remainders::group(vocab, &mut list);
+        let groups = SuffixTrie::group(vocab, &mut list);
         let trie = vocab.trie();
         let closed =
             (0..).zip(&list).filter(|(_, exit)| exit.closed && !trie.children(exit.node).0.is_empty());
-        let onward = closed.map(|(at, exit)| Onward {
+        let onward = closed.map(|(at, exit)| OpenExit {
             at,
             next: ByteSet::of(trie.children(exit.node).0),
             path: exit.path(trie, Trie::ROOT).into(),
@@ -95,7 +95,7 @@ impl Exits {
     /// Exits with a closing byte that tokens go on behind with one of these bytes, each with the bytes from the root of
     /// the trie up to the closing one.
     pub(super) fn going_on(&self, bytes: ByteSet) -> impl Iterator<Item = (&Exit, &[u8])> {
-        let some = move |onward: &&Onward| !onward.next.and(&bytes).is_empty();
+        let some = move |onward: &&OpenExit| !onward.next.and(&bytes).is_empty();
         self.onward.iter().filter(some).map(|onward| (&self.list[onward.at as usize], &*onward.path))
     }
 
@@ -103,24 +103,24 @@ impl Exits {
         let merged: usize = self.remainders.iter().chain(&self.groups).map(|r| r.trie.len() * 24).sum();
         merged
             + self.list.iter().map(Exit::bytes).sum::<usize>()
-            + held::list(&self.onward)
-            + self.onward.iter().map(|onward| held::slice(&onward.path)).sum::<usize>()
+            + heap_size::list(&self.onward)
+            + self.onward.iter().map(|onward| heap_size::slice(&onward.path)).sum::<usize>()
             + 64
     }
 }
 
-impl Remainders {
+impl SuffixTrie {
     /// Worth it from a few exits on, where all close with the same outcome.
     fn merge(vocab: &Vocabulary, exits: &[Exit]) -> Option<Self> {
         let first = exits.first()?;
         if exits.len() < 4 || exits.iter().any(|e| !e.closed || e.outcome != first.outcome) {
             return None;
         }
-        let mut tails = Tails::default();
+        let mut tails = SuffixList::default();
         for exit in exits {
             tails.add(vocab.trie(), exit.node, &mut Vec::new());
         }
-        Some(Remainders { trie: tails.trie(), outcome: first.outcome.clone() })
+        Some(SuffixTrie { trie: tails.trie(), outcome: first.outcome.clone() })
     }
 
     /// Merges the exits without a closing byte that share their outcome.
@@ -138,7 +138,7 @@ impl Remainders {
             *entry = (entry.0 + 1, entry.1 + size);
         }
         by_outcome.retain(|_, &mut (count, size)| count >= GROUP && size <= GROUP_NODES);
-        let mut tails: FxHashMap<Box<[u32]>, Tails> = Default::default();
+        let mut tails: FxHashMap<Box<[u32]>, SuffixList> = Default::default();
         for exit in exits.iter_mut().filter(|e| !e.closed && by_outcome.contains_key(&e.outcome)) {
             if size_of(exit) > EXIT_NODES {
                 continue;
@@ -149,6 +149,6 @@ impl Remainders {
                 out.add(trie, node, &mut vec![byte]);
             }
         }
-        tails.into_iter().map(|(outcome, tails)| Remainders { trie: tails.trie(), outcome }).collect()
+        tails.into_iter().map(|(outcome, tails)| SuffixTrie { trie: tails.trie(), outcome }).collect()
     }
 }

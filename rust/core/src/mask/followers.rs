@@ -11,7 +11,7 @@ use rustc_hash::FxHashMap;
 use super::automaton::TokenAutomaton;
 use super::builder::Builder;
 use super::row::Mask;
-use super::state::{State, Via};
+use super::state::{ReachedBy, State};
 use crate::error::Result;
 use crate::vocab::TokenId;
 use crate::work;
@@ -56,7 +56,7 @@ impl Builder {
         let mut out = Vec::with_capacity(found.len());
         for (id, first, tokens) in found {
             places.insert(id, out.len());
-            out.push(Follower { to: self.record(id, &here, Via::Token(first)), tokens });
+            out.push(Follower { to: self.record(id, &here, ReachedBy::Token(first)), tokens });
         }
         for token in self.engine.specials(here.0.id) {
             // where the text may end, a token that ends texts does that
@@ -73,7 +73,7 @@ impl Builder {
                 None => {
                     places.insert(id, out.len());
                     let tokens = Arc::new(Mask::Sparse(Box::new([token.0])));
-                    out.push(Follower { to: self.record(id, &here, Via::Token(token)), tokens });
+                    out.push(Follower { to: self.record(id, &here, ReachedBy::Token(token)), tokens });
                 }
             }
         }

@@ -14,10 +14,10 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use super::plans::{List, ListId, Plan, Planner, Plans};
-use super::rest::{RestId, TokenSuffixSet};
+use super::plans::{LanguageList, LanguageListId, Plan, Planner, Plans};
+use super::suffixes::{SuffixSetId, TokenSuffixSet};
 use crate::automaton::byte_automaton::{Alive, CtxId, Scanner};
-use crate::held;
+use crate::heap_size;
 use crate::lexical::spell::ByteSet;
 use crate::lexical::{LexId, Lexicon, Spelling, Step, TermId};
 use crate::vocab::{NodeId, TokenSet, Trie, Vocabulary};
@@ -31,26 +31,26 @@ const REMEMBERED: usize = 30_000;
 const WALKED: usize = 12;
 
 /// Languages of a lexeme after its first byte, and their places.
-type Begun = Arc<[(u32, LexId)]>;
+type LanguagesAfterByte = Arc<[(u32, LexId)]>;
 
 /// Tokens that were found: shared masks, and ids.
 #[derive(Default)]
-pub struct Found {
+pub struct FoundTokens {
     pub words: Vec<Arc<[u32]>>,
     pub ids: Vec<u32>,
-    below: Vec<Below>,
+    below: Vec<TokensBelowTop>,
 }
 
 /// Tokens of which a top does not tell: what is left of them behind lexemes that complete what began below it.
-struct Below {
+struct TokensBelowTop {
     /// The places of the lexemes.
     path: Box<[u32]>,
-    rest: RestId,
+    rest: SuffixSetId,
     /// Tokens that are none of them.
     removed: Arc<[u32]>,
 }
 
-impl Found {
+impl FoundTokens {
     fn add_words(&mut self, words: &Arc<[u32]>) {
         if !self.words.iter().any(|w| Arc::ptr_eq(w, words)) {
             self.words.push(words.clone());
@@ -58,7 +58,7 @@ impl Found {
     }
 
     /// Adds what another found, without some tokens.
-    fn add_without(&mut self, other: Found, removed: &Arc<[u32]>) {
+    fn add_without(&mut self, other: FoundTokens, removed: &Arc<[u32]>) {
         let kept = |id: &u32| removed.binary_search(id).is_err();
         self.ids.extend(other.ids.into_iter().filter(kept));
         for words in other.words {
@@ -66,10 +66,10 @@ impl Found {
             words.forbid_all(removed.iter().copied());
             self.words.push(words.into());
         }
-        for Below { path, rest, removed: own } in other.below {
+        for TokensBelowTop { path, rest, removed: own } in other.below {
             let mut all = [&own[..], &removed[..]].concat();
             crate::lists::sort_unique(&mut all);
-            self.below.push(Below { path, rest, removed: all.into() });
+            self.below.push(TokensBelowTop { path, rest, removed: all.into() });
         }
     }
 }
@@ -77,19 +77,19 @@ impl Found {
 #[derive(Default)]
 pub struct LexerMaskBuilder {
     plans: Plans,
-    lists: Vec<List>,
-    list_ids: FxHashMap<Alive, ListId>,
-    by_context: FxHashMap<CtxId, ListId>,
-    begun: FxHashMap<(ListId, u8), Begun>,
+    lists: Vec<LanguageList>,
+    list_ids: FxHashMap<Alive, LanguageListId>,
+    by_context: FxHashMap<CtxId, LanguageListId>,
+    begun: FxHashMap<(LanguageListId, u8), LanguagesAfterByte>,
     /// By the list that goes on and the top of the context.
-    found: FxHashMap<(RestId, ListId, CtxId), Arc<Found>>,
+    found: FxHashMap<(SuffixSetId, LanguageListId, CtxId), Arc<FoundTokens>>,
     found_size: usize,
     /// Bytes of lists of languages.
     listed: usize,
 }
 
 /// One call: the tables, and what they are asked with.
-struct Reader<'a> {
+struct LexemeReader<'a> {
     tables: &'a mut LexerMaskBuilder,
     scanner: &'a mut dyn Scanner,
     vocab: &'a Vocabulary,
@@ -100,7 +100,7 @@ struct Reader<'a> {
 impl LexerMaskBuilder {
     /// Bytes that the tables hold.
     pub fn bytes(&mut self) -> usize {
-        let tables = held::bytes!(self: list_ids, by_context, begun, found);
+        let tables = heap_size::bytes!(self: list_ids, by_context, begun, found);
         tables + self.lists.len() * 512 + self.listed + self.found_size * 4 + self.plans.bytes()
     }
 
@@ -111,35 +111,41 @@ impl LexerMaskBuilder {
         vocab: &Vocabulary,
         ctx: CtxId,
         alive: &Alive,
-    ) -> Found {
-        let mut out = Found::default();
+    ) -> FoundTokens {
+        let mut out = FoundTokens::default();
         let all = self.plans.rests.below(vocab, Trie::ROOT);
-        let mut reader = Reader { tables: self, scanner, vocab, path: Vec::new() };
+        let mut reader = LexemeReader { tables: self, scanner, vocab, path: Vec::new() };
         let list = reader.list(alive);
         reader.read(all, list, ctx, &mut out);
         out
     }
 }
 
-impl Reader<'_> {
-    fn list(&mut self, alive: &Alive) -> ListId {
+impl LexemeReader<'_> {
+    fn list(&mut self, alive: &Alive) -> LanguageListId {
         memo!(self.tables.list_ids, alive, alive.clone(), {
             let mut first = ByteSet::default();
             for &(_, term) in alive.iter() {
                 first.add(&self.starts(term));
             }
-            let id = ListId(self.tables.lists.len() as u32);
+            let id = LanguageListId(self.tables.lists.len() as u32);
             let empty = self.empty(alive);
             let is_closed =
                 self.is_guarded(alive) && empty.is_some_and(|place| !self.scanner.is_code_point(place));
             let closed_by = if is_closed { ByteSet::ASCII } else { ByteSet::ALL };
-            self.tables.lists.push(List { alive: alive.clone(), first, unsure: None, empty, closed_by });
+            self.tables.lists.push(LanguageList {
+                alive: alive.clone(),
+                first,
+                unsure: None,
+                empty,
+                closed_by,
+            });
             id
         })
     }
 
     /// The languages that may begin at a context.
-    fn list_at(&mut self, ctx: CtxId) -> ListId {
+    fn list_at(&mut self, ctx: CtxId) -> LanguageListId {
         memo!(self.tables.by_context, ctx, {
             let alive = self.scanner.readable(ctx);
             let id = self.list(&alive);
@@ -155,14 +161,14 @@ impl Reader<'_> {
         self.tables.plans.starts(self.scanner.lexicon(), term)
     }
 
-    fn plan(&mut self, rest: RestId, list: ListId) -> Arc<Plan> {
+    fn plan(&mut self, rest: SuffixSetId, list: LanguageListId) -> Arc<Plan> {
         let LexerMaskBuilder { plans, lists, .. } = &mut *self.tables;
         let mut planner = Planner { known: plans, scanner: &mut *self.scanner, vocab: self.vocab };
         planner.plan(rest, list, &lists[list.0 as usize])
     }
 
     /// Tokens whose rest is read by a lexeme of the list: as far as the top of the context tells, remembered.
-    fn read(&mut self, rest: RestId, list: ListId, ctx: CtxId, out: &mut Found) {
+    fn read(&mut self, rest: SuffixSetId, list: LanguageListId, ctx: CtxId, out: &mut FoundTokens) {
         let top = self.scanner.top(ctx);
         if top == ctx && self.tables.plans.rests.get(rest).size > REMEMBERED {
             return self.read_from(rest, list, ctx, out);
@@ -173,7 +179,7 @@ impl Reader<'_> {
         };
         out.ids.extend_from_slice(&known.ids);
         known.words.iter().for_each(|words| out.add_words(words));
-        for Below { path, rest, removed } in &known.below {
+        for TokensBelowTop { path, rest, removed } in &known.below {
             let next = path.iter().try_fold(ctx, |at, &place| match at {
                 CtxId::BELOW => Some(at),
                 at => self.scanner.after(at, place),
@@ -186,8 +192,8 @@ impl Reader<'_> {
         }
     }
 
-    fn find(&mut self, rest: RestId, list: ListId, top: CtxId) -> Arc<Found> {
-        let (path, mut found) = (std::mem::take(&mut self.path), Found::default());
+    fn find(&mut self, rest: SuffixSetId, list: LanguageListId, top: CtxId) -> Arc<FoundTokens> {
+        let (path, mut found) = (std::mem::take(&mut self.path), FoundTokens::default());
         stacker::maybe_grow(64 << 10, 1 << 20, || self.read_from(rest, list, top, &mut found));
         self.path = path;
         let own = found.words.iter().filter(|words| Arc::strong_count(words) == 1).map(|words| words.len());
@@ -202,7 +208,7 @@ impl Reader<'_> {
         found
     }
 
-    fn read_from(&mut self, rest: RestId, list: ListId, ctx: CtxId, out: &mut Found) {
+    fn read_from(&mut self, rest: SuffixSetId, list: LanguageListId, ctx: CtxId, out: &mut FoundTokens) {
         let plan = self.plan(rest, list);
         plan.words.iter().for_each(|w| out.add_words(w));
         out.ids.extend_from_slice(&plan.ids);
@@ -215,24 +221,30 @@ impl Reader<'_> {
     }
 
     /// Tokens whose rests are read from a context on, without some of them.
-    fn follow_without(&mut self, rests: &[RestId], next: CtxId, removed: &Arc<[u32]>, out: &mut Found) {
+    fn follow_without(
+        &mut self,
+        rests: &[SuffixSetId],
+        next: CtxId,
+        removed: &Arc<[u32]>,
+        out: &mut FoundTokens,
+    ) {
         if next == CtxId::BELOW {
             let path = || self.path[..].into();
-            let below = |&rest| Below { path: path(), rest, removed: removed.clone() };
+            let below = |&rest| TokensBelowTop { path: path(), rest, removed: removed.clone() };
             return out.below.extend(rests.iter().map(below));
         }
         if removed.is_empty() {
             return rests.iter().for_each(|&rest| self.follow(rest, next, out));
         }
-        let mut found = Found::default();
+        let mut found = FoundTokens::default();
         rests.iter().for_each(|&rest| self.follow(rest, next, &mut found));
         out.add_without(found, removed);
     }
 
     /// Tokens whose rest is read from a context on, where a lexeme begins.
-    fn follow(&mut self, rest: RestId, ctx: CtxId, out: &mut Found) {
+    fn follow(&mut self, rest: SuffixSetId, ctx: CtxId, out: &mut FoundTokens) {
         let list = self.list_at(ctx);
-        let List { first, unsure, empty, .. } = self.tables.lists[list.0 as usize];
+        let LanguageList { first, unsure, empty, .. } = self.tables.lists[list.0 as usize];
         let unsure = unsure.unwrap_or(first);
         let own = self.tables.plans.rests.get(rest);
         if !first.meets(&own.bytes) && empty.is_none() {
@@ -247,12 +259,12 @@ impl Reader<'_> {
     /// As `read`, without the first bytes after which the lexeme could not end.
     fn read_allowed(
         &mut self,
-        rest: RestId,
+        rest: SuffixSetId,
         own: &TokenSuffixSet,
         unsure: &ByteSet,
         ctx: CtxId,
-        list: ListId,
-        out: &mut Found,
+        list: LanguageListId,
+        out: &mut FoundTokens,
     ) {
         let mut bytes = own.bytes;
         for byte in unsure.and(&own.bytes).iter() {
@@ -272,10 +284,10 @@ impl Reader<'_> {
         node: NodeId,
         allowed: &ByteSet,
         ctx: CtxId,
-        list: ListId,
-        out: &mut Found,
+        list: LanguageListId,
+        out: &mut FoundTokens,
     ) {
-        let List { first, unsure, empty, closed_by, .. } = self.tables.lists[list.0 as usize];
+        let LanguageList { first, unsure, empty, closed_by, .. } = self.tables.lists[list.0 as usize];
         let unsure = unsure.unwrap_or(first);
         let mut beyond = ByteSet::default();
         let (count, _) = self.tables.plans.rests.trie(rest, self.vocab).children(node);
@@ -308,13 +320,13 @@ impl Reader<'_> {
         node: NodeId,
         beyond: &ByteSet,
         (ctx, place): (CtxId, u32),
-        out: &mut Found,
+        out: &mut FoundTokens,
     ) {
         let Some(next) = self.scanner.after(ctx, place) else { return };
         self.path.push(place);
         if next == CtxId::BELOW {
             let rest = self.tables.plans.rests.behind(self.vocab, rest, node, beyond);
-            out.below.push(Below { path: self.path[..].into(), rest, removed: Arc::new([]) });
+            out.below.push(TokensBelowTop { path: self.path[..].into(), rest, removed: Arc::new([]) });
         } else {
             let list = self.list_at(next);
             self.begin(rest, node, beyond, next, list, out);
@@ -323,7 +335,7 @@ impl Reader<'_> {
     }
 
     /// The languages of a list that a byte begins.
-    fn begun(&mut self, list: ListId, byte: u8) -> Begun {
+    fn begun(&mut self, list: LanguageListId, byte: u8) -> LanguagesAfterByte {
         memo!(self.tables.begun, (list, byte), {
             let lexicon = self.scanner.lexicon();
             let begun = self.tables.lists[list.0 as usize].alive.iter().filter_map(|&(place, term)| {
@@ -333,8 +345,8 @@ impl Reader<'_> {
                     _ => None,
                 }
             });
-            let begun: Begun = begun.collect();
-            self.tables.listed += held::slice(&begun);
+            let begun: LanguagesAfterByte = begun.collect();
+            self.tables.listed += heap_size::slice(&begun);
             begun
         })
     }
@@ -346,7 +358,7 @@ impl Reader<'_> {
         node: NodeId,
         alive: &[(u32, LexId)],
         ctx: CtxId,
-        out: &mut Found,
+        out: &mut FoundTokens,
     ) {
         let trie = self.tables.plans.rests.trie(rest, self.vocab);
         out.ids.extend(trie.tokens(node).iter().map(|t| t.0));

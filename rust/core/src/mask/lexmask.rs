@@ -12,13 +12,13 @@
 
 use std::sync::{Arc, OnceLock};
 
-use super::anytext::Plain;
+use super::any_text::AnyTextTable;
 use super::charwalk::CharWalk;
 use super::exits::{Exit, Exits};
-use super::walk::{Difference, Walk};
+use super::walk::{DifferenceWalk, Walk};
 use super::within::Lengths;
-use super::within::{Reading, Within};
-use crate::lexical::base::Base;
+use super::within::{SubtreeReading, Within};
+use crate::lexical::comparison::Comparison;
 use crate::lexical::term::Term;
 use crate::lexical::{LexId, Lexicon, Spelling, Step};
 use crate::vocab::{NodeId, Trie, Vocabulary};
@@ -37,7 +37,7 @@ pub struct LexMask {
     /// Tokens within, by their length in code points; kept with masks that others are told from.
     pub lengths: OnceLock<Arc<Lengths>>,
     /// What the tokens do in a string of any text; kept with the mask of that.
-    plain: OnceLock<Arc<Plain>>,
+    plain: OnceLock<Arc<AnyTextTable>>,
 }
 
 /// Missing exits up to which a state shares the set of its base.
@@ -54,8 +54,8 @@ impl LexMask {
 
     /// The same by code points, for a state inside a string; `None` in the middle of a code point. `free` is
     /// the mask of the free string below the node.
-    pub fn by_chars(at: Reading, free: Option<&LexMask>) -> Option<Self> {
-        let Reading { lexicon, vocab, node, lex } = at;
+    pub fn by_chars(at: SubtreeReading, free: Option<&LexMask>) -> Option<Self> {
+        let SubtreeReading { lexicon, vocab, node, lex } = at;
         let words = free.and_then(|f| match &f.within {
             Within::Many(words) => Some(&words[..]),
             Within::Few(_) => None,
@@ -93,9 +93,15 @@ impl LexMask {
     /// The mask of a state that allows no more than a base does. What stays inside is told by the lengths of the
     /// tokens, or known to be the same, or found by a walk that leaves out every subtree within whose height the
     /// state lives as long as the base does. `at` are the lexical states of the two.
-    pub fn differ(at: &mut Reading, under: LexId, base: &LexMask, how: Base, lengths: &Lengths) -> Self {
+    pub fn differ(
+        at: &mut SubtreeReading,
+        under: LexId,
+        base: &LexMask,
+        how: Comparison,
+        lengths: &Lengths,
+    ) -> Self {
         let (vocab, node, lex) = (at.vocab, at.node, at.lex);
-        let mut exits = ExitsOf::Unknown;
+        let mut exits = KnownExits::Unknown;
         let within = match how.bounds {
             _ if how.alive => base.within.clone(),
             None if how.upto.is_some() && node == Trie::ROOT => {
@@ -109,12 +115,12 @@ impl LexMask {
             }
             Some((_, most)) if node == Trie::ROOT => base.within.bounded(at, lengths, most, how.reach),
             _ => {
-                let mut walk = Difference::new(at.lexicon, vocab, how.reach);
+                let mut walk = DifferenceWalk::new(at.lexicon, vocab, how.reach);
                 walk.visit(node, lex, under);
-                let Difference { dead, closed, unsure, .. } = walk;
+                let DifferenceWalk { dead, closed, unsure, .. } = walk;
                 let within = base.within.minus(vocab, &dead);
                 if !unsure {
-                    exits = ExitsOf::Missing { dead, closed };
+                    exits = KnownExits::Missing { dead, closed };
                 }
                 within
             }
@@ -122,7 +128,7 @@ impl LexMask {
         let single = at.lexicon.is_single(lex);
         let mut this = Self::new(within, base.exits.clone());
         match exits {
-            ExitsOf::Missing { dead, closed } if single => {
+            KnownExits::Missing { dead, closed } if single => {
                 let trie = vocab.trie();
                 let gone = |exit: &&Exit| {
                     closed.binary_search(&exit.node).is_ok()
@@ -148,7 +154,7 @@ impl LexMask {
     }
 
     /// The mask of a state that differs from the base under longer texts alone: longer tokens are tried.
-    fn endless(at: &mut Reading, base: &LexMask, upto: u32, lengths: &Lengths) -> Self {
+    fn endless(at: &mut SubtreeReading, base: &LexMask, upto: u32, lengths: &Lengths) -> Self {
         let within = base.within.bounded(at, lengths, u32::MAX, u32::MAX - upto);
         let mut this = Self::new(within, base.exits.clone());
         this.outcome = base.outcome.clone();
@@ -174,7 +180,7 @@ impl LexMask {
     }
 
     /// Every string but some words: only their ends are missing. Exits with an escape are run.
-    fn miss_words(&mut self, at: &mut Reading, mut missing: Vec<NodeId>) {
+    fn miss_words(&mut self, at: &mut SubtreeReading, mut missing: Vec<NodeId>) {
         let trie = at.vocab.trie();
         let mut escaped = self.exits.list.iter().filter(|e| e.escaped);
         missing.extend(
@@ -187,7 +193,7 @@ impl LexMask {
     }
 
     /// Runs the paths of the base's exits: those that the state has with its most frequent outcome are shared.
-    fn compare_exits(&mut self, at: &mut Reading, base: &LexMask, how: Base) {
+    fn compare_exits(&mut self, at: &mut SubtreeReading, base: &LexMask, how: Comparison) {
         let plain = how.reach == 0 && at.lexicon.is_single(at.lex);
         if let (Some((least, most)), true) = (how.bounds, plain) {
             let out = |e: &&Exit| e.length < least || e.length > most;
@@ -244,8 +250,8 @@ impl LexMask {
     }
 
     /// What the tokens do in a string of any text of a spelling, from the mask of that.
-    pub(super) fn plain(&self, vocab: &Vocabulary, spelling: Spelling) -> Arc<Plain> {
-        self.plain.get_or_init(|| Arc::new(Plain::new(vocab, spelling))).clone()
+    pub(super) fn plain(&self, vocab: &Vocabulary, spelling: Spelling) -> Arc<AnyTextTable> {
+        self.plain.get_or_init(|| Arc::new(AnyTextTable::new(vocab, spelling))).clone()
     }
 
     /// What the mask holds; of what it shares with others, its part.
@@ -262,13 +268,13 @@ impl LexMask {
 }
 
 /// What is known of a state's exits beside the walk of what stays inside.
-enum ExitsOf {
+enum KnownExits {
     Unknown,
     Missing { dead: Vec<NodeId>, closed: Vec<NodeId> },
 }
 
 /// The ends of the words that a state lacks, where it is every string but some words.
-fn missing_words(at: &mut Reading) -> Option<Vec<NodeId>> {
+fn missing_words(at: &mut SubtreeReading) -> Option<Vec<NodeId>> {
     let (trie, node) = (at.vocab.trie(), at.node);
     let (_, term) = at.lexicon.term(at.lex)?;
     let words = at.lexicon.terms.lacks(term, &mut |begun| trie.spells(node, begun).is_some())?;
@@ -277,7 +283,7 @@ fn missing_words(at: &mut Reading) -> Option<Vec<NodeId>> {
 }
 
 /// The languages that accept when the lexeme is closed after these bytes.
-fn outcome_after(at: &mut Reading, path: &[u8]) -> Option<Box<[u32]>> {
+fn outcome_after(at: &mut SubtreeReading, path: &[u8]) -> Option<Box<[u32]>> {
     let (lexicon, mut lex) = (&mut *at.lexicon, at.lex);
     for &byte in path {
         match lexicon.step(lex, byte) {
@@ -294,7 +300,7 @@ fn outcome_after(at: &mut Reading, path: &[u8]) -> Option<Box<[u32]>> {
     }
 }
 
-struct Shared<'a> {
+struct WordSetWalk<'a> {
     trie: &'a Trie,
     /// Which characters may be written as escapes.
     spelling: Spelling,
@@ -317,7 +323,7 @@ pub(super) fn of_words(
     if !lexicon.terms.words_are_plain(set) {
         return None;
     }
-    let mut shared = Shared {
+    let mut shared = WordSetWalk {
         trie: vocab.trie(),
         spelling,
         from: set.depth as usize,
@@ -326,7 +332,7 @@ pub(super) fn of_words(
         exits: Vec::new(),
     };
     shared.visit(lexicon.terms.word_slice(set), set.depth as usize, node, false);
-    let Shared { mut ids, mut exits, .. } = shared;
+    let WordSetWalk { mut ids, mut exits, .. } = shared;
     // an escape that was begun may be one of several characters
     crate::lists::sort_unique(&mut ids);
     exits.sort_unstable_by_key(|e| e.node);
@@ -346,7 +352,7 @@ fn escaped(c: char) -> ([u8; 11], usize) {
     (text, 6 * units.len() - 1)
 }
 
-impl Shared<'_> {
+impl WordSetWalk<'_> {
     /// `words` share the first `depth` bytes, and `node` is where those lead, some of them written as an escape where
     /// `escaped` says so.
     fn visit(&mut self, mut words: &[Box<str>], depth: usize, node: NodeId, escaped: bool) {

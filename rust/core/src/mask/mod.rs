@@ -10,14 +10,14 @@
 //!
 //! | question | files |
 //! |---|---|
-//! | tokens inside a lexeme | [`lexmask`], `within`, `exits`, `walk`, `charwalk`, `loops`, `counted`; kept in [`store`] |
-//! | tokens over several lexemes of a grammar | `lexemes`, `plans`, `single`, `rest`, `conflicts`, `crossing` |
-//! | how far the end is; where tokens lead | `completion`, `distance`, `successors`, `followers`, `inside`, `anytext` |
+//! | tokens inside a lexeme | [`lexmask`], `within`, `exits`, `walk`, `charwalk`, `self_loops`, `counted`; kept in [`store`] |
+//! | tokens over several lexemes of a grammar | `lexemes`, `plans`, `quotient`, `suffixes`, `conflicts`, `crossing` |
+//! | how far the end is; where tokens lead | `completion`, `distance`, `successors`, `followers`, `string_transitions`, `any_text` |
 //! | memory, threads | `epoch`, `shards`, [`reclaim`], `races` |
 //!
 //! Circle: `core` asks `collect`, `crossing` and `successors` for masks, and they it for positions.
 
-mod anytext;
+mod any_text;
 pub mod automaton;
 pub mod batch;
 mod builder;
@@ -30,37 +30,37 @@ pub mod core;
 mod counted;
 mod crossing;
 mod distance;
+mod divergence;
 mod drawn;
 #[doc(hidden)]
 pub mod engine;
 mod epoch;
 pub(crate) mod exits;
 mod followers;
-mod inside;
 pub(crate) mod lexemes;
 #[doc(hidden)]
 pub mod lexmask;
-mod loops;
 pub mod matcher;
 mod oracle;
 mod plain;
 mod plans;
 #[cfg(test)]
 mod portions_tests;
+mod quotient;
 #[cfg(test)]
 mod races;
 pub mod reclaim;
 mod refusal;
-mod rest;
 pub mod row;
+mod self_loops;
 mod shards;
-mod single;
 pub mod state;
 pub mod store;
+mod string_transitions;
 mod successors;
 #[cfg(test)]
 mod successors_tests;
-mod unlike;
+mod suffixes;
 mod walk;
 pub(crate) mod within;
 

@@ -1,6 +1,6 @@
 //! Plans: what the languages of a lexeme do with the rest of some tokens, whatever the context.
 //!
-//! A plan is made of what each language does alone ([`super::single`]): a token leaves the lexeme where the last
+//! A plan is made of what each language does alone ([`super::quotient`]): a token leaves the lexeme where the last
 //! of the languages stops, so what one of them ends in is what it ends in alone, without the tokens in which
 //! another reads on or is chosen.  That is told pair by pair, and most pairs begin with different bytes.
 //!
@@ -13,11 +13,11 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 use super::conflicts::conflicts;
-use super::rest::{RestId, TokenSuffixSets};
-use super::single::{build, differ, exits_without, without_exceptions, Single, Tokens};
+use super::quotient::{build, differ, exits_without, without_exceptions, Quotient, Tokens};
+use super::suffixes::{SuffixSetId, TokenSuffixSets};
 use super::within::Within;
 use crate::automaton::byte_automaton::{Alive, Scanner};
-use crate::held;
+use crate::heap_size;
 use crate::lexical::spell::ByteSet;
 use crate::lexical::{Lexicon, Spelling, TermId};
 use crate::vocab::Vocabulary;
@@ -32,10 +32,10 @@ const DIFFER: usize = 1024;
 
 /// The number of a list of languages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) struct ListId(pub u32);
+pub(super) struct LanguageListId(pub u32);
 
 /// Languages that are walked side by side.
-pub(super) struct List {
+pub(super) struct LanguageList {
     pub alive: Alive,
     /// Bytes that some of them reads.
     pub first: ByteSet,
@@ -47,18 +47,18 @@ pub(super) struct List {
 }
 
 /// Languages beside another one, and whether they are chosen before it.
-type Others = Vec<(TermId, bool)>;
+type RivalLanguages = Vec<(TermId, bool)>;
 
 /// What a list does with the rest of some tokens.
 pub(super) struct Plan {
     pub words: Vec<Arc<[u32]>>,
     pub ids: Arc<[u32]>,
-    pub exits: Box<[Exit]>,
+    pub exits: Box<[LanguageExit]>,
 }
 
-pub(super) struct Exit {
+pub(super) struct LanguageExit {
     pub place: u32,
-    pub rests: Arc<[RestId]>,
+    pub rests: Arc<[SuffixSetId]>,
     pub removed: Arc<[u32]>,
 }
 
@@ -67,10 +67,10 @@ pub(super) struct Exit {
 pub(super) struct Plans {
     pub rests: TokenSuffixSets,
     starts: FxHashMap<TermId, ByteSet>,
-    singles: FxHashMap<(RestId, TermId), Arc<Single>>,
-    losses: FxHashMap<(RestId, TermId, TermId, bool), Arc<[u32]>>,
-    filtered: FxHashMap<(RestId, TermId, Others), Arc<[RestId]>>,
-    plans: FxHashMap<(RestId, ListId), Arc<Plan>>,
+    singles: FxHashMap<(SuffixSetId, TermId), Arc<Quotient>>,
+    losses: FxHashMap<(SuffixSetId, TermId, TermId, bool), Arc<[u32]>>,
+    filtered: FxHashMap<(SuffixSetId, TermId, RivalLanguages), Arc<[SuffixSetId]>>,
+    plans: FxHashMap<(SuffixSetId, LanguageListId), Arc<Plan>>,
     /// Bytes of masks and lists of ids.
     listed: usize,
 }
@@ -78,7 +78,7 @@ pub(super) struct Plans {
 impl Plans {
     /// Bytes that the tables hold.
     pub fn bytes(&mut self) -> usize {
-        let tables = held::bytes!(self: starts, singles, losses, filtered, plans);
+        let tables = heap_size::bytes!(self: starts, singles, losses, filtered, plans);
         tables + self.filtered.len() * 64 + self.listed + self.rests.bytes()
     }
 
@@ -104,16 +104,16 @@ impl Planner<'_> {
     }
 
     /// What the languages of a list do with the rest of some tokens.
-    pub fn plan(&mut self, rest: RestId, number: ListId, list: &List) -> Arc<Plan> {
+    pub fn plan(&mut self, rest: SuffixSetId, number: LanguageListId, list: &LanguageList) -> Arc<Plan> {
         memo!(self.known.plans, (rest, number), {
             let plan = Arc::new(self.make_plan(rest, list));
             self.known.listed +=
-                128 + held::slice(&plan.ids) + plan.words.iter().map(own_share).sum::<usize>();
+                128 + heap_size::slice(&plan.ids) + plan.words.iter().map(own_share).sum::<usize>();
             plan
         })
     }
 
-    fn make_plan(&mut self, rest: RestId, list: &List) -> Plan {
+    fn make_plan(&mut self, rest: SuffixSetId, list: &LanguageList) -> Plan {
         let own = self.known.rests.get(rest);
         let mut plan = Plan { words: Vec::new(), ids: Arc::new([]), exits: Box::new([]) };
         let (mut ids, mut exits) = (Vec::new(), Vec::new());
@@ -137,7 +137,8 @@ impl Planner<'_> {
             }
             if !single.exits.is_empty() {
                 let others = read.iter().filter(|o| o.0 != place && o.2.meets(&first));
-                let others: Others = others.map(|o| (o.1, self.scanner.outranks(o.0, place))).collect();
+                let others: RivalLanguages =
+                    others.map(|o| (o.1, self.scanner.outranks(o.0, place))).collect();
                 exits.extend(self.exit(from, place, term, &single, others));
             }
         }
@@ -148,7 +149,7 @@ impl Planner<'_> {
         let left = own.bytes.without(&stay).and(&list.closed_by);
         if let (Some(place), false) = (list.empty, left.is_empty()) {
             let rests = Arc::new([self.known.rests.limited(self.vocab, rest, &left)]);
-            exits.push(Exit { place, rests, removed: Arc::new([]) });
+            exits.push(LanguageExit { place, rests, removed: Arc::new([]) });
         }
         crate::lists::sort_unique(&mut ids);
         plan.ids = ids.into();
@@ -159,15 +160,15 @@ impl Planner<'_> {
     /// What leaves a lexeme as one of its languages, beside others that begin alike.
     fn exit(
         &mut self,
-        rest: RestId,
+        rest: SuffixSetId,
         place: u32,
         term: TermId,
-        single: &Single,
-        others: Others,
-    ) -> Option<Exit> {
+        single: &Quotient,
+        others: RivalLanguages,
+    ) -> Option<LanguageExit> {
         let mut removed: Vec<u32> = single.removed.to_vec();
         let mut lost: Vec<u32> = Vec::new();
-        let mut winners: Others = Vec::new();
+        let mut winners: RivalLanguages = Vec::new();
         let size: usize = single.exits.iter().map(|&r| self.known.rests.get(r).size).sum();
         for (other, chosen) in others {
             let loss = self.loss(rest, term, other, chosen);
@@ -184,15 +185,21 @@ impl Planner<'_> {
         crate::lists::sort_unique(&mut removed);
         let rests =
             if winners.is_empty() { single.exits.clone() } else { self.without(rest, term, winners, &lost) };
-        (!rests.is_empty()).then(|| Exit { place, rests, removed: removed.into() })
+        (!rests.is_empty()).then(|| LanguageExit { place, rests, removed: removed.into() })
     }
 
-    fn without(&mut self, rest: RestId, term: TermId, winners: Others, lost: &[u32]) -> Arc<[RestId]> {
+    fn without(
+        &mut self,
+        rest: SuffixSetId,
+        term: TermId,
+        winners: RivalLanguages,
+        lost: &[u32],
+    ) -> Arc<[SuffixSetId]> {
         let key = (rest, term, winners);
         memo!(self.known.filtered, key, { exits_without(self.after(rest), term, lost) })
     }
 
-    fn loss(&mut self, rest: RestId, term: TermId, other: TermId, chosen: bool) -> Arc<[u32]> {
+    fn loss(&mut self, rest: SuffixSetId, term: TermId, other: TermId, chosen: bool) -> Arc<[u32]> {
         let key = (rest, term, other, chosen);
         memo!(self.known.losses, key, {
             let first = self.starts(term).and(&self.starts(other));
@@ -201,17 +208,17 @@ impl Planner<'_> {
             let terms = (term, other);
             let found: Arc<[u32]> =
                 conflicts(self.scanner.lexicon(), self.vocab, trie, own, terms, &first, chosen).into();
-            self.known.listed += held::slice(&found);
+            self.known.listed += heap_size::slice(&found);
             found
         })
     }
 
-    fn after(&mut self, rest: RestId) -> Tokens<'_> {
+    fn after(&mut self, rest: SuffixSetId) -> Tokens<'_> {
         let rest = self.known.rests.get(rest);
         Tokens { lexicon: self.scanner.lexicon(), vocab: self.vocab, rests: &mut self.known.rests, rest }
     }
 
-    fn single(&mut self, rest: RestId, term: TermId) -> Arc<Single> {
+    fn single(&mut self, rest: SuffixSetId, term: TermId) -> Arc<Quotient> {
         memo!(self.known.singles, (rest, term), {
             let own = self.known.rests.get(rest);
             let mut made = None;
@@ -230,5 +237,5 @@ impl Planner<'_> {
 
 /// Bytes of a shared mask, by those who share it.
 fn own_share(words: &Arc<[u32]>) -> usize {
-    held::slice(words) / Arc::strong_count(words)
+    heap_size::slice(words) / Arc::strong_count(words)
 }

@@ -118,9 +118,9 @@ mod tests {
 
     use super::*;
 
-    struct Told(Sender<ThreadId>);
+    struct DropNotice(Sender<ThreadId>);
 
-    impl Drop for Told {
+    impl Drop for DropNotice {
         fn drop(&mut self) {
             let _ = self.0.send(current().id());
         }
@@ -131,10 +131,10 @@ mod tests {
     fn only_what_is_of_middling_size_waits_to_be_dropped() {
         let (send, told) = channel();
         for bytes in [0, SMALL - 1, LARGE, usize::MAX] {
-            later(Told(send.clone()), bytes);
+            later(DropNotice(send.clone()), bytes);
             assert_eq!(told.try_recv(), Ok(current().id()), "{bytes} bytes");
         }
-        later(Told(send), SMALL);
+        later(DropNotice(send), SMALL);
         assert_ne!(told.recv(), Ok(current().id()));
     }
 }

@@ -14,7 +14,7 @@ use arc_swap::Guard;
 
 use super::automaton::TokenAutomaton;
 use super::builder::Builder;
-use super::epoch::{Epoch, Taken, ANY, SHARDS};
+use super::epoch::{BuilderSlot, Epoch, ANY, SHARDS};
 use super::state::State;
 use crate::error::{Error, Result};
 
@@ -110,16 +110,16 @@ impl TokenAutomaton {
         loop {
             let shard = epoch.number as usize % SHARDS;
             match epoch.take(subject) {
-                Taken::Builder(builder) => return Ok((epoch, builder)),
-                Taken::None => {
+                BuilderSlot::Builder(builder) => return Ok((epoch, builder)),
+                BuilderSlot::None => {
                     let builder = self.build(&epoch, None)?;
                     return Ok((epoch, builder));
                 }
-                Taken::Closed => {
+                BuilderSlot::Closed => {
                     self.renew(&epoch);
                     epoch = self.shard(shard);
                 }
-                Taken::Busy => {
+                BuilderSlot::Busy => {
                     let in_time = epoch.wait().map_err(Error::from)?;
                     if epoch.is_at(subject) {
                         continue;

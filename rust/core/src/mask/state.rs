@@ -29,7 +29,7 @@ pub struct State(pub(super) Arc<Record>);
 
 /// How a state was reached from the one before.
 #[derive(Clone)]
-pub(super) enum Via {
+pub(super) enum ReachedBy {
     Token(TokenId),
     Bytes(Box<[u8]>),
 }
@@ -45,7 +45,7 @@ pub(super) struct Record {
     pub owner: u64,
     pub epoch: u32,
     pub id: StateId,
-    pub from: Option<(State, Via)>,
+    pub from: Option<(State, ReachedBy)>,
     /// Whether tokens of plain text lead back to it.
     kept_by_text: bool,
     /// Whether it was found that tokens of as many digits lead to one state: the edge of one is that of all.
@@ -70,7 +70,7 @@ impl Record {
         owner: u64,
         epoch: u32,
         id: StateId,
-        from: Option<(State, Via)>,
+        from: Option<(State, ReachedBy)>,
         kept_by_text: bool,
     ) -> State {
         State(Arc::new(Record {
@@ -264,9 +264,9 @@ impl State {
         let (mut parts, mut at): (Vec<&[u8]>, &State) = (Vec::new(), self);
         while let Some((before, via)) = &at.0.from {
             parts.push(match via {
-                Via::Token(token) if vocab.is_special(*token) => return None,
-                Via::Token(token) => vocab.text_of(*token),
-                Via::Bytes(bytes) => bytes,
+                ReachedBy::Token(token) if vocab.is_special(*token) => return None,
+                ReachedBy::Token(token) => vocab.text_of(*token),
+                ReachedBy::Bytes(bytes) => bytes,
             });
             at = before;
         }

@@ -15,7 +15,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
 use super::lexmask::LexMask;
-use super::within::Reading;
+use super::within::SubtreeReading;
 use crate::lexical::content::Content;
 use crate::lexical::{Lexicon, Spelling, Terms};
 use crate::lists;
@@ -42,7 +42,7 @@ struct Entry {
     served: AtomicBool,
 }
 
-type Table = FxHashMap<Key, Entry>;
+type EntryTable = FxHashMap<Key, Entry>;
 
 /// Parts of the table, each behind a lock of its own: what is dropped at once, and what a part moves as it grows, is
 /// then small enough that no mask waits for it.
@@ -50,7 +50,7 @@ const PARTS: usize = 64;
 
 /// The table; see [`figures`], [`set_limit`], [`clear`].
 pub(crate) struct Store {
-    parts: [RwLock<Table>; PARTS],
+    parts: [RwLock<EntryTable>; PARTS],
     /// The part that drops next.
     turn: AtomicUsize,
     /// Of all entries, and of those that were not asked for again: changed with their part's lock held.
@@ -102,7 +102,7 @@ pub fn set_limit(bytes: usize) {
 /// Empties the process's table.
 pub fn clear() {
     let store = STORE.current();
-    let old: Vec<Table> = store
+    let old: Vec<EntryTable> = store
         .parts
         .iter()
         .map(|part| {
@@ -130,7 +130,7 @@ pub fn prepare(vocab: &Vocabulary) {
         let mut lexicon = Lexicon::default();
         let free = lexicon.at(spelling, Terms::ALL);
         let content = lexicon.content(free, vocab.longest_in_trie() as u32);
-        let at = Reading { lexicon: &mut lexicon, vocab, node: Trie::ROOT, lex: free };
+        let at = SubtreeReading { lexicon: &mut lexicon, vocab, node: Trie::ROOT, lex: free };
         let mask = LexMask::by_chars(at, None);
         let (Some(content), Some(mask)) = (content, mask) else { continue };
         mask.lengths(vocab, &mut lexicon, free);
@@ -159,7 +159,7 @@ impl Default for Store {
 impl Store {
     /// The part that holds a key. The table inside takes its places from the lowest bits of the same hash, and tells
     /// entries apart by the highest ones.
-    fn part(&self, key: &Key) -> &RwLock<Table> {
+    fn part(&self, key: &Key) -> &RwLock<EntryTable> {
         let hash = FxBuildHasher.hash_one(key);
         &self.parts[(hash >> 40) as usize % PARTS]
     }
@@ -228,7 +228,7 @@ impl Store {
     }
 
     pub fn figures(&self) -> Figures {
-        let entries = |part: &RwLock<Table>| part.read().unwrap_or_else(PoisonError::into_inner).len();
+        let entries = |part: &RwLock<EntryTable>| part.read().unwrap_or_else(PoisonError::into_inner).len();
         Figures {
             entries: self.parts.iter().map(entries).sum(),
             bytes: self.bytes.load(Ordering::Relaxed),

@@ -1,7 +1,7 @@
 //! Where tokens lead, by class: what a budget's mask asks about once instead of once a token.
 //!
 //! Most tokens of a string stay inside it, and which of them come to which lexical state does not depend on what is
-//! around the string: that is found once a lexical state ([`super::inside`]). Of the texts that matter (keys), nearly all
+//! around the string: that is found once a lexical state ([`super::string_transitions`]). Of the texts that matter (keys), nearly all
 //! mean the same, as for masks ([`super::collect`]), or are told apart by patterns alone, which are read beside them
 //! ([`ByteAutomaton::partition`]); the others are followed one by one.
 //! Invariant: the classes are those of [`Core::classes_below`], which follows every token.
@@ -12,12 +12,12 @@ use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::anytext::Group;
+use super::any_text::TokenGroup;
 use super::collect::{unfinished, without_escapes};
 use super::core::{Core, StateKey};
 use super::engine::DistanceClass;
-use super::inside::{Inside, Pair};
 use super::row::Mask;
+use super::string_transitions::{StatePair, StringTransitions};
 use crate::automaton::byte_automaton::{step, ByteAutomaton, Pos};
 use crate::lexical::spell::OutcomeId;
 use crate::lexical::{LexId, Lexicon, Terms};
@@ -34,14 +34,14 @@ pub struct SuccessorClass {
 
 /// Tokens by the class of the position after them.
 #[derive(Default)]
-pub(super) struct Found {
+pub(super) struct TokensByClass {
     places: FxHashMap<DistanceClass, usize>,
     lists: Vec<(DistanceClass, Vec<u32>)>,
-    shared: Vec<(DistanceClass, Group)>,
+    shared: Vec<(DistanceClass, TokenGroup)>,
     last: usize,
 }
 
-impl Found {
+impl TokensByClass {
     pub fn add(&mut self, class: DistanceClass, tokens: &[TokenId]) {
         if self.lists.get(self.last).is_none_or(|l| l.0 != class) {
             self.last = *self.places.entry(class).or_insert(self.lists.len());
@@ -53,7 +53,7 @@ impl Found {
     }
 
     /// Adds those of another whose tokens are meant.
-    fn join(&mut self, other: Found, meant: impl Fn(u32) -> bool) {
+    fn join(&mut self, other: TokensByClass, meant: impl Fn(u32) -> bool) {
         for (class, mut ids) in other.lists {
             ids.retain(|&id| meant(id));
             let tokens: Vec<TokenId> = ids.into_iter().map(TokenId).collect();
@@ -86,7 +86,7 @@ impl Found {
 
 /// Where the texts of a string lead that mean the same.
 #[derive(Clone, Copy)]
-enum After {
+enum EndTarget {
     Same(Pos),
     Nowhere,
     /// Each elsewhere.
@@ -94,13 +94,13 @@ enum After {
 }
 
 /// What was found of a string whose text matters.
-struct Closed {
+struct StringEnds {
     stand: StateKey,
     text: Vec<u8>,
     /// The state of the languages that tell texts apart, [`Lexicon::DEAD`] where there are none.
     kind: LexId,
     /// Where it leads when it is closed, by the languages that accept.
-    known: FxHashMap<(OutcomeId, OutcomeId), After>,
+    known: FxHashMap<(OutcomeId, OutcomeId), EndTarget>,
     /// Whether some text that begins so is not like most others, and the nodes of the quotes behind such texts.
     special: bool,
     ends: FxHashSet<NodeId>,
@@ -109,21 +109,21 @@ struct Closed {
 }
 
 impl<S: ByteAutomaton> Core<S> {
-    fn inside(&mut self, kind: Pair) -> Arc<Inside> {
+    fn inside(&mut self, kind: StatePair) -> Arc<StringTransitions> {
         memo!(self.insides, kind, {
             let vocab = self.vocab.clone();
             let lexicon = self.structure.lexicon();
             let (spelling, _) = lexicon.term(kind.0).expect("at the border of a code point");
             let free = lexicon.at(spelling, Terms::ALL);
             let plain = self.lexmask(Trie::ROOT, free).plain(&vocab, spelling);
-            let inside = Arc::new(Inside::new(self.structure.lexicon(), &vocab, &plain, kind));
+            let inside = Arc::new(StringTransitions::new(self.structure.lexicon(), &vocab, &plain, kind));
             self.listed += inside.bytes();
             inside
         })
     }
 
     /// The classes after the tokens that a string allows; false where each token must be followed.
-    pub(super) fn classes_in_string(&mut self, stand: StateKey, found: &mut Found) -> bool {
+    pub(super) fn classes_in_string(&mut self, stand: StateKey, found: &mut TokensByClass) -> bool {
         let (pos, vocab) = (stand.pos, self.vocab.clone());
         if !self.structure.lexicon().is_string(pos.lex) {
             return false;
@@ -148,7 +148,7 @@ impl<S: ByteAutomaton> Core<S> {
         }
         if let Some(shared) = &inside.shared {
             if let Some(next) = close(self, shared.kind.0) {
-                let mut own = Found::default();
+                let mut own = TokensByClass::default();
                 self.classes_from(shared.tails(), Trie::ROOT, next, &mut own);
                 found.join(own, |id| shared.has(id));
             }
@@ -157,7 +157,7 @@ impl<S: ByteAutomaton> Core<S> {
     }
 
     /// The same where the string's text matters.
-    fn classes_in_text(&mut self, stand: StateKey, found: &mut Found) -> bool {
+    fn classes_in_text(&mut self, stand: StateKey, found: &mut TokensByClass) -> bool {
         let (pos, text, vocab) = (stand.pos, self.text(stand), self.vocab.clone());
         let (whole, begun) = unfinished(&text);
         let (Some(plain), true) = (without_escapes(whole), begun.is_empty()) else { return false };
@@ -169,9 +169,9 @@ impl<S: ByteAutomaton> Core<S> {
         let same = Pos { ctx: self.structure.equivalent(pos.ctx), ..pos };
         let (known, special, ends) = Default::default();
         let odd = vec![0; vocab.mask_words()];
-        let mut closed = Closed { stand, text: text.clone(), kind, known, special, ends, odd };
+        let mut closed = StringEnds { stand, text: text.clone(), kind, known, special, ends, odd };
         self.mark_special(&plain, &inside, &mut closed);
-        let mut own = Found::default();
+        let mut own = TokensByClass::default();
         for &(node, kind, escape) in &inside.exits {
             if closed.ends.contains(&node) {
                 continue;
@@ -182,25 +182,27 @@ impl<S: ByteAutomaton> Core<S> {
                 continue;
             }
             match self.after_close(&mut closed, kind, node) {
-                After::Same(next) => {
+                EndTarget::Same(next) => {
                     self.classes_after_close((vocab.trie(), node), next, &mut closed, &mut own)
                 }
-                After::Nowhere => {}
-                After::Apart => closed.odd.allow_all(vocab.trie().subtree_tokens(node).iter().map(|t| t.0)),
+                EndTarget::Nowhere => {}
+                EndTarget::Apart => {
+                    closed.odd.allow_all(vocab.trie().subtree_tokens(node).iter().map(|t| t.0))
+                }
             }
         }
         if let Some(shared) = &inside.shared {
             // a quote behind a text like most others
             let one = shared.nodes(vocab.trie()).find(|node| !closed.ends.contains(node));
-            match one.map_or(After::Nowhere, |node| self.after_close(&mut closed, shared.kind, node)) {
-                After::Same(next) => {
-                    let mut behind = Found::default();
+            match one.map_or(EndTarget::Nowhere, |node| self.after_close(&mut closed, shared.kind, node)) {
+                EndTarget::Same(next) => {
+                    let mut behind = TokensByClass::default();
                     let tails = (shared.tails(), Trie::ROOT);
                     self.classes_after_close(tails, next, &mut closed, &mut behind);
                     own.join(behind, |id| shared.has(id));
                 }
-                After::Nowhere => {}
-                After::Apart => {
+                EndTarget::Nowhere => {}
+                EndTarget::Apart => {
                     let tokens = shared.tails().subtree_tokens(Trie::ROOT).iter().map(|t| t.0);
                     closed.odd.allow_all(tokens.filter(|&id| shared.has(id)));
                 }
@@ -235,7 +237,7 @@ impl<S: ByteAutomaton> Core<S> {
         true
     }
     /// Marks the tokens in which a text may begin, or end, that is not like most others.
-    fn mark_special(&mut self, plain: &str, inside: &Inside, closed: &mut Closed) {
+    fn mark_special(&mut self, plain: &str, inside: &StringTransitions, closed: &mut StringEnds) {
         let vocab = self.vocab.clone();
         let trie = vocab.trie();
         for rest in self.structure.exceptional(closed.stand.pos.ctx, plain) {
@@ -256,7 +258,7 @@ impl<S: ByteAutomaton> Core<S> {
     }
 
     /// Where the string leads when it is closed at a node, one for all that mean the same.
-    fn after_close(&mut self, closed: &mut Closed, (lex, kind): Pair, node: NodeId) -> After {
+    fn after_close(&mut self, closed: &mut StringEnds, (lex, kind): StatePair, node: NodeId) -> EndTarget {
         let ctx = closed.stand.pos.ctx;
         let lexicon = self.structure.lexicon();
         let outcomes = (lexicon.outcome(lex), lexicon.outcome(kind));
@@ -271,12 +273,12 @@ impl<S: ByteAutomaton> Core<S> {
         let after = match closed.kind {
             Lexicon::DEAD => match self.structure.close_generic(ctx, &held) {
                 Some(next) if one.map(|one| self.class_of(one, &[])) == Some(self.class_of(next, &[])) => {
-                    After::Same(next)
+                    EndTarget::Same(next)
                 }
                 // the text tells ways to an end apart
-                _ => After::Apart,
+                _ => EndTarget::Apart,
             },
-            _ => one.map_or(After::Nowhere, After::Same),
+            _ => one.map_or(EndTarget::Nowhere, EndTarget::Same),
         };
         closed.known.insert(outcomes, after);
         after
@@ -288,8 +290,8 @@ impl<S: ByteAutomaton> Core<S> {
         &mut self,
         (trie, node): (&Trie, NodeId),
         pos: Pos,
-        closed: &mut Closed,
-        found: &mut Found,
+        closed: &mut StringEnds,
+        found: &mut TokensByClass,
     ) {
         let tokens = trie.tokens(node);
         if !tokens.is_empty() {
@@ -311,7 +313,7 @@ impl<S: ByteAutomaton> Core<S> {
     }
 
     /// The classes after the tokens at and below a node.
-    fn classes_from(&mut self, trie: &Trie, node: NodeId, next: Pos, found: &mut Found) {
+    fn classes_from(&mut self, trie: &Trie, node: NodeId, next: Pos, found: &mut TokensByClass) {
         let tokens = trie.tokens(node);
         if !tokens.is_empty() {
             let class = self.class_of(next, &[]);
@@ -326,7 +328,7 @@ impl<S: ByteAutomaton> Core<S> {
         node: NodeId,
         pos: Pos,
         text: &mut Vec<u8>,
-        found: &mut Found,
+        found: &mut TokensByClass,
     ) {
         if self.states_apart.is_some_and(|most| found.lists.len() > most) {
             return;

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 use super::core::Core;
 use super::engine::{DistanceClass, Engine};
-use super::successors::Found;
+use super::successors::TokensByClass;
 use crate::json::JsonMachine;
 use crate::schema::Schema;
 use crate::vocab::{TokenId, Trie, Vocabulary};
@@ -68,7 +68,7 @@ const SCHEMAS: [&str; 18] = [
     r#"{"oneOf": [{"required": ["a"]}, {"required": ["b"]}], "type": "object"}"#,
 ];
 
-fn by_token(core: &Core<JsonMachine>, found: Found) -> BTreeMap<u32, DistanceClass> {
+fn by_token(core: &Core<JsonMachine>, found: TokensByClass) -> BTreeMap<u32, DistanceClass> {
     let mut out = BTreeMap::new();
     for successor in found.successors(&core.vocab) {
         let ids = successor.tokens.ids(core.vocab.mask_words());
@@ -88,11 +88,11 @@ fn walk(schema: &str, strings: crate::Strings, draws: &[u32]) -> usize {
     let (mut state, mut read_off) = (core.start().expect("a start"), 0);
     for &draw in draws {
         let stand = core.stand(state);
-        let mut found = Found::default();
+        let mut found = TokensByClass::default();
         if core.classes_in_string(stand, &mut found) {
             read_off += 1;
             let found = by_token(&core, found);
-            let mut slow = Found::default();
+            let mut slow = TokensByClass::default();
             let (vocab, mut text) = (core.vocab.clone(), core.text(stand));
             core.classes_below(vocab.trie(), Trie::ROOT, stand.pos, &mut text, &mut slow);
             let slow = by_token(&core, slow);

@@ -10,7 +10,7 @@ use crate::vocab::{NodeId, Vocabulary};
 use crate::work;
 
 /// The walk of [`super::lexmask::LexMask::differ`].
-pub(super) struct Difference<'a> {
+pub(super) struct DifferenceWalk<'a> {
     lexicon: &'a mut Lexicon,
     vocab: &'a Vocabulary,
     reach: u32,
@@ -22,9 +22,9 @@ pub(super) struct Difference<'a> {
     pub(super) unsure: bool,
 }
 
-impl<'a> Difference<'a> {
+impl<'a> DifferenceWalk<'a> {
     pub(super) fn new(lexicon: &'a mut Lexicon, vocab: &'a Vocabulary, reach: u32) -> Self {
-        Difference { lexicon, vocab, reach, dead: Vec::new(), closed: Vec::new(), unsure: false }
+        DifferenceWalk { lexicon, vocab, reach, dead: Vec::new(), closed: Vec::new(), unsure: false }
     }
 
     pub(super) fn visit(&mut self, node: NodeId, lex: LexId, base: LexId) {
@@ -66,7 +66,7 @@ impl<'a> Difference<'a> {
 }
 
 /// A state of a walk, taken apart for nodes that are visited often.
-struct Known {
+struct ByteTable {
     lex: LexId,
     string: bool,
     /// At the border of a code point.
@@ -77,8 +77,8 @@ struct Known {
 
 /// States that were taken apart.
 #[derive(Default)]
-pub(super) struct Tables {
-    known: Vec<Known>,
+pub(super) struct ByteTables {
+    known: Vec<ByteTable>,
     /// Place of a state in `known`; the one used last is tried first, since most nodes of a walk share it.
     places: rustc_hash::FxHashMap<LexId, usize>,
     last: usize,
@@ -88,7 +88,7 @@ pub(super) struct Tables {
 const CHILDREN: usize = 16;
 const TABLES: usize = 256;
 
-impl Tables {
+impl ByteTables {
     /// Where a state is kept; `wide`: it is taken apart where it is not.
     pub(super) fn place(&mut self, lexicon: &Lexicon, lex: LexId, wide: bool) -> Option<usize> {
         if self.known.get(self.last).is_some_and(|k| k.lex == lex) {
@@ -102,7 +102,7 @@ impl Tables {
             return None;
         }
         let (string, whole) = (lexicon.is_string(lex), lexicon.term(lex).is_some());
-        self.known.push(Known { lex, string, whole, table: Box::new([None; 256]) });
+        self.known.push(ByteTable { lex, string, whole, table: Box::new([None; 256]) });
         self.last = self.known.len() - 1;
         self.places.insert(lex, self.last);
         Some(self.last)
@@ -115,7 +115,7 @@ impl Tables {
 
     #[inline]
     pub(super) fn step(&mut self, lexicon: &mut Lexicon, place: usize, byte: u8) -> Step {
-        let Known { lex, table, .. } = &mut self.known[place];
+        let ByteTable { lex, table, .. } = &mut self.known[place];
         *table[byte as usize].get_or_insert_with(|| lexicon.step(*lex, byte))
     }
 }
@@ -128,12 +128,12 @@ pub(super) struct Walk<'a> {
     top: NodeId,
     /// Code points from `top`.
     pub(super) length: u32,
-    pub(super) tables: Tables,
+    pub(super) tables: ByteTables,
 }
 
 impl<'a> Walk<'a> {
     pub(super) fn new(lexicon: &'a mut Lexicon, vocab: &'a Vocabulary, top: NodeId) -> Self {
-        let tables = Tables::default();
+        let tables = ByteTables::default();
         Walk { lexicon, vocab, ids: Vec::new(), exits: Vec::new(), top, length: 0, tables }
     }
 

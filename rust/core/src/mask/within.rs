@@ -11,12 +11,12 @@
 
 use std::sync::{Arc, OnceLock};
 
-use crate::held;
+use crate::heap_size;
 use crate::lexical::{LexId, Lexicon, Step};
 use crate::vocab::{NodeId, TokenId, TokenSet, Vocabulary};
 
 /// A lexical state that reads the tokens below a node.
-pub struct Reading<'a> {
+pub struct SubtreeReading<'a> {
     pub lexicon: &'a mut Lexicon,
     pub vocab: &'a Vocabulary,
     pub node: NodeId,
@@ -42,8 +42,8 @@ impl Within {
     /// Bytes of the list or mask, by those who share it.
     pub(super) fn bytes(&self) -> usize {
         match self {
-            Within::Few(ids) => held::slice(ids) / Arc::strong_count(ids),
-            Within::Many(words) => held::slice(words) / Arc::strong_count(words),
+            Within::Few(ids) => heap_size::slice(ids) / Arc::strong_count(ids),
+            Within::Many(words) => heap_size::slice(words) / Arc::strong_count(words),
         }
     }
 
@@ -58,7 +58,7 @@ impl Within {
     }
 
     /// The tokens of at most `most` code points; those that come within `reach` of the bound are tried.
-    pub(super) fn bounded(&self, at: &mut Reading, lengths: &Lengths, most: u32, reach: u32) -> Self {
+    pub(super) fn bounded(&self, at: &mut SubtreeReading, lengths: &Lengths, most: u32, reach: u32) -> Self {
         let sure = most.saturating_sub(reach);
         if lengths.reaches(sure) {
             return self.clone();
@@ -199,9 +199,10 @@ impl Lengths {
 
     /// Bytes that the table holds.
     pub fn bytes(&self) -> usize {
-        let masks = self.upto.iter().filter_map(OnceLock::get).map(|mask| held::slice(mask)).sum::<usize>();
-        let lists = held::bytes!(self: of, sorted, begins);
-        lists + held::list(&self.upto) + masks
+        let masks =
+            self.upto.iter().filter_map(OnceLock::get).map(|mask| heap_size::slice(mask)).sum::<usize>();
+        let lists = heap_size::bytes!(self: of, sorted, begins);
+        lists + heap_size::list(&self.upto) + masks
     }
 
     /// Whether every token has at most `most` code points.

@@ -19,7 +19,7 @@ pub(super) fn resolve(node: Node) -> Result<Node, RegexError> {
     if !holds_lazy(&node) {
         return Ok(node);
     }
-    Resolver { left: MOST }.node(&node, &Node::empty())
+    LazyResolver { left: MOST }.node(&node, &Node::empty())
 }
 
 fn holds_lazy(node: &Node) -> bool {
@@ -53,11 +53,11 @@ fn greedy(node: &Node) -> Node {
     }
 }
 
-struct Resolver {
+struct LazyResolver {
     left: usize,
 }
 
-impl Resolver {
+impl LazyResolver {
     /// The node, where `rest` is what the pattern reads behind it.
     fn node(&mut self, node: &Node, rest: &Node) -> Result<Node, RegexError> {
         if !holds_lazy(node) {

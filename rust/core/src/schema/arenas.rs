@@ -8,7 +8,7 @@
 use super::formula::Formulas;
 use super::{Arr, ArrId, ExprId, Obj, ObjId, Schema, SchemaExpr, Shape, Value};
 use crate::hash::Keyed;
-use crate::held::{self, Interner};
+use crate::heap_size::{self, Interner};
 
 #[derive(Default)]
 pub(crate) struct Arenas {
@@ -21,32 +21,32 @@ pub(crate) struct Arenas {
     pub lists: Interner<Box<[ExprId]>, Keyed>,
 }
 
-held::plain!(Value);
+heap_size::plain!(Value);
 
-held::owned!(SchemaExpr, this => match this {
-    SchemaExpr::And(xs) | SchemaExpr::Or(xs) => held::slice(xs),
+heap_size::owned!(SchemaExpr, this => match this {
+    SchemaExpr::And(xs) | SchemaExpr::Or(xs) => heap_size::slice(xs),
     _ => 0,
 });
 
-held::owned!(Obj, this => match this {
-    Obj::And(xs) | Obj::Or(xs) => held::slice(xs),
-    Obj::Required(names) => held::slice(names),
+heap_size::owned!(Obj, this => match this {
+    Obj::And(xs) | Obj::Or(xs) => heap_size::slice(xs),
+    Obj::Required(names) => heap_size::slice(names),
     _ => 0,
 });
 
-held::owned!(Arr, this => match this {
-    Arr::And(xs) | Arr::Or(xs) => held::slice(xs),
+heap_size::owned!(Arr, this => match this {
+    Arr::And(xs) | Arr::Or(xs) => heap_size::slice(xs),
     _ => 0,
 });
 
-held::owned!(Shape, this => 2 * held::slice(&this.props) + held::slice(&this.patterns));
+heap_size::owned!(Shape, this => 2 * heap_size::slice(&this.props) + heap_size::slice(&this.patterns));
 
-held::tables!(Arenas: names, subs, vals, objs, arrs, shapes, lists);
+heap_size::tables!(Arenas: names, subs, vals, objs, arrs, shapes, lists);
 
 impl Schema {
     /// Bytes that the schema holds, its lexical arena included.
     pub(crate) fn bytes(&self) -> usize {
-        held::bytes!(self: arenas, compiled, patterns, answers, key_sets, remembered)
+        heap_size::bytes!(self: arenas, compiled, patterns, answers, key_sets, remembered)
             + self.doc.bytes()
             + self.lexicon.bytes()
     }

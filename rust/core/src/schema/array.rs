@@ -2,15 +2,15 @@
 //!
 //! Purpose: `items`, `contains`, the number of items and `uniqueItems` as atoms: of [`Arr::Unique`] an item that is
 //! read to its end becomes one that later ones must differ from ([`Schema::remember`]); objects among them are
-//! [`super::apart`]'s, and whether enough different items are left is [`super::live`]'s to say.
+//! [`super::distinct`]'s, and whether enough different items are left is [`super::live`]'s to say.
 //! Invariant: equal formulas have equal numbers; operands are sorted by theirs.
 //! Complexity: an item costs the atoms.  Memory: each formula once (`arenas`).
 
 use super::by_key::Key;
 use super::decide::Leaf;
 use super::document::JsonNodeId;
-use super::formula::{expression, Facts, Formula, Formulas, Op};
-use super::used::KeySet;
+use super::formula::{expression, Formula, FormulaFacts, Formulas, Op};
+use super::key_sets::KeySet;
 use super::value::ExprId;
 use super::Schema;
 
@@ -32,7 +32,7 @@ fn merged(schema: &mut Schema, op: Op, list: &mut Vec<ArrId>) -> Option<ArrId> {
 
 /// The number of an interned list of expressions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct ListId(pub u32);
+pub struct ItemSchemasId(pub u32);
 
 /// A positive formula about the items that are still to come.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -41,13 +41,13 @@ pub enum Arr {
     False,
     /// The next items satisfy the list from `from` on, later ones `rest`.
     Items {
-        list: ListId,
+        list: ItemSchemasId,
         from: u32,
         rest: ExprId,
     },
     /// Some item does not.
     NotItems {
-        list: ListId,
+        list: ItemSchemasId,
         from: u32,
         rest: ExprId,
     },
@@ -74,19 +74,19 @@ impl Formula for ArrId {
         &mut schema.arenas.arrs
     }
 
-    fn facts(self, schema: &Schema) -> Facts {
+    fn facts(self, schema: &Schema) -> FormulaFacts {
         schema.arenas.arrs.facts[self.0 as usize]
     }
 
-    fn facts_of_atom(self, schema: &Schema) -> Facts {
-        let facts = |ends| Facts { ends, size: 1, ..Facts::default() };
+    fn facts_of_atom(self, schema: &Schema) -> FormulaFacts {
+        let facts = |ends| FormulaFacts { ends, size: 1, ..FormulaFacts::default() };
         match *schema.array(self) {
             Arr::True | Arr::Items { .. } => facts(true),
             Arr::False | Arr::NotItems { .. } => facts(false),
-            Arr::Length(lo, _) => Facts { least: lo, ..facts(lo == 0) },
+            Arr::Length(lo, _) => FormulaFacts { least: lo, ..facts(lo == 0) },
             Arr::Contains { lo, .. } => facts(lo == 0),
-            Arr::Unique(_) => Facts { remembers: true, ..facts(true) },
-            Arr::NotUnique(_) => Facts { remembers: true, wants_duplicates: true, ..facts(false) },
+            Arr::Unique(_) => FormulaFacts { remembers: true, ..facts(true) },
+            Arr::NotUnique(_) => FormulaFacts { remembers: true, wants_duplicates: true, ..facts(false) },
             Arr::And(_) | Arr::Or(_) => unreachable!("an atom"),
         }
     }
@@ -126,20 +126,20 @@ impl Schema {
         &self.arenas.arrs.forms[id.0 as usize]
     }
 
-    pub(crate) fn list(&mut self, list: Vec<ExprId>) -> ListId {
-        ListId(self.arenas.lists.intern(list.into()))
+    pub(crate) fn list(&mut self, list: Vec<ExprId>) -> ItemSchemasId {
+        ItemSchemasId(self.arenas.lists.intern(list.into()))
     }
 
-    pub(crate) fn items(&mut self, list: ListId, from: u32, rest: ExprId) -> ArrId {
+    pub(crate) fn items(&mut self, list: ItemSchemasId, from: u32, rest: ExprId) -> ArrId {
         let done = from as usize >= self.arenas.lists[list.0 as usize].len();
         match (done, rest) {
             (true, ExprId::TRUE) => ArrId::TRUE,
-            (true, _) => self.arr(Arr::Items { list: ListId(0), from: 0, rest }),
+            (true, _) => self.arr(Arr::Items { list: ItemSchemasId(0), from: 0, rest }),
             _ => self.arr(Arr::Items { list, from, rest }),
         }
     }
 
-    fn not_items(&mut self, list: ListId, from: u32, rest: ExprId) -> ArrId {
+    fn not_items(&mut self, list: ItemSchemasId, from: u32, rest: ExprId) -> ArrId {
         match self.items(list, from, rest) {
             ArrId::TRUE => ArrId::FALSE,
             id => match *self.array(id) {
@@ -228,34 +228,36 @@ impl Schema {
             }
             Arr::NotItems { list, from, rest } => {
                 let sub = self.item_at(list, from, rest);
-                let held = self.not_items(list, from + 1, rest);
-                Leaf { sub, held, failed: ArrId::TRUE, always: Some(held) }
+                let when_true = self.not_items(list, from + 1, rest);
+                Leaf { sub, when_true, when_false: ArrId::TRUE, regardless: Some(when_true) }
             }
             Arr::Length(_, 0) => Leaf::sure(ArrId::FALSE),
             Arr::Length(lo, hi) => {
                 let hi = if hi == u32::MAX { hi } else { hi - 1 };
                 Leaf::sure(self.length(lo.saturating_sub(1), hi))
             }
-            Arr::Contains { sub, hi: 0, .. } => Leaf { sub, held: ArrId::FALSE, failed: a, always: None },
+            Arr::Contains { sub, hi: 0, .. } => {
+                Leaf { sub, when_true: ArrId::FALSE, when_false: a, regardless: None }
+            }
             Arr::Contains { sub, lo, hi } => {
                 let fewer = if hi == u32::MAX { hi } else { hi - 1 };
-                let held = self.contains(sub, lo.saturating_sub(1), fewer);
+                let when_true = self.contains(sub, lo.saturating_sub(1), fewer);
                 // counting one too few never helps, so "not" need not be shown
-                Leaf { sub, held, failed: a, always: (hi == u32::MAX).then_some(a) }
+                Leaf { sub, when_true, when_false: a, regardless: (hi == u32::MAX).then_some(a) }
             }
             Arr::Unique(seen) => {
                 let sub = self.one_of(seen);
-                Leaf { sub, held: ArrId::FALSE, failed: a, always: None }
+                Leaf { sub, when_true: ArrId::FALSE, when_false: a, regardless: None }
             }
             Arr::NotUnique(seen) => {
                 let sub = self.one_of(seen);
-                Leaf { sub, held: ArrId::TRUE, failed: a, always: Some(a) }
+                Leaf { sub, when_true: ArrId::TRUE, when_false: a, regardless: Some(a) }
             }
             Arr::True | Arr::False | Arr::And(_) | Arr::Or(_) => Leaf::sure(a),
         }
     }
 
-    fn item_at(&self, list: ListId, from: u32, rest: ExprId) -> ExprId {
+    fn item_at(&self, list: ItemSchemasId, from: u32, rest: ExprId) -> ExprId {
         self.arenas.lists[list.0 as usize].get(from as usize).copied().unwrap_or(rest)
     }
 }

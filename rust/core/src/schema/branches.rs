@@ -15,7 +15,7 @@ use super::value::{ExprId, ValId};
 use super::{count_step, Schema};
 
 /// The branches of parts of one formula.
-type Known<F> = FxHashMap<F, Vec<(ExprId, F)>>;
+type BranchMemo<F> = FxHashMap<F, Vec<(ExprId, F)>>;
 
 /// Branches from which on those that no value can take are sought before more are multiplied in.
 const PRUNE_FROM: usize = 24;
@@ -26,10 +26,15 @@ const MAX_BRANCHES: usize = 4096;
 impl Schema {
     /// Branches (value, rest) of a formula when the value of a key, or an item, is read.
     pub(super) fn branches<F: Formula>(&mut self, f: F, key: Option<&Key>) -> Vec<(ExprId, F)> {
-        self.decide(f, key).unwrap_or_else(|| self.multiply(f, key, &mut Known::default()))
+        self.decide(f, key).unwrap_or_else(|| self.multiply(f, key, &mut BranchMemo::default()))
     }
 
-    fn multiply<F: Formula>(&mut self, f: F, key: Option<&Key>, known: &mut Known<F>) -> Vec<(ExprId, F)> {
+    fn multiply<F: Formula>(
+        &mut self,
+        f: F,
+        key: Option<&Key>,
+        known: &mut BranchMemo<F>,
+    ) -> Vec<(ExprId, F)> {
         if let Some(found) = known.get(&f) {
             return found.clone();
         }
@@ -51,7 +56,7 @@ impl Schema {
         &mut self,
         f: F,
         key: Option<&Key>,
-        known: &mut Known<F>,
+        known: &mut BranchMemo<F>,
     ) -> Vec<(ExprId, F)> {
         let found = stacker::maybe_grow(64 << 10, 1 << 20, || self.multiply(f, key, known));
         if f.operands(self).is_some() {
@@ -64,7 +69,7 @@ impl Schema {
         &mut self,
         list: &[F],
         key: Option<&Key>,
-        known: &mut Known<F>,
+        known: &mut BranchMemo<F>,
     ) -> Vec<(ExprId, F)> {
         count_step();
         // parts with one branch are joined first; only the others multiply

@@ -61,11 +61,11 @@ impl Schema {
             Obj::Shape(s) => Leaf::asks(self.shape_key(s, key), o),
             Obj::NotShape(s) => {
                 let sub = self.shape_key(s, key);
-                let held = match key {
+                let when_true = match key {
                     Key::Name(name) => self.violated_later(s, *name),
                     Key::Cell(_) => o,
                 };
-                Leaf { sub, held, failed: ObjId::TRUE, always: Some(held) }
+                Leaf { sub, when_true, when_false: ObjId::TRUE, regardless: Some(when_true) }
             }
             Obj::Required(names) => match key {
                 Key::Name(name) if names.binary_search(name).is_ok() => {
@@ -82,7 +82,7 @@ impl Schema {
                 let hi = if hi == u32::MAX { hi } else { hi - 1 };
                 Leaf::sure(self.count(lo.saturating_sub(1), hi))
             }
-            Obj::Apart(apart) => self.apart_leaf(apart, key),
+            Obj::Distinct(apart) => self.apart_leaf(apart, key),
             Obj::True | Obj::False | Obj::And(_) | Obj::Or(_) => Leaf::sure(o),
         }
     }

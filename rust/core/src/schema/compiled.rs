@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 
 use super::{ExprId, JsonNodeId, ValId};
 use crate::hash::KeyedMap;
-use crate::held;
+use crate::heap_size;
 
 #[derive(Default)]
 pub(crate) struct Compiled {
@@ -26,4 +26,4 @@ pub(crate) struct Compiled {
     pub eager: Vec<JsonNodeId>,
 }
 
-held::tables!(Compiled: of, names, origin, more_origins, constants);
+heap_size::tables!(Compiled: of, names, origin, more_origins, constants);

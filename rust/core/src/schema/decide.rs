@@ -38,28 +38,28 @@ pub struct Leaf<F> {
     /// The expression that it asks about.
     pub sub: ExprId,
     /// What is left of it where the expression holds, and where it does not.
-    pub held: F,
-    pub failed: F,
+    pub when_true: F,
+    pub when_false: F,
     /// The stricter of the two, where it may be taken whatever the value is.
-    pub always: Option<F>,
+    pub regardless: Option<F>,
 }
 
 impl<F: Formula> Leaf<F> {
     /// An atom to which the value means nothing.
     pub fn sure(rest: F) -> Self {
-        Leaf { sub: ExprId::TRUE, held: rest, failed: rest, always: None }
+        Leaf { sub: ExprId::TRUE, when_true: rest, when_false: rest, regardless: None }
     }
 
     /// An atom that asks for this expression.
-    pub fn asks(sub: ExprId, held: F) -> Self {
-        Leaf { sub, held, failed: F::FALSE, always: None }
+    pub fn asks(sub: ExprId, when_true: F) -> Self {
+        Leaf { sub, when_true, when_false: F::FALSE, regardless: None }
     }
 }
 
 /// A formula with its atoms looked up: the expressions by number, and whether the atom denies them.
-enum Node<F> {
-    And(Vec<Node<F>>),
-    Or(Vec<Node<F>>),
+enum DecisionNode<F> {
+    And(Vec<DecisionNode<F>>),
+    Or(Vec<DecisionNode<F>>),
     /// What is left where the expression holds and where it does not.
     Asks(usize, F, F),
     Sure(F),
@@ -67,7 +67,7 @@ enum Node<F> {
 
 /// The decisions of one formula and one value.
 struct Decisions<F> {
-    formula: Node<F>,
+    formula: DecisionNode<F>,
     asked: Vec<ExprId>,
     answers: Vec<Option<bool>>,
     out: usize,
@@ -76,24 +76,26 @@ struct Decisions<F> {
 }
 
 /// A branch: the values, as the answers that lead there and as a formula; the rest.
-type Branch<F> = (Vec<ExprId>, ValId, F);
+type DecisionBranch<F> = (Vec<ExprId>, ValId, F);
 
-impl<F: Formula> Node<F> {
+impl<F: Formula> DecisionNode<F> {
     fn read(schema: &mut Schema, f: F, key: Option<&Key>, asked: &mut indexmap::IndexSet<ExprId>) -> Self {
         if let Some((op, list)) = f.operands(schema).map(|(op, list)| (op, list.to_vec())) {
             let list = list.into_iter().map(|part| Self::read(schema, part, key, asked)).collect();
             return match op {
-                Op::And => Node::And(list),
-                Op::Or => Node::Or(list),
+                Op::And => DecisionNode::And(list),
+                Op::Or => DecisionNode::Or(list),
             };
         }
         match f.leaf(schema, key) {
-            Leaf { held, failed, .. } if held == failed => Node::Sure(held),
-            Leaf { sub: ExprId::TRUE, held, .. } => Node::Sure(held),
-            Leaf { sub: ExprId::FALSE, failed, .. } => Node::Sure(failed),
-            Leaf { sub, held, failed, .. } => match schema.arenas.subs[sub.0 as usize] {
-                SchemaExpr::Not(inner) => Node::Asks(asked.insert_full(inner).0, failed, held),
-                _ => Node::Asks(asked.insert_full(sub).0, held, failed),
+            Leaf { when_true, when_false, .. } if when_true == when_false => DecisionNode::Sure(when_true),
+            Leaf { sub: ExprId::TRUE, when_true, .. } => DecisionNode::Sure(when_true),
+            Leaf { sub: ExprId::FALSE, when_false, .. } => DecisionNode::Sure(when_false),
+            Leaf { sub, when_true, when_false, .. } => match schema.arenas.subs[sub.0 as usize] {
+                SchemaExpr::Not(inner) => {
+                    DecisionNode::Asks(asked.insert_full(inner).0, when_false, when_true)
+                }
+                _ => DecisionNode::Asks(asked.insert_full(sub).0, when_true, when_false),
             },
         }
     }
@@ -101,24 +103,26 @@ impl<F: Formula> Node<F> {
     /// Branches that multiplying out would give, before any is dropped.
     fn product(&self) -> usize {
         match self {
-            Node::And(list) => list.iter().fold(1, |n: usize, part| n.saturating_mul(part.product())),
-            Node::Or(list) => list.iter().fold(0, |n: usize, part| n.saturating_add(part.product())),
-            Node::Asks(_, held, failed) => (*held != F::FALSE) as usize + (*failed != F::FALSE) as usize,
-            Node::Sure(rest) => (*rest != F::FALSE) as usize,
+            DecisionNode::And(list) => list.iter().fold(1, |n: usize, part| n.saturating_mul(part.product())),
+            DecisionNode::Or(list) => list.iter().fold(0, |n: usize, part| n.saturating_add(part.product())),
+            DecisionNode::Asks(_, when_true, when_false) => {
+                (*when_true != F::FALSE) as usize + (*when_false != F::FALSE) as usize
+            }
+            DecisionNode::Sure(rest) => (*rest != F::FALSE) as usize,
         }
     }
 
     /// Whether the answers so far leave it possible.
     fn possible(&self, answers: &[Option<bool>]) -> bool {
         match self {
-            Node::And(list) => list.iter().all(|part| part.possible(answers)),
-            Node::Or(list) => list.iter().any(|part| part.possible(answers)),
-            Node::Asks(i, held, failed) => match answers[*i] {
-                Some(true) => *held != F::FALSE,
-                Some(false) => *failed != F::FALSE,
+            DecisionNode::And(list) => list.iter().all(|part| part.possible(answers)),
+            DecisionNode::Or(list) => list.iter().any(|part| part.possible(answers)),
+            DecisionNode::Asks(i, when_true, when_false) => match answers[*i] {
+                Some(true) => *when_true != F::FALSE,
+                Some(false) => *when_false != F::FALSE,
                 None => true,
             },
-            Node::Sure(rest) => *rest != F::FALSE,
+            DecisionNode::Sure(rest) => *rest != F::FALSE,
         }
     }
 
@@ -126,14 +130,14 @@ impl<F: Formula> Node<F> {
     /// since those are not free to fail.
     fn question(&self, answers: &[Option<bool>]) -> Option<usize> {
         match self {
-            Node::Asks(i, ..) => answers[*i].is_none().then_some(*i),
-            Node::Sure(_) => None,
-            Node::And(list) => {
-                let atoms = list.iter().filter(|part| matches!(part, Node::Asks(..)));
-                let others = list.iter().filter(|part| !matches!(part, Node::Asks(..)));
+            DecisionNode::Asks(i, ..) => answers[*i].is_none().then_some(*i),
+            DecisionNode::Sure(_) => None,
+            DecisionNode::And(list) => {
+                let atoms = list.iter().filter(|part| matches!(part, DecisionNode::Asks(..)));
+                let others = list.iter().filter(|part| !matches!(part, DecisionNode::Asks(..)));
                 atoms.chain(others).find_map(|part| part.question(answers))
             }
-            Node::Or(list) => {
+            DecisionNode::Or(list) => {
                 list.iter().filter(|part| part.possible(answers)).find_map(|part| part.question(answers))
             }
         }
@@ -143,7 +147,7 @@ impl<F: Formula> Node<F> {
     fn rest(&self, schema: &mut Schema, answers: &[Option<bool>]) -> F {
         match self {
             _ if !self.possible(answers) => F::FALSE,
-            Node::And(list) => {
+            DecisionNode::And(list) => {
                 let mut parts = Vec::with_capacity(list.len());
                 for part in list {
                     match part.rest(schema, answers) {
@@ -153,18 +157,18 @@ impl<F: Formula> Node<F> {
                 }
                 schema.and(&parts)
             }
-            Node::Or(list) => {
+            DecisionNode::Or(list) => {
                 let parts: Vec<F> = list.iter().map(|part| part.rest(schema, answers)).collect();
                 schema.or(&parts)
             }
-            Node::Asks(i, held, failed) => {
+            DecisionNode::Asks(i, when_true, when_false) => {
                 if answers[*i].expect("every question of a possible part was answered") {
-                    *held
+                    *when_true
                 } else {
-                    *failed
+                    *when_false
                 }
             }
-            Node::Sure(rest) => *rest,
+            DecisionNode::Sure(rest) => *rest,
         }
     }
 }
@@ -172,13 +176,13 @@ impl<F: Formula> Node<F> {
 impl Schema {
     /// The branches of an atom, two at most.
     pub(super) fn leaf_branches<F: Formula>(&mut self, leaf: Leaf<F>) -> Vec<(ExprId, F)> {
-        let Leaf { sub, held, failed, always } = leaf;
+        let Leaf { sub, when_true, when_false, regardless } = leaf;
         let not = self.not_sub(sub);
         let mut out = match () {
-            _ if held == failed => vec![(ExprId::TRUE, held)],
-            _ if always == Some(held) => vec![(not, failed), (ExprId::TRUE, held)],
-            _ if always == Some(failed) => vec![(sub, held), (ExprId::TRUE, failed)],
-            _ => vec![(sub, held), (not, failed)],
+            _ if when_true == when_false => vec![(ExprId::TRUE, when_true)],
+            _ if regardless == Some(when_true) => vec![(not, when_false), (ExprId::TRUE, when_true)],
+            _ if regardless == Some(when_false) => vec![(sub, when_true), (ExprId::TRUE, when_false)],
+            _ => vec![(sub, when_true), (not, when_false)],
         };
         if out.first().is_some_and(|b| b.0 == ExprId::TRUE) {
             // nothing stricter is worth having beside it
@@ -194,7 +198,7 @@ impl Schema {
             return None;
         }
         let mut asked = indexmap::IndexSet::new();
-        let formula = Node::read(self, f, key, &mut asked);
+        let formula = DecisionNode::read(self, f, key, &mut asked);
         let product = formula.product();
         // a plain disjunction has a branch for each question: there is nothing to win
         if product <= MULTIPLIED || asked.len() > MOST_ASKED || asked.len() * 2 > product {
@@ -232,7 +236,7 @@ impl<F: Formula> Decisions<F> {
         schema: &mut Schema,
         value: ValId,
         path: &mut Vec<ExprId>,
-    ) -> Option<Vec<Branch<F>>> {
+    ) -> Option<Vec<DecisionBranch<F>>> {
         work::spend(self.walk);
         count_step();
         if !self.formula.possible(&self.answers) {
@@ -291,10 +295,10 @@ impl<F: Formula> Decisions<F> {
         if schema.is_asking() {
             return false;
         }
-        let held = self.asked.iter().zip(&self.answers).filter(|(_, &answer)| answer == Some(true));
-        held.into_iter().any(|(&sub, _)| {
-            let held = schema.compile_or_refuse(sub);
-            let both = schema.and_values(held, asked);
+        let holding = self.asked.iter().zip(&self.answers).filter(|(_, &answer)| answer == Some(true));
+        holding.into_iter().any(|(&sub, _)| {
+            let value = schema.compile_or_refuse(sub);
+            let both = schema.and_values(value, asked);
             !schema.is_live(both)
         })
     }

@@ -86,7 +86,7 @@ impl Document {
 
     /// Bytes that the nodes hold: of texts those that are usual.
     pub fn bytes(&self) -> usize {
-        self.nodes.capacity() * (std::mem::size_of::<Json>() + 12 + 48) + crate::held::map(&self.sorted)
+        self.nodes.capacity() * (std::mem::size_of::<Json>() + 12 + 48) + crate::heap_size::map(&self.sorted)
     }
 
     pub fn node_count(&self) -> usize {

@@ -1,6 +1,6 @@
 //! What expressions and the formulas over objects and arrays have in common: "and" and "or" over atoms.
 //!
-//! Purpose: numbering, what the form tells ([`Facts`]), flattening, absorption, denial and the replacing of atoms are written
+//! Purpose: numbering, what the form tells ([`FormulaFacts`]), flattening, absorption, denial and the replacing of atoms are written
 //! once; what the atoms say is in [`super::value`], [`super::object`] and [`mod@super::array`].
 //! Invariant: the operands of an operation are two or more, distinct, no constants, and no operation of the same kind.
 //! Complexity: the operands that are named; absorption is quadratic in them, up to [`ABSORBED`].
@@ -16,7 +16,7 @@ use super::decide::Leaf;
 use super::value::ExprId;
 use super::Schema;
 use crate::hash::Keyed;
-use crate::held::{self, Interner};
+use crate::heap_size::{self, Interner};
 use crate::work;
 
 /// Operands of a disjunction up to which those that another makes superfluous are sought.
@@ -98,7 +98,7 @@ pub(crate) use expression;
 /// What the form of a formula tells, found once from what is known of its operands: walks of a formula would visit a part
 /// as often as it is named, which doubles with each level of a tower of `oneOf`.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Facts {
+pub struct FormulaFacts {
     /// The object or array may end here.
     pub ends: bool,
     /// An object may need a key that the formula does not name: one more, or one of a pattern.
@@ -117,11 +117,11 @@ pub struct Facts {
     pub size: u32,
 }
 
-impl Facts {
-    fn joined(op: Op, operands: impl Iterator<Item = Facts>) -> Facts {
+impl FormulaFacts {
+    fn joined(op: Op, operands: impl Iterator<Item = FormulaFacts>) -> FormulaFacts {
         let all = op == Op::And;
-        let start = Facts { ends: all, size: 1, ..Facts::default() };
-        operands.fold(start, |a, b| Facts {
+        let start = FormulaFacts { ends: all, size: 1, ..FormulaFacts::default() };
+        operands.fold(start, |a, b| FormulaFacts {
             ends: if all { a.ends && b.ends } else { a.ends || b.ends },
             wants: a.wants || b.wants,
             names: a.names || b.names,
@@ -138,7 +138,7 @@ impl Facts {
 /// The formulas of a kind by their numbers, what each tells, and what it denies where that is known.
 pub struct Formulas<T, F> {
     pub forms: Interner<T, Keyed>,
-    pub facts: Vec<Facts>,
+    pub facts: Vec<FormulaFacts>,
     denials: FxHashMap<F, F>,
 }
 
@@ -148,19 +148,19 @@ impl<T, F> Default for Formulas<T, F> {
     }
 }
 
-impl<T, F> held::Table for Formulas<T, F> {
+impl<T, F> heap_size::Table for Formulas<T, F> {
     fn bytes(&self) -> usize {
-        held::bytes!(self: forms, facts, denials)
+        heap_size::bytes!(self: forms, facts, denials)
     }
 }
 
 /// Formulas whose atoms each ask about one expression of the next value.
 pub trait Formula: Expression {
-    type Form: Eq + Hash + held::Owned;
+    type Form: Eq + Hash + heap_size::Owned;
     fn formulas(schema: &mut Schema) -> &mut Formulas<Self::Form, Self>;
     /// What the form tells.
-    fn facts(self, schema: &Schema) -> Facts;
-    fn facts_of_atom(self, schema: &Schema) -> Facts;
+    fn facts(self, schema: &Schema) -> FormulaFacts;
+    fn facts_of_atom(self, schema: &Schema) -> FormulaFacts;
     /// What an atom says of the value of a key, or of the next item.
     fn leaf(self, schema: &mut Schema, key: Option<&Key>) -> Leaf<Self>;
     /// The branches of an atom, two at most.
@@ -180,7 +180,7 @@ impl Schema {
         let formula = F::numbered(number as u32);
         if new {
             let facts = match formula.operands(self) {
-                Some((op, list)) => Facts::joined(op, list.iter().map(|operand| operand.facts(self))),
+                Some((op, list)) => FormulaFacts::joined(op, list.iter().map(|operand| operand.facts(self))),
                 None => formula.facts_of_atom(self),
             };
             F::formulas(self).facts.push(facts);
@@ -318,13 +318,13 @@ impl Schema {
         let all: Vec<Vec<F>> = flat.iter().map(parts).collect();
         let mut looked = 0;
         let mut weaker = |i: usize, j: usize| {
-            let mut held = |p: &F| {
+            let mut is_operand = |p: &F| {
                 looked += 1;
                 all[i].binary_search(p).is_ok()
             };
             // j asks for no more than i does
             all[j].len() <= all[i].len()
-                && all[j].iter().all(&mut held)
+                && all[j].iter().all(&mut is_operand)
                 && (all[j].len() < all[i].len() || j < i)
         };
         let keep: Vec<bool> =

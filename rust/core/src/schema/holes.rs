@@ -13,7 +13,7 @@
 //! differ, where their derivatives do (tens of millions of steps for patterns of addresses).
 
 use super::document::{Json, JsonNodeId};
-use super::table::{self, Holds};
+use super::table::{self, ValueKind};
 use super::{Holes, Schema, MARK};
 use crate::error::{Error, Kind, Result};
 use crate::lexical::{TermId, Terms};
@@ -34,7 +34,7 @@ pub enum Hole {
 
 /// What a language says of the holes.
 #[derive(Clone, PartialEq, Debug)]
-pub(crate) enum Says {
+pub(crate) enum HoleUse {
     Nothing,
     /// The texts of these holes, whatever else it holds.
     Texts(Box<[u32]>),
@@ -69,23 +69,23 @@ fn lifted(terms: &mut Terms, holes: u32, language: TermId) -> TermId {
 }
 
 /// What a language says of the holes.
-pub(crate) fn says(terms: &mut Terms, holes: Holes, language: TermId) -> Says {
+pub(crate) fn says(terms: &mut Terms, holes: Holes, language: TermId) -> HoleUse {
     // "any string" has no marks of its own, and needs none
     if holes.count == 0 || language == Terms::ALL || language == Terms::EMPTY {
-        return Says::Nothing;
+        return HoleUse::Nothing;
     }
     // what the holes do not matter to is derived alike: terms are interned
     let none = terms.derive(language, NO_HOLE);
     let all = terms.derive(language, ALL_HOLES);
     let by_hole: Vec<TermId> = (0..holes.count).map(|hole| terms.derive(language, mark_of(hole))).collect();
     if all == none && by_hole.iter().all(|&inside| inside == none) {
-        return Says::Nothing;
+        return HoleUse::Nothing;
     }
     let texts: Box<[u32]> = (0..holes.count).filter(|&hole| by_hole[hole as usize] == holes.every).collect();
     if texts.is_empty() || all != holes.every {
-        return Says::Mixed;
+        return HoleUse::Mixed;
     }
-    Says::Texts(texts)
+    HoleUse::Texts(texts)
 }
 
 pub(crate) fn refusal() -> Error {
@@ -135,7 +135,7 @@ impl Schema {
     /// A language of names, which no hole may have a say in.
     pub(crate) fn without_holes(&mut self, names: TermId) -> Result<TermId> {
         match says(&mut self.lexicon.terms, self.holes, names) {
-            Says::Nothing => Ok(names),
+            HoleUse::Nothing => Ok(names),
             _ => Err(refusal()),
         }
     }
@@ -155,7 +155,7 @@ impl Schema {
             let sub = self.node_sub(node);
             let value = self.compile(sub)?;
             let strings = self.value(value).str;
-            if says(&mut self.lexicon.terms, self.holes, strings) == Says::Mixed {
+            if says(&mut self.lexicon.terms, self.holes, strings) == HoleUse::Mixed {
                 return Err(refusal().at(&self.doc.pointer(node)));
             }
             if self.key_is_true(node, "uniqueItems") && self.has_items_of_holes(node)? {
@@ -164,7 +164,7 @@ impl Schema {
             let draft = self.resolver.draft(&self.doc, node);
             for (keyword, value) in self.doc.entries(node).to_vec() {
                 if let Some(what) = table::holds(&keyword, draft) {
-                    if what == Holds::Reference {
+                    if what == ValueKind::Reference {
                         stack.extend(self.reference(node, &keyword, value)?);
                     } else if !["not", "if", "contains"].contains(&&*keyword) {
                         stack.extend(table::subschemas(&self.doc, what, value));
@@ -189,7 +189,7 @@ impl Schema {
                 let sub = self.node_sub(item);
                 let strings = self.compile(sub)?;
                 let strings = self.value(strings).str;
-                if says(&mut self.lexicon.terms, self.holes, strings) != Says::Nothing {
+                if says(&mut self.lexicon.terms, self.holes, strings) != HoleUse::Nothing {
                     return Ok(true);
                 }
             }

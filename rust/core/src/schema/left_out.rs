@@ -8,7 +8,7 @@
 
 use super::document::{Json, JsonNodeId};
 use super::object::{Obj, ShapeId};
-use super::table::{self, Holds};
+use super::table::{self, ValueKind};
 use super::value::ExprId;
 use super::{by_key::Key, NameId, Options, Schema};
 use crate::limits::Limits;
@@ -71,7 +71,7 @@ impl Schema {
                     continue;
                 };
                 let mut next = table::subschemas(&self.doc, what, value);
-                if what == Holds::Reference {
+                if what == ValueKind::Reference {
                     next.extend(self.reference(node, &keyword, value).ok().flatten());
                 }
                 for child in next {

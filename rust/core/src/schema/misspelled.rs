@@ -11,7 +11,7 @@
 use std::sync::OnceLock;
 
 use super::document::{Json, JsonNodeId};
-use super::table::{is_known, Holds, DEFINITIONS, TABLE, TYPES};
+use super::table::{is_known, ValueKind, DEFINITIONS, TABLE, TYPES};
 use super::Schema;
 use crate::error::{Error, Kind, Result};
 use crate::regex::format::NAMES;
@@ -22,26 +22,30 @@ const SILENT: &str =
     description default examples example deprecated readOnly writeOnly contentEncoding contentMediaType \
     contentSchema discriminator xml externalDocs";
 /// Keys that others read: what they hold there, and what says the same here.
-const FOREIGN: [(&str, Holds, &str); 16] = [
-    ("x-guidance", Holds::Anything, "give whitespace, order and spelling as options instead"),
+const FOREIGN: [(&str, ValueKind, &str); 16] = [
+    ("x-guidance", ValueKind::Anything, "give whitespace, order and spelling as options instead"),
     // OpenAPI 3.0
-    ("nullable", Holds::Flag, "write \"type\": [..., \"null\"], or {\"type\": \"null\"} in an \"anyOf\""),
-    ("x-nullable", Holds::Flag, "write \"type\": [..., \"null\"], or {\"type\": \"null\"} in an \"anyOf\""),
+    ("nullable", ValueKind::Flag, "write \"type\": [..., \"null\"], or {\"type\": \"null\"} in an \"anyOf\""),
+    (
+        "x-nullable",
+        ValueKind::Flag,
+        "write \"type\": [..., \"null\"], or {\"type\": \"null\"} in an \"anyOf\"",
+    ),
     // draft 3
-    ("divisibleBy", Holds::Number, "write \"multipleOf\", or say by \"$schema\" that this is draft 3"),
-    ("disallow", Holds::Anything, "write \"not\""),
-    ("extends", Holds::SchemaOrList, "write \"allOf\""),
-    ("optional", Holds::Flag, "list what must be there in \"required\""),
+    ("divisibleBy", ValueKind::Number, "write \"multipleOf\", or say by \"$schema\" that this is draft 3"),
+    ("disallow", ValueKind::Anything, "write \"not\""),
+    ("extends", ValueKind::SchemaOrList, "write \"allOf\""),
+    ("optional", ValueKind::Flag, "list what must be there in \"required\""),
     // Ajv's plugins
-    ("formatMinimum", Holds::Anything, "write a \"pattern\""),
-    ("formatMaximum", Holds::Anything, "write a \"pattern\""),
-    ("formatExclusiveMinimum", Holds::Anything, "write a \"pattern\""),
-    ("formatExclusiveMaximum", Holds::Anything, "write a \"pattern\""),
-    ("regexp", Holds::Anything, "write a \"pattern\""),
-    ("range", Holds::List, "write \"minimum\" and \"maximum\""),
-    ("uniqueItemProperties", Holds::Names, "judge the finished document"),
-    ("allRequired", Holds::Flag, "list the properties in \"required\""),
-    ("anyRequired", Holds::Names, "write an \"anyOf\" of \"required\""),
+    ("formatMinimum", ValueKind::Anything, "write a \"pattern\""),
+    ("formatMaximum", ValueKind::Anything, "write a \"pattern\""),
+    ("formatExclusiveMinimum", ValueKind::Anything, "write a \"pattern\""),
+    ("formatExclusiveMaximum", ValueKind::Anything, "write a \"pattern\""),
+    ("regexp", ValueKind::Anything, "write a \"pattern\""),
+    ("range", ValueKind::List, "write \"minimum\" and \"maximum\""),
+    ("uniqueItemProperties", ValueKind::Names, "judge the finished document"),
+    ("allRequired", ValueKind::Flag, "list the properties in \"required\""),
+    ("anyRequired", ValueKind::Names, "write an \"anyOf\" of \"required\""),
 ];
 /// Names whose nearest keyword means the opposite.
 const MEANT: [(&str, &str); 2] = [("inclusiveMinimum", "minimum"), ("inclusiveMaximum", "maximum")];
@@ -63,7 +67,9 @@ impl Schema {
         let foreign = FOREIGN.iter().find(|f| f.0 == key && self.could_be(f.1, value));
         let hint = match foreign {
             // the way it is read here
-            Some((_, Holds::Flag, _)) if matches!(self.doc.get(value), Json::Bool(false)) => return Ok(()),
+            Some((_, ValueKind::Flag, _)) if matches!(self.doc.get(value), Json::Bool(false)) => {
+                return Ok(())
+            }
             Some((_, _, hint)) => Some(hint.to_string()),
             None => self.nearest(key, value).map(|near| format!("did you mean {near:?}?")),
         };
@@ -118,28 +124,34 @@ impl Schema {
     }
 
     /// Whether a value has the kind that a keyword holds.
-    fn could_be(&self, what: Holds, value: JsonNodeId) -> bool {
+    fn could_be(&self, what: ValueKind, value: JsonNodeId) -> bool {
         let doc = &self.doc;
         match (what, doc.get(value)) {
-            (Holds::Anything, _) => true,
-            (Holds::Type, Json::String(name)) => TYPES.contains(&&**name),
-            (Holds::Text | Holds::Pattern | Holds::Reference, Json::String(_)) => true,
-            (Holds::Number | Holds::PositiveNumber | Holds::Count | Holds::ExclusiveBound, node) => {
+            (ValueKind::Anything, _) => true,
+            (ValueKind::Type, Json::String(name)) => TYPES.contains(&&**name),
+            (ValueKind::Text | ValueKind::Pattern | ValueKind::Reference, Json::String(_)) => true,
+            (
+                ValueKind::Number | ValueKind::PositiveNumber | ValueKind::Count | ValueKind::ExclusiveBound,
+                node,
+            ) => {
                 matches!(node, Json::Number(_))
             }
-            (Holds::Schema | Holds::SchemaOrList | Holds::Flag | Holds::Names, Json::Bool(_)) => true,
-            (Holds::Schemas | Holds::SchemaOrList, Json::Array(items)) => {
+            (
+                ValueKind::Schema | ValueKind::SchemaOrList | ValueKind::Flag | ValueKind::Names,
+                Json::Bool(_),
+            ) => true,
+            (ValueKind::Schemas | ValueKind::SchemaOrList, Json::Array(items)) => {
                 items.iter().all(|&i| matches!(doc.get(i), Json::Object(_) | Json::Bool(_)))
             }
-            (Holds::Names, Json::Array(items)) => items.iter().all(|&i| doc.str(i).is_some()),
-            (Holds::List | Holds::Type, Json::Array(_)) => true,
+            (ValueKind::Names, Json::Array(items)) => items.iter().all(|&i| doc.str(i).is_some()),
+            (ValueKind::List | ValueKind::Type, Json::Array(_)) => true,
             (
-                Holds::Schema
-                | Holds::SchemaOrList
-                | Holds::SchemaMap
-                | Holds::PatternMap
-                | Holds::Dependencies
-                | Holds::NamesMap,
+                ValueKind::Schema
+                | ValueKind::SchemaOrList
+                | ValueKind::SchemaMap
+                | ValueKind::PatternMap
+                | ValueKind::Dependencies
+                | ValueKind::NamesMap,
                 Json::Object(_),
             ) => true,
             _ => false,
@@ -150,7 +162,7 @@ impl Schema {
 /// A keyword as keys are compared with it.
 struct Keyword {
     name: &'static str,
-    holds: Holds,
+    holds: ValueKind,
     plain: String,
     letters: u64,
 }
@@ -158,9 +170,9 @@ struct Keyword {
 fn keywords() -> &'static [Keyword] {
     static KEYWORDS: OnceLock<Vec<Keyword>> = OnceLock::new();
     KEYWORDS.get_or_init(|| {
-        let definitions = DEFINITIONS.iter().map(|&name| (name, Holds::SchemaMap));
+        let definitions = DEFINITIONS.iter().map(|&name| (name, ValueKind::SchemaMap));
         let all = TABLE.iter().map(|row| (row.0, row.1)).chain(definitions);
-        let keyword = |(name, holds): (&'static str, Holds)| {
+        let keyword = |(name, holds): (&'static str, ValueKind)| {
             let plain = plain(name);
             Keyword { name, holds, letters: letters(&plain), plain }
         };

@@ -11,22 +11,23 @@
 //! | question | files |
 //! |---|---|
 //! | the text, references | [`document`], `parse`, [`resolve`], `reference`, `official` |
-//! | what is left after a key or an item | [`by_key`], `branches`, `decide`, [`used`], `apart`, `names` |
+//! | what is left after a key or an item | [`by_key`], `branches`, `decide`, [`key_sets`], `distinct`, `names` |
 //! | does anything satisfy it | [`live`]; parts that nothing does, [`mod@left_out`] |
 //! | what was made so far | `arenas`, `compiled`, `patterns` |
 //!
 //! Circle: compiling `oneOf` asks whether formulas exclude each other, and that compiles what they hold.
 
-mod apart;
 mod arenas;
 pub mod array;
 mod branches;
 pub mod by_key;
 mod compiled;
 mod decide;
+mod distinct;
 pub mod document;
 pub(crate) mod formula;
 pub(crate) mod holes;
+pub mod key_sets;
 pub mod keywords;
 pub mod left_out;
 pub mod live;
@@ -42,7 +43,6 @@ mod read;
 mod reference;
 pub mod resolve;
 pub mod table;
-pub mod used;
 pub mod value;
 
 pub use array::{Arr, ArrId};
@@ -79,12 +79,12 @@ pub struct Schema {
     pub(crate) arenas: arenas::Arenas,
     pub(crate) compiled: compiled::Compiled,
     pub(crate) patterns: patterns::Patterns,
-    pub(crate) answers: live::Answers,
+    pub(crate) answers: live::LivenessMemos,
     pub(crate) scopes: resolve::Scopes,
     /// Keys that objects have used.
-    pub(crate) key_sets: used::KeySets,
+    pub(crate) key_sets: key_sets::KeySets,
     /// Objects that items were compared with.
-    pub(crate) remembered: apart::Remembered,
+    pub(crate) remembered: distinct::Remembered,
     /// Strings that are the texts of a grammar.
     pub(crate) holes: Holes,
 }

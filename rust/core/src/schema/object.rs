@@ -3,13 +3,13 @@
 //! The keywords of one schema that speak of its properties are one atom, a [`Shape`]: a key selects what its
 //! value must satisfy.  An atom per property was rejected: 2,000 properties would be rebuilt at each key.
 //! Invariant: equal formulas have equal numbers; operands stand in the order of the schema's text.
-//! Complexity: what the form tells ([`Facts`]) is found once a formula.  Memory: each formula once (`arenas`).
+//! Complexity: what the form tells ([`FormulaFacts`]) is found once a formula.  Memory: each formula once (`arenas`).
 
-use super::apart::{Apart, Phase};
 use super::by_key::Key;
 use super::decide::Leaf;
+use super::distinct::{Distinct, Phase};
 use super::document::JsonNodeId;
-use super::formula::{expression, Facts, Formula, Formulas, Op};
+use super::formula::{expression, Formula, FormulaFacts, Formulas, Op};
 use super::value::ExprId;
 use super::{NameId, Schema};
 use crate::lexical::TermId;
@@ -65,7 +65,7 @@ pub enum Obj {
     /// The number of properties lies in `lo..=hi`.
     Count(u32, u32),
     /// It differs from others.
-    Apart(Apart),
+    Distinct(Distinct),
     And(Box<[ObjId]>),
     Or(Box<[ObjId]>),
 }
@@ -77,19 +77,19 @@ impl Formula for ObjId {
         &mut schema.arenas.objs
     }
 
-    fn facts(self, schema: &Schema) -> Facts {
+    fn facts(self, schema: &Schema) -> FormulaFacts {
         schema.arenas.objs.facts[self.0 as usize]
     }
 
-    fn facts_of_atom(self, schema: &Schema) -> Facts {
-        let facts = |ends, wants| Facts { ends, wants, ..Facts::default() };
+    fn facts_of_atom(self, schema: &Schema) -> FormulaFacts {
+        let facts = |ends, wants| FormulaFacts { ends, wants, ..FormulaFacts::default() };
         match schema.object(self) {
             Obj::True | Obj::Absent(_) => facts(true, false),
-            Obj::Shape(s) => Facts { names: schema.shape(*s).declared > 0, ..facts(true, false) },
+            Obj::Shape(s) => FormulaFacts { names: schema.shape(*s).declared > 0, ..facts(true, false) },
             Obj::False | Obj::Required(_) => facts(false, false),
             Obj::NotShape(_) => facts(false, true),
-            Obj::Count(lo, _) => Facts { least: *lo, ..facts(*lo == 0, *lo > 0) },
-            Obj::Apart(apart) => Facts {
+            Obj::Count(lo, _) => FormulaFacts { least: *lo, ..facts(*lo == 0, *lo > 0) },
+            Obj::Distinct(apart) => FormulaFacts {
                 telling: matches!(apart.phase, Phase::At(_)),
                 ..facts(apart.phase != Phase::Whatever, true)
             },
@@ -105,8 +105,8 @@ impl Formula for ObjId {
         let mut leaf = self.leaf(schema, key);
         // branches that exclude each other where that is cheap to say: a discriminator then leaves one
         // branch for each of its values instead of one for each set of them
-        if leaf.always.is_some() && schema.is_flat(leaf.sub) {
-            leaf.always = None;
+        if leaf.regardless.is_some() && schema.is_flat(leaf.sub) {
+            leaf.regardless = None;
         }
         schema.leaf_branches(leaf)
     }
@@ -122,7 +122,7 @@ impl Formula for ObjId {
                 schema.or(&absent)
             }
             Obj::Absent(n) => schema.required(vec![n]),
-            Obj::Apart(apart) => schema.not_apart(apart),
+            Obj::Distinct(apart) => schema.not_apart(apart),
             Obj::Count(lo, hi) => schema.outside((lo, hi), Schema::count),
             Obj::And(_) | Obj::Or(_) => unreachable!("an atom"),
         }

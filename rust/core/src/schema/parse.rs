@@ -86,7 +86,7 @@ impl<'d> Parser<'d> {
 
     /// Reads the value that a deserializer is at.
     pub fn read<'de, D: serde::Deserializer<'de>>(mut self, from: D) -> Result<JsonNodeId, D::Error> {
-        Place { parser: &mut self, parent: None }.deserialize(from)
+        ValueReader { parser: &mut self, parent: None }.deserialize(from)
     }
 
     fn add<E: serde::de::Error>(
@@ -142,12 +142,12 @@ fn has_duplicates(members: &[(Arc<str>, JsonNodeId)], order: Option<&[u32]>) -> 
 }
 
 /// Where a value is read.
-struct Place<'p, 'd> {
+struct ValueReader<'p, 'd> {
     parser: &'p mut Parser<'d>,
     parent: Option<(JsonNodeId, u32)>,
 }
 
-impl<'de> DeserializeSeed<'de> for Place<'_, '_> {
+impl<'de> DeserializeSeed<'de> for ValueReader<'_, '_> {
     type Value = JsonNodeId;
 
     fn deserialize<D: serde::Deserializer<'de>>(self, from: D) -> Result<JsonNodeId, D::Error> {
@@ -155,7 +155,7 @@ impl<'de> DeserializeSeed<'de> for Place<'_, '_> {
     }
 }
 
-impl<'de> Visitor<'de> for Place<'_, '_> {
+impl<'de> Visitor<'de> for ValueReader<'_, '_> {
     type Value = JsonNodeId;
 
     fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
@@ -187,11 +187,11 @@ impl<'de> Visitor<'de> for Place<'_, '_> {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<JsonNodeId, A::Error> {
-        let Place { parser, parent } = self;
+        let ValueReader { parser, parent } = self;
         let id = parser.add(Json::Null, parent)?;
         let start = parser.items.len();
         let mut i = 0;
-        while let Some(item) = items.next_element_seed(Place { parser, parent: Some((id, i)) })? {
+        while let Some(item) = items.next_element_seed(ValueReader { parser, parent: Some((id, i)) })? {
             parser.items.push(item);
             i += 1;
         }
@@ -201,11 +201,11 @@ impl<'de> Visitor<'de> for Place<'_, '_> {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<JsonNodeId, A::Error> {
-        let Place { parser, parent } = self;
+        let ValueReader { parser, parent } = self;
         let id = parser.add(Json::Null, parent)?;
         let start = parser.members.len();
         let mut i = 0;
-        while let Some(key) = map.next_key_seed(Key { parser })? {
+        while let Some(key) = map.next_key_seed(KeyReader { parser })? {
             if i == 0 && &*key == NUMBER {
                 let text: String = map.next_value()?;
                 // a schema may have that key too: what is no number goes no further
@@ -214,7 +214,7 @@ impl<'de> Visitor<'de> for Place<'_, '_> {
                 return Ok(id);
             }
             parser.doc.identified |= parent.is_some() && &*key == "$schema";
-            let value = map.next_value_seed(Place { parser, parent: Some((id, i)) })?;
+            let value = map.next_value_seed(ValueReader { parser, parent: Some((id, i)) })?;
             parser.members.push((key, value));
             i = i.checked_add(1).ok_or_else(|| A::Error::custom("an object has too many members"))?;
         }
@@ -225,11 +225,11 @@ impl<'de> Visitor<'de> for Place<'_, '_> {
 }
 
 /// A key of an object.
-struct Key<'p, 'd> {
+struct KeyReader<'p, 'd> {
     parser: &'p mut Parser<'d>,
 }
 
-impl<'de> DeserializeSeed<'de> for Key<'_, '_> {
+impl<'de> DeserializeSeed<'de> for KeyReader<'_, '_> {
     type Value = Arc<str>;
 
     fn deserialize<D: serde::Deserializer<'de>>(self, from: D) -> Result<Arc<str>, D::Error> {
@@ -237,7 +237,7 @@ impl<'de> DeserializeSeed<'de> for Key<'_, '_> {
     }
 }
 
-impl Visitor<'_> for Key<'_, '_> {
+impl Visitor<'_> for KeyReader<'_, '_> {
     type Value = Arc<str>;
 
     fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {

@@ -11,7 +11,7 @@ use super::live::object::Cell;
 use super::{NameId, Schema};
 use crate::error::{Error, Kind, Result};
 use crate::hash::KeyedMap;
-use crate::held;
+use crate::heap_size;
 use crate::lexical::{TermId, Terms};
 use crate::regex::{self, Dialect, Lang, Note, RegexErrorKind, DIALECTS};
 use crate::schema::document::JsonNodeId;
@@ -56,7 +56,7 @@ impl Default for Patterns {
     }
 }
 
-held::tables!(Patterns: formats, matches, cells, shortest; this => this.read.iter().map(held::map).sum::<usize>());
+heap_size::tables!(Patterns: formats, matches, cells, shortest; this => this.read.iter().map(heap_size::map).sum::<usize>());
 
 impl Patterns {
     fn get(&self, pattern: &str, dialect: Dialect) -> Option<&Pattern> {

@@ -7,13 +7,13 @@
 use super::document::{Document, Json, JsonNodeId};
 use super::holes::Hole;
 use super::resolve::Resolver;
-use super::table::{holds, subschemas, Draft, Holds, SOME_PATTERNS, TYPES};
+use super::table::{holds, subschemas, Draft, ValueKind, SOME_PATTERNS, TYPES};
 use super::{value, Arr, ArrId, Obj, ObjId, Options, Schema, SchemaExpr, ValId, Value};
 use crate::error::{Error, Kind, Result};
 use crate::lexical::number::Decimal;
 use crate::lexical::{Lexicon, TermId, Terms};
 
-use Holds::*;
+use ValueKind::*;
 
 impl Schema {
     /// Reads a schema; keywords that can't be enforced are refused here, before anything is generated.
@@ -152,7 +152,7 @@ fn check_keyword(
     node: JsonNodeId,
     draft: Draft,
     keyword: &str,
-    what: Holds,
+    what: ValueKind,
     value: JsonNodeId,
 ) -> Result<()> {
     let wrong =
@@ -245,7 +245,7 @@ fn instead(keyword: &str) -> &'static str {
     }
 }
 
-fn check_number(json: &Json, keyword: &str, what: Holds) -> Result<()> {
+fn check_number(json: &Json, keyword: &str, what: ValueKind) -> Result<()> {
     let Json::Number(text) = json else {
         return Err(Error::new(Kind::InvalidSchema, format!("{keyword:?} must be a number")));
     };

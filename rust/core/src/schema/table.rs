@@ -36,7 +36,7 @@ impl Draft {
 
 /// What stands behind a keyword.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Holds {
+pub enum ValueKind {
     Schema,
     Schemas,
     SchemaMap,
@@ -63,12 +63,12 @@ pub enum Holds {
     Gone,
 }
 
-use Holds::*;
+use ValueKind::*;
 
 /// Keyword, what it holds, first and last draft that knows it.
-pub(super) type Row = (&'static str, Holds, u32, u32);
+pub(super) type KeywordRow = (&'static str, ValueKind, u32, u32);
 
-pub(super) const TABLE: &[Row] = &[
+pub(super) const TABLE: &[KeywordRow] = &[
     ("$ref", Reference, 4, 2020),
     ("$dynamicRef", Reference, 2020, 2020),
     ("$recursiveRef", Reference, 2019, 2019),
@@ -121,7 +121,7 @@ pub(super) const TABLE: &[Row] = &[
 pub const DEFINITIONS: [&str; 2] = ["$defs", "definitions"];
 
 /// What a keyword of a draft holds; `None` for keywords that assert nothing.
-pub fn holds(keyword: &str, draft: Draft) -> Option<Holds> {
+pub fn holds(keyword: &str, draft: Draft) -> Option<ValueKind> {
     let year = draft as u32;
     // draft 3 is read as the next one, with what only it has
     row(keyword).filter(|row| row.2 <= year.max(4) && year <= row.3).map(|row| row.1)
@@ -132,13 +132,13 @@ pub fn is_known(keyword: &str) -> bool {
     row(keyword).is_some()
 }
 
-fn row(keyword: &str) -> Option<&'static Row> {
-    static ROWS: OnceLock<FxHashMap<&'static str, &'static Row>> = OnceLock::new();
+fn row(keyword: &str) -> Option<&'static KeywordRow> {
+    static ROWS: OnceLock<FxHashMap<&'static str, &'static KeywordRow>> = OnceLock::new();
     ROWS.get_or_init(|| TABLE.iter().map(|row| (row.0, row)).collect()).get(keyword).copied()
 }
 
 /// The subschemas that stand directly behind a keyword.
-pub fn subschemas(doc: &Document, what: Holds, value: JsonNodeId) -> SmallVec<[JsonNodeId; 16]> {
+pub fn subschemas(doc: &Document, what: ValueKind, value: JsonNodeId) -> SmallVec<[JsonNodeId; 16]> {
     match (what, doc.get(value)) {
         (Schema, _) => smallvec![value],
         (Schemas, Json::Array(items)) => SmallVec::from_slice(items),

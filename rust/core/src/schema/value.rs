@@ -11,8 +11,8 @@
 use super::array::ArrId;
 use super::document::{Json, JsonNodeId};
 use super::formula::{expression, Op};
+use super::key_sets::KeySet;
 use super::object::ObjId;
-use super::used::KeySet;
 use super::{count_step, NameId, Schema};
 use crate::error::{Error, Kind, Result};
 use crate::lexical::number::set::{NumSet, NumSetId};
@@ -87,7 +87,7 @@ fn unit(op: Op) -> ValId {
 
 /// Operands of a conjunction or a disjunction, type by type.
 #[derive(Default)]
-pub(super) struct Members {
+pub(super) struct Operands {
     pub consts: Vec<u8>,
     pub numbers: Vec<NumSet>,
     pub strings: Vec<TermId>,
@@ -95,7 +95,7 @@ pub(super) struct Members {
     pub objects: Vec<ObjId>,
 }
 
-impl Members {
+impl Operands {
     pub fn add(&mut self, schema: &Schema, value: ValId) {
         let v = schema.value(value);
         self.consts.push(v.consts);
@@ -196,7 +196,7 @@ impl Schema {
         if list.len() < 2 {
             return list.first().copied().unwrap_or(unit(op));
         }
-        let mut members = Members::default();
+        let mut members = Operands::default();
         list.iter().for_each(|&v| members.add(self, v));
         members.join(self, op)
     }

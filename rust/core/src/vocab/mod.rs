@@ -19,7 +19,7 @@ pub(crate) use openings::Openings;
 pub(crate) use set::TokenSet;
 pub(crate) use trie::{NodeId, Trie};
 
-use crate::lexical::number::alike::Reach;
+use crate::lexical::number::alike::NumberReach;
 
 /// The number of a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -38,7 +38,7 @@ pub struct Vocabulary {
     height: usize,
     closings: u32,
     openings: Openings,
-    reach: Reach,
+    reach: NumberReach,
     key: u64,
     spelled: std::sync::OnceLock<(Box<[u32]>, Trie)>,
     /// Each byte is a token.
@@ -96,7 +96,7 @@ impl Vocabulary {
         let closings_of = |t: &[u8]| t.iter().filter(|b| matches!(b, b']' | b'}')).count() as u32;
         let closings = tokens.iter().map(|t| closings_of(t)).max().unwrap_or(0);
         let openings = tokens.iter().map(|t| Openings::of(t)).fold(Openings::default(), Openings::most);
-        let reach = Reach::of(&tokens);
+        let reach = NumberReach::of(&tokens);
         let mut eos: Vec<TokenId> = eos.into_iter().map(TokenId).collect();
         crate::lists::sort_unique(&mut eos);
         use std::sync::atomic::{AtomicU64, Ordering};
@@ -311,7 +311,7 @@ impl Vocabulary {
     }
 
     /// What one token can do to a number.
-    pub(crate) fn reach(&self) -> Reach {
+    pub(crate) fn reach(&self) -> NumberReach {
         self.reach
     }
 

@@ -14,23 +14,23 @@ use super::text::{Partial, EXP_DIGITS, MAX_EXP};
 
 /// What the tokens of a vocabulary can do to a number.
 #[derive(Clone, Copy, Debug)]
-pub struct Reach {
+pub struct NumberReach {
     /// Most digits in a row in one token.
     pub digits: u32,
     /// Most digits after an `e` and its sign in one token.
     pub exponent: u32,
 }
 
-impl Default for Reach {
+impl Default for NumberReach {
     /// Of an unknown vocabulary.
     fn default() -> Self {
-        Reach { digits: u32::MAX, exponent: u32::MAX }
+        NumberReach { digits: u32::MAX, exponent: u32::MAX }
     }
 }
 
-impl Reach {
+impl NumberReach {
     pub fn of(tokens: &[Box<[u8]>]) -> Self {
-        let mut most = Reach { digits: 0, exponent: 0 };
+        let mut most = NumberReach { digits: 0, exponent: 0 };
         for token in tokens {
             let (mut run, mut exponent) = (0, None);
             for (i, byte) in token.iter().enumerate() {

@@ -1,7 +1,7 @@
 //! A piece of a set of numbers: an interval, multiples of a unit, not multiples of others.
 //!
 //! Whether it holds a number is decided exactly.  Complexity: arithmetic on a few numbers, however far the bounds
-//! lie apart; see [`Inside::first_multiple`].
+//! lie apart; see [`WithinBounds::first_multiple`].
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -22,7 +22,7 @@ pub struct Bound {
 /// Which spellings of a number count.  Only draft 4 looks at them: its integers have no fraction and no
 /// exponent, so `1.0` is a number and a multiple of 1, and no integer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Spelling {
+pub enum NumberForm {
     Any,
     /// Digits alone.
     Plain,
@@ -30,11 +30,11 @@ pub enum Spelling {
     Marked,
 }
 
-impl Spelling {
+impl NumberForm {
     /// `None`: no spelling is both.
     fn and(self, other: Self) -> Option<Self> {
         match (self, other) {
-            (Spelling::Any, s) | (s, Spelling::Any) => Some(s),
+            (NumberForm::Any, s) | (s, NumberForm::Any) => Some(s),
             (a, b) => (a == b).then_some(a),
         }
     }
@@ -47,12 +47,12 @@ pub struct Piece {
     pub hi: Option<Bound>,
     pub unit: Option<Decimal>,
     pub not_units: Vec<Decimal>,
-    pub spelling: Spelling,
+    pub spelling: NumberForm,
 }
 
 impl Piece {
     pub fn all() -> Self {
-        Piece { lo: None, hi: None, unit: None, not_units: Vec::new(), spelling: Spelling::Any }
+        Piece { lo: None, hi: None, unit: None, not_units: Vec::new(), spelling: NumberForm::Any }
     }
 
     /// An interval without units, times `10^k`.
@@ -69,7 +69,7 @@ impl Piece {
 
     /// The integers of draft 4.  Whatever is spelled plainly is a multiple of 1: kept so by every operation.
     pub fn integers_without_mark() -> Self {
-        Piece { unit: Some(Decimal::one()), spelling: Spelling::Plain, ..Piece::all() }
+        Piece { unit: Some(Decimal::one()), spelling: NumberForm::Plain, ..Piece::all() }
     }
 
     pub fn as_point(&self) -> Option<&Decimal> {
@@ -81,7 +81,7 @@ impl Piece {
 
     /// Whether it holds more than a point, in any spelling.
     pub fn is_wide(&self) -> bool {
-        self.spelling == Spelling::Any && self.as_point().is_none()
+        self.spelling == NumberForm::Any && self.as_point().is_none()
     }
 
     pub fn contains(&self, x: &Decimal) -> bool {
@@ -145,10 +145,10 @@ impl Piece {
 
     /// `None`: the spellings clash.
     pub(super) fn intersect(&self, other: &Piece) -> Option<Piece> {
-        self.both(other).map(Inside::owned)
+        self.both(other).map(WithinBounds::owned)
     }
 
-    fn both<'a>(&'a self, other: &'a Piece) -> Option<Inside<'a>> {
+    fn both<'a>(&'a self, other: &'a Piece) -> Option<WithinBounds<'a>> {
         let unit = match (&self.unit, &other.unit) {
             (Some(a), Some(b)) => Some(a.lcm(b)),
             (a, b) => a.as_ref().or(b.as_ref()).map(Cow::Borrowed),
@@ -165,13 +165,13 @@ impl Piece {
         };
         let spelling = self.spelling.and(other.spelling)?;
         let (lo, hi) = (tighter(&self.lo, &other.lo, true), tighter(&self.hi, &other.hi, false));
-        Some(Inside { lo, hi, unit, not_units, spelling })
+        Some(WithinBounds { lo, hi, unit, not_units, spelling })
     }
 
-    fn inside(&self) -> Inside<'_> {
+    fn inside(&self) -> WithinBounds<'_> {
         let (lo, hi) = (self.lo.as_ref(), self.hi.as_ref());
         let (unit, not_units) = (self.unit.as_ref().map(Cow::Borrowed), Cow::Borrowed(&self.not_units[..]));
-        Inside { lo, hi, unit, not_units, spelling: self.spelling }
+        WithinBounds { lo, hi, unit, not_units, spelling: self.spelling }
     }
 
     /// Whether the piece holds no number.
@@ -224,24 +224,24 @@ impl Piece {
             out.push(Piece { unit: Some(unit.clone()), ..inside.clone() });
         }
         match self.spelling {
-            Spelling::Any => {}
-            Spelling::Plain => out.push(Piece { spelling: Spelling::Marked, ..Piece::all() }),
-            Spelling::Marked => out.push(Piece::integers_without_mark()),
+            NumberForm::Any => {}
+            NumberForm::Plain => out.push(Piece { spelling: NumberForm::Marked, ..Piece::all() }),
+            NumberForm::Marked => out.push(Piece::integers_without_mark()),
         }
         out
     }
 }
 
 /// The same as a [`Piece`], of parts that are others': two pieces at once, without a copy of their numbers.
-struct Inside<'a> {
+struct WithinBounds<'a> {
     lo: Option<&'a Bound>,
     hi: Option<&'a Bound>,
     unit: Option<Cow<'a, Decimal>>,
     not_units: Cow<'a, [Decimal]>,
-    spelling: Spelling,
+    spelling: NumberForm,
 }
 
-impl Inside<'_> {
+impl WithinBounds<'_> {
     fn owned(self) -> Piece {
         Piece {
             lo: self.lo.cloned(),

@@ -8,11 +8,11 @@ use std::collections::HashSet;
 use num_bigint::BigInt;
 
 use super::decimal::Decimal;
-use super::piece::{Bound, Piece, Spelling};
+use super::piece::{Bound, NumberForm, Piece};
 use indexmap::IndexSet;
 
 use crate::hash::Keyed;
-use crate::held::{self, Interner};
+use crate::heap_size::{self, Interner};
 use crate::work;
 
 /// The number of an interned set.
@@ -67,7 +67,7 @@ impl NumSet {
 
     /// Whether only values count.
     pub fn in_any_spelling(&self) -> bool {
-        self.pieces.iter().all(|p| p.spelling == Spelling::Any)
+        self.pieces.iter().all(|p| p.spelling == NumberForm::Any)
     }
 
     pub fn is_all(&self) -> bool {
@@ -102,7 +102,7 @@ impl NumSet {
                 return Some(b.clone());
             }
             if b.in_any_spelling() && a.pieces.iter().all(|p| p.as_point().is_some()) {
-                let members = Members::of(b);
+                let members = MembershipTest::of(b);
                 let keep = |p: &&Piece| p.as_point().is_some_and(|x| members.contains(x));
                 return Some(NumSet { pieces: a.pieces.iter().filter(keep).cloned().collect() });
             }
@@ -179,16 +179,16 @@ impl NumSet {
 }
 
 /// A set that is asked for many numbers, in any spelling: the points are looked up, the other pieces looked at.
-struct Members<'a> {
+struct MembershipTest<'a> {
     points: HashSet<&'a Decimal, Keyed>,
     wide: Vec<&'a Piece>,
 }
 
-impl<'a> Members<'a> {
+impl<'a> MembershipTest<'a> {
     fn of(set: &'a NumSet) -> Self {
         work::spend(1 + set.pieces.len() as u64);
         let points = set.pieces.iter().filter_map(Piece::as_point).collect();
-        Members { points, wide: set.pieces.iter().filter(|p| p.as_point().is_none()).collect() }
+        MembershipTest { points, wide: set.pieces.iter().filter(|p| p.as_point().is_none()).collect() }
     }
 
     fn contains(&self, x: &Decimal) -> bool {
@@ -198,7 +198,7 @@ impl<'a> Members<'a> {
 }
 
 // Of a piece's digits those of usual ones.
-held::owned!(NumSet, this => this.pieces.len() * (std::mem::size_of::<Piece>() + 64));
+heap_size::owned!(NumSet, this => this.pieces.len() * (std::mem::size_of::<Piece>() + 64));
 
 /// Interned sets.
 #[derive(Clone, Default)]
@@ -206,7 +206,7 @@ pub struct NumSets {
     sets: Interner<NumSet, Keyed>,
 }
 
-held::tables!(NumSets: sets);
+heap_size::tables!(NumSets: sets);
 
 impl NumSets {
     pub fn intern(&mut self, set: NumSet) -> NumSetId {

@@ -4,7 +4,7 @@
 use std::sync::LazyLock;
 
 use super::decimal::Decimal;
-use super::piece::{Piece, Spelling};
+use super::piece::{NumberForm, Piece};
 use super::possible::{canonical_forms, half_line, interval, one_lead_digit};
 use super::set::NumSet;
 use super::text::{Partial, Style, MAX_EXP};
@@ -118,7 +118,7 @@ fn any_tail(set: &NumSet, part: &Partial, text: &str) -> Option<String> {
 
 /// The exponent nearest to 0 with which the number is in the set.
 fn nearest_exponent(set: &NumSet, mantissa: &Decimal) -> Option<i64> {
-    let ways = set.pieces.iter().filter(|p| p.spelling != Spelling::Plain);
+    let ways = set.pieces.iter().filter(|p| p.spelling != NumberForm::Plain);
     let all = ways.filter_map(|p| p.exponents(mantissa, MAX_EXP));
     all.map(|(low, high)| 0.clamp(low, high)).min_by_key(|e| e.abs())
 }

@@ -13,15 +13,15 @@ use std::sync::LazyLock;
 
 use rustc_hash::FxHashMap;
 
-use super::alike::{alike, marks, Reach};
+use super::alike::{alike, marks, NumberReach};
 use super::decimal::Decimal;
-use super::piece::{Bound, Piece, Spelling};
+use super::piece::{Bound, NumberForm, Piece};
 use super::possible::{ends_canonically, possible};
 use super::set::{NumSet, NumSets};
 use super::window::{digit_window, includes_all};
 use super::Numbers;
 use crate::hash::Keyed;
-use crate::held::{self, Interner};
+use crate::heap_size::{self, Interner};
 use crate::lexical::delta::{runs_of_points, Run};
 use crate::lexical::term::{Term, TermId, Terms, INF};
 
@@ -82,7 +82,7 @@ pub(super) struct Spelled {
 pub struct NumberTerms {
     pub sets: NumSets,
     /// What a token of the vocabulary can do to a number.
-    pub reach: Reach,
+    pub reach: NumberReach,
     languages: Interner<std::sync::Arc<Spelled>, Keyed>,
     texts: Interner<Box<str>, Keyed>,
     pub(super) syntax: FxHashMap<Style, TermId>,
@@ -91,9 +91,9 @@ pub struct NumberTerms {
 /// Pieces up to which a set is worth a key of the shared masks.
 const KEYED_PIECES: usize = 8;
 
-held::plain!(std::sync::Arc<Spelled>);
+heap_size::plain!(std::sync::Arc<Spelled>);
 
-held::tables!(NumberTerms: texts, languages, sets; this => this.languages.len() * 512);
+heap_size::tables!(NumberTerms: texts, languages, sets; this => this.languages.len() * 512);
 
 /// A text so far, taken apart.
 pub(super) struct Partial<'a> {
@@ -242,13 +242,13 @@ impl Terms {
 
     /// A set that tells spellings apart: the plain, the marked and the indifferent pieces each in their texts.
     fn by_spelling(&mut self, set: NumSet, how: Numbers) -> TermId {
-        let part = |kind: Spelling| NumSet {
+        let part = |kind: NumberForm| NumSet {
             pieces: set.pieces.iter().filter(|p| p.spelling == kind).cloned().collect(),
         };
-        let marked = self.numbers_in(in_any(part(Spelling::Marked)), how);
+        let marked = self.numbers_in(in_any(part(NumberForm::Marked)), how);
         let marked = self.with_mark(marked);
-        let plain = self.numbers_in(part(Spelling::Plain), how);
-        let any = self.numbers_in(part(Spelling::Any), how);
+        let plain = self.numbers_in(part(NumberForm::Plain), how);
+        let any = self.numbers_in(part(NumberForm::Any), how);
         self.or(&[plain, any, marked])
     }
 
@@ -263,10 +263,10 @@ impl Terms {
     fn natural_numbers(&mut self, set: NumSet, style: Style) -> TermId {
         let (whole, places) = most_digits(&set);
         let integer =
-            |p: &Piece| p.spelling == Spelling::Plain || p.spelling == Spelling::Any && is_integral(p);
+            |p: &Piece| p.spelling == NumberForm::Plain || p.spelling == NumberForm::Any && is_integral(p);
         let (integers, others): (Vec<Piece>, Vec<Piece>) = set.pieces.into_iter().partition(integer);
         let (marked, others): (Vec<Piece>, Vec<Piece>) =
-            others.into_iter().partition(|p| p.spelling == Spelling::Marked);
+            others.into_iter().partition(|p| p.spelling == NumberForm::Marked);
         let signed_zero = style == Style::Free;
         let plain = Style::Plain { signed_zero };
         let integers = if integers.iter().any(is_all_integers) {
@@ -435,12 +435,12 @@ fn most_digits(set: &NumSet) -> (u32, u32) {
 }
 
 fn in_any(mut set: NumSet) -> NumSet {
-    set.pieces.iter_mut().for_each(|p| p.spelling = Spelling::Any);
+    set.pieces.iter_mut().for_each(|p| p.spelling = NumberForm::Any);
     set
 }
 
 fn is_plain(set: &NumSet) -> bool {
-    set.pieces.iter().all(|p| p.spelling == Spelling::Plain)
+    set.pieces.iter().all(|p| p.spelling == NumberForm::Plain)
 }
 
 fn is_all_integers(p: &Piece) -> bool {

@@ -22,7 +22,7 @@ const MAX_LETTERS: usize = 200;
 const MAX_FORMULAS: usize = 60_000;
 const MAX_WORK: usize = 1_000_000;
 
-type NodeId = usize;
+type RegexNodeId = usize;
 type FormulaId = usize;
 const FALSE: FormulaId = 0;
 const TRUE: FormulaId = 1;
@@ -30,10 +30,10 @@ const TRUE: FormulaId = 1;
 #[derive(Clone, PartialEq, Eq, Hash)]
 enum Item {
     Set(CharSet),
-    Sequence(Vec<NodeId>),
-    Choice(Vec<NodeId>),
-    Repeat(NodeId, u32, Option<u32>),
-    Ahead(NodeId, bool),
+    Sequence(Vec<RegexNodeId>),
+    Choice(Vec<RegexNodeId>),
+    Repeat(RegexNodeId, u32, Option<u32>),
+    Ahead(RegexNodeId, bool),
     /// The bottom of a lookbehind's rests: it has matched up to here.
     Matched,
     /// The number of the lookbehind, and whether it is negative.
@@ -45,7 +45,7 @@ enum Formula {
     False,
     True,
     /// The items still to match, the next one last.
-    Rest(Vec<NodeId>),
+    Rest(Vec<RegexNodeId>),
     And(Vec<FormulaId>),
     Or(Vec<FormulaId>),
     Not(FormulaId),
@@ -72,10 +72,10 @@ enum Step {
 
 /// What one derivation sees: the closed formulas of the lookbehinds, the step, and the rests being derived at
 /// this position (a rest that comes back to itself has read nothing: it adds nothing).
-struct Here<'a> {
+struct DerivationContext<'a> {
     holds: &'a [FormulaId],
     step: Step,
-    open: HashSet<Vec<NodeId>>,
+    open: HashSet<Vec<RegexNodeId>>,
 }
 
 /// The language of a pattern whose assertions cross (one of them at `column`).
@@ -110,11 +110,11 @@ impl Builder {
         Ok(())
     }
 
-    fn intern(&mut self, item: Item) -> NodeId {
+    fn intern(&mut self, item: Item) -> RegexNodeId {
         self.items.insert_full(item).0
     }
 
-    fn item(&mut self, node: &Node) -> Result<NodeId, RegexError> {
+    fn item(&mut self, node: &Node) -> Result<RegexNodeId, RegexError> {
         self.spend()?;
         let item = match node {
             Node::Set(set) => Item::Set(set.clone()),
@@ -151,11 +151,11 @@ impl Builder {
         Ok(self.formulas.insert_full(formula).0)
     }
 
-    fn is_any(&self, item: NodeId) -> bool {
+    fn is_any(&self, item: RegexNodeId) -> bool {
         matches!(self.items[item], Item::Repeat(inner, 0, None) if matches!(&self.items[inner], Item::Set(s) if s.is_full()))
     }
 
-    fn rest(&mut self, items: Vec<NodeId>) -> Result<FormulaId, RegexError> {
+    fn rest(&mut self, items: Vec<RegexNodeId>) -> Result<FormulaId, RegexError> {
         if items.len() == 1 && self.is_any(items[0]) {
             return Ok(TRUE);
         }
@@ -203,7 +203,7 @@ impl Builder {
     }
 
     /// What must hold after the step.
-    fn derive(&mut self, formula: FormulaId, here: &mut Here) -> Result<FormulaId, RegexError> {
+    fn derive(&mut self, formula: FormulaId, here: &mut DerivationContext) -> Result<FormulaId, RegexError> {
         match self.formulas[formula].clone() {
             Formula::False | Formula::True => Ok(formula),
             Formula::Rest(items) if here.step == Step::Close && self.items[items[0]] != Item::Matched => {
@@ -223,7 +223,11 @@ impl Builder {
         }
     }
 
-    fn derive_rest(&mut self, items: Vec<NodeId>, here: &mut Here) -> Result<FormulaId, RegexError> {
+    fn derive_rest(
+        &mut self,
+        items: Vec<RegexNodeId>,
+        here: &mut DerivationContext,
+    ) -> Result<FormulaId, RegexError> {
         self.spend()?;
         if here.open.len() > 2_000 {
             return Err(too_intricate(self.column));
@@ -236,7 +240,11 @@ impl Builder {
         result
     }
 
-    fn derive_first(&mut self, mut items: Vec<NodeId>, here: &mut Here) -> Result<FormulaId, RegexError> {
+    fn derive_first(
+        &mut self,
+        mut items: Vec<RegexNodeId>,
+        here: &mut DerivationContext,
+    ) -> Result<FormulaId, RegexError> {
         let Some(first) = items.pop() else {
             return Ok(if here.step == Step::End { TRUE } else { FALSE });
         };
@@ -310,11 +318,11 @@ impl Builder {
             let mut holds: Vec<FormulaId> = Vec::with_capacity(behinds.len());
             for &behind in &behinds {
                 // Inner lookbehinds have smaller numbers, so what this one asks is known.
-                let mut here = Here { holds: &holds, step: Step::Close, open: HashSet::new() };
+                let mut here = DerivationContext { holds: &holds, step: Step::Close, open: HashSet::new() };
                 let closed = self.derive(behind, &mut here)?;
                 holds.push(closed);
             }
-            let mut here = Here { holds: &holds, step: Step::End, open: HashSet::new() };
+            let mut here = DerivationContext { holds: &holds, step: Step::End, open: HashSet::new() };
             let ends = self.derive(formula, &mut here)? == TRUE;
             let mut arrows = Vec::with_capacity(letters.len());
             for (set, letter) in letters {

@@ -2,7 +2,7 @@
 //!
 //! Continuation passing, from right to left: `then(node, K)` is the language of all that may follow a position
 //! at which `node` matches and then `K`. A lookahead X intersects K with X·any (or its complement). What stands
-//! *before* a position matters only through [`Past`]: nothing at all, or a last character of one of a few
+//! *before* a position matters only through [`PrecedingChar`]: nothing at all, or a last character of one of a few
 //! disjoint sets; so K is one language for each past, which settles `^`, `\b` and lookbehinds of one character
 //! wherever they stand. A repetition whose body asserts something is exact in these cases:
 //! the assertion is decided inside of one round ([`Lowering::local`]); the body asserts only about the past (a
@@ -103,10 +103,10 @@ enum Fail {
 }
 
 /// A last character in the set, or (`None`) no character before the position.
-type Past = Option<CharSet>;
+type PrecedingChar = Option<CharSet>;
 
 struct Lowering {
-    pasts: Vec<Past>,
+    pasts: Vec<PrecedingChar>,
     budget: usize,
 }
 
@@ -178,8 +178,9 @@ impl Lowering {
                 let Node::Set(set) = &look.body else {
                     return Err(Fail::Crossing(look.column));
                 };
-                let holds = |past: &Past| past.as_ref().is_some_and(|last| !last.intersect(set).is_empty());
-                let keep = |(past, k): (&Past, &Lang)| {
+                let holds =
+                    |past: &PrecedingChar| past.as_ref().is_some_and(|last| !last.intersect(set).is_empty());
+                let keep = |(past, k): (&PrecedingChar, &Lang)| {
                     if holds(past) != look.negative {
                         k.clone()
                     } else {

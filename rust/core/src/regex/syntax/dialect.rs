@@ -149,12 +149,12 @@ pub(super) struct Flags {
 
 /// What a dialect means under some flags.
 #[derive(Clone, Copy)]
-pub(super) struct Meaning {
+pub(super) struct Semantics {
     pub dialect: Dialect,
     pub flags: Flags,
 }
 
-impl Meaning {
+impl Semantics {
     pub fn digits(self) -> CharSet {
         if self.dialect.is_python() && !self.flags.ascii {
             return CharSet::from_syntax(r"\p{Nd}").unwrap_or_default();

@@ -4,7 +4,7 @@
 //! groups and possessive repeats are refused: their languages are not regular, or depend on the order of matching.
 
 use super::cursor::Cursor;
-use super::dialect::{allow, differ, Dialect, Flags, Meaning, Note, Readers, ECMA, PYTHON, RUST};
+use super::dialect::{allow, differ, Dialect, Flags, Note, Readers, Semantics, ECMA, PYTHON, RUST};
 use super::node::Node;
 use super::tree::{Kind, Tree};
 use crate::regex::charset::CharSet;
@@ -41,7 +41,7 @@ pub(super) enum Escape {
 
 /// What stands before a quantifier.
 #[derive(Clone, Copy, PartialEq)]
-enum Before {
+enum BeforeQuantifier {
     Nothing,
     Item,
     /// `^`, `\b` and the like.
@@ -68,8 +68,8 @@ impl Reader {
         })
     }
 
-    pub fn meaning(&self) -> Meaning {
-        Meaning { dialect: self.dialect, flags: self.flags }
+    pub fn meaning(&self) -> Semantics {
+        Semantics { dialect: self.dialect, flags: self.flags }
     }
 
     /// Whether the construct at `column` has its one meaning here; see [`allow`].
@@ -104,7 +104,7 @@ impl Reader {
     }
 
     fn pattern(&mut self) -> Result<Node, RegexError> {
-        let mut before = Before::Nothing;
+        let mut before = BeforeQuantifier::Nothing;
         while let Some(c) = self.text.peek() {
             let column = self.text.column();
             if self.flags.verbose && self.skip_verbose(c) {
@@ -118,18 +118,19 @@ impl Reader {
             match c {
                 '|' => {
                     self.tree.bar();
-                    before = Before::Nothing;
+                    before = BeforeQuantifier::Nothing;
                 }
                 '(' => {
                     // A comment or a flag is no item: what stood before still may be repeated.
                     if self.open(column)? {
-                        before = Before::Nothing;
+                        before = BeforeQuantifier::Nothing;
                     }
                 }
                 ')' => {
                     let kind = self.tree.close(column)?;
                     self.flags = self.outer.pop().flatten().unwrap_or(self.flags);
-                    before = if kind == Kind::Group { Before::Item } else { Before::Look };
+                    before =
+                        if kind == Kind::Group { BeforeQuantifier::Item } else { BeforeQuantifier::Look };
                 }
                 other => before = self.item(column, other)?,
             }
@@ -138,13 +139,13 @@ impl Reader {
     }
 
     /// An assertion, a single character, a class or an escape.
-    fn item(&mut self, column: usize, c: char) -> Result<Before, RegexError> {
+    fn item(&mut self, column: usize, c: char) -> Result<BeforeQuantifier, RegexError> {
         let meaning = self.meaning();
         match c {
             '^' | '$' => {
                 let node = if c == '^' { meaning.line_start(column) } else { meaning.line_end(column) };
                 self.tree.atom(node);
-                return Ok(Before::Assertion);
+                return Ok(BeforeQuantifier::Assertion);
             }
             '.' => self.tree.atom(Node::Set(meaning.dot())),
             '[' => {
@@ -156,7 +157,7 @@ impl Reader {
                 Escape::Set(set) => self.tree.atom(Node::Set(set)),
                 Escape::Assertion(node) => {
                     self.tree.atom(node);
-                    return Ok(Before::Assertion);
+                    return Ok(BeforeQuantifier::Assertion);
                 }
             },
             ']' if self.class_differs && !self.dialect.is_python() => {
@@ -170,7 +171,7 @@ impl Reader {
             }
             other => self.literal(other as u32),
         }
-        Ok(Before::Item)
+        Ok(BeforeQuantifier::Item)
     }
 
     fn literal(&mut self, c: u32) {
@@ -199,29 +200,29 @@ impl Reader {
         column: usize,
         low: u32,
         high: Option<u32>,
-        before: Before,
-    ) -> Result<Before, RegexError> {
+        before: BeforeQuantifier,
+    ) -> Result<BeforeQuantifier, RegexError> {
         let again = "a repetition of what stands before";
         match before {
-            Before::Item => {}
-            Before::Nothing => {
+            BeforeQuantifier::Item => {}
+            BeforeQuantifier::Nothing => {
                 return Err(RegexError::invalid(column, "there is nothing to repeat before this quantifier"));
             }
-            Before::Assertion => self.allow(RUST, column, "a quantifier on an assertion", again)?,
-            Before::Look => self.allow(PYTHON, column, "a quantifier on a lookaround", again)?,
-            Before::Repeat if self.dialect == Dialect::Auto && self.text.before() == Some('}') => {
+            BeforeQuantifier::Assertion => self.allow(RUST, column, "a quantifier on an assertion", again)?,
+            BeforeQuantifier::Look => self.allow(PYTHON, column, "a quantifier on a lookaround", again)?,
+            BeforeQuantifier::Repeat if self.dialect == Dialect::Auto && self.text.before() == Some('}') => {
                 // `jsonschema-rs` reads letters
                 let way_out = "put what is repeated in a group, `(?:...)`";
                 return Err(differ(self.dialect, column, "a count after a quantifier", way_out));
             }
-            Before::Repeat => self.allow(RUST, column, "a quantifier on a quantifier", again)?,
+            BeforeQuantifier::Repeat => self.allow(RUST, column, "a quantifier on a quantifier", again)?,
         }
         let lazy = self.text.eat("?");
-        if !lazy && self.text.looking_at("+") && before != Before::Repeat {
+        if !lazy && self.text.looking_at("+") && before != BeforeQuantifier::Repeat {
             return Err(self.possessive(column));
         }
         self.tree.repeat(low, high, lazy);
-        Ok(Before::Repeat)
+        Ok(BeforeQuantifier::Repeat)
     }
 
     /// Python's `x*+` keeps what it has read; to Rust it is `(?:x*)+`, and to ECMA-262 nothing.

@@ -2,12 +2,12 @@
 //!
 //! What they mean as atoms of [`Arr`](crate::schema::Arr), where they are decided when items are read.
 
-use super::{Parts, Site};
+use super::{KeywordSite, Parts};
 use crate::lexical::number::Decimal;
 use crate::schema::array::Arr;
 use crate::schema::document::{Json, JsonNodeId};
+use crate::schema::key_sets::KeySet;
 use crate::schema::table::Draft;
-use crate::schema::used::KeySet;
 use crate::schema::value::ExprId;
 use crate::schema::Schema;
 
@@ -32,15 +32,15 @@ pub(super) fn layout(schema: &mut Schema, node: JsonNodeId, draft: Draft) -> (Ve
     (prefix, rest.map(|n| schema.node_sub(n)))
 }
 
-pub(super) fn items(schema: &mut Schema, site: &Site, parts: &mut Parts) {
+pub(super) fn items(schema: &mut Schema, site: &KeywordSite, parts: &mut Parts) {
     let (prefix, rest) = layout(schema, site.node, site.draft);
     let list = schema.list(prefix);
     let atom = schema.items(list, 0, rest.unwrap_or(ExprId::TRUE));
     parts.arrays.push(atom);
 }
 
-pub(super) fn apply(schema: &mut Schema, site: &Site, parts: &mut Parts) {
-    let Site { keyword, at, .. } = *site;
+pub(super) fn apply(schema: &mut Schema, site: &KeywordSite, parts: &mut Parts) {
+    let KeywordSite { keyword, at, .. } = *site;
     let count = |schema: &Schema, at: JsonNodeId| match schema.doc.get(at) {
         Json::Number(n) => Decimal::parse(n).and_then(|d| d.to_count()),
         _ => None,

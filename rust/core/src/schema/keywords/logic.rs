@@ -1,14 +1,14 @@
 //! `$ref`, `allOf`, `anyOf`, `oneOf`, `not`, `if`/`then`/`else`.
 
-use super::{Parts, Site};
+use super::{KeywordSite, Parts};
 use crate::error::Result;
 use crate::schema::document::JsonNodeId;
 use crate::schema::value::{ExprId, ValId};
 use crate::schema::Schema;
 
 /// A reference; chains of them are followed without recursion.
-pub(super) fn reference(schema: &mut Schema, site: &Site, parts: &mut Parts) -> Result<()> {
-    let Site { keyword, at, .. } = *site;
+pub(super) fn reference(schema: &mut Schema, site: &KeywordSite, parts: &mut Parts) -> Result<()> {
+    let KeywordSite { keyword, at, .. } = *site;
     let Some(mut target) = schema.reference(site.node, keyword, at)? else { return Ok(()) };
     let mut steps = 0;
     let outer = schema.scopes.now;
@@ -56,8 +56,8 @@ impl Schema {
     }
 }
 
-pub(super) fn apply(schema: &mut Schema, site: &Site, parts: &mut Parts) -> Result<()> {
-    let Site { keyword, at, .. } = *site;
+pub(super) fn apply(schema: &mut Schema, site: &KeywordSite, parts: &mut Parts) -> Result<()> {
+    let KeywordSite { keyword, at, .. } = *site;
     match keyword {
         "allOf" => {
             for value in schema.compile_nodes(at)? {
@@ -92,9 +92,9 @@ pub(super) fn apply(schema: &mut Schema, site: &Site, parts: &mut Parts) -> Resu
             let condition = schema.compile(condition)?;
             let not = schema.not_value(condition);
             let (then, other) = (branch(schema, "then")?, branch(schema, "else")?);
-            let held = schema.and_values(condition, then);
-            let failed = schema.and_values(not, other);
-            let both = schema.or_values(held, failed);
+            let when_true = schema.and_values(condition, then);
+            let when_false = schema.and_values(not, other);
+            let both = schema.or_values(when_true, when_false);
             parts.add(schema, both);
         }
     }

@@ -14,13 +14,13 @@ mod unevaluated;
 
 use super::document::{Json, JsonNodeId};
 use super::formula::Op;
-use super::table::{self, Draft, Holds};
-use super::value::{Members as Parts, ValId};
+use super::table::{self, Draft, ValueKind};
+use super::value::{Operands as Parts, ValId};
 use super::Schema;
 use crate::error::Result;
 
 /// The keyword that is being read: of which schema, and what it holds.
-pub(super) struct Site<'a> {
+pub(super) struct KeywordSite<'a> {
     node: JsonNodeId,
     draft: Draft,
     keyword: &'a str,
@@ -46,12 +46,12 @@ pub(super) fn compile(schema: &mut Schema, node: JsonNodeId) -> Result<ValId> {
         if alone && &**keyword != "$ref" {
             continue;
         }
-        let site = &Site { node, draft, keyword, at: *value };
+        let site = &KeywordSite { node, draft, keyword, at: *value };
         if schema.compiled.names_only && !says_of_strings(keyword) {
             continue;
         }
         match (&**keyword, what) {
-            (_, Holds::Reference) => logic::reference(schema, site, &mut parts)?,
+            (_, ValueKind::Reference) => logic::reference(schema, site, &mut parts)?,
             ("type", _) => types::types(schema, site, &mut parts),
             ("enum", _) => types::enumeration(schema, &mut parts, *value)?,
             ("const", _) => {

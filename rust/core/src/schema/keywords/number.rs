@@ -1,14 +1,14 @@
 //! `minimum`, `maximum`, `exclusiveMinimum`, `exclusiveMaximum`, `multipleOf`, and `divisibleBy` as draft 3 called it.
 
-use super::{Parts, Site};
+use super::{KeywordSite, Parts};
 use crate::lexical::number::piece::{Bound, Piece};
 use crate::lexical::number::set::NumSet;
 use crate::lexical::number::Decimal;
 use crate::schema::document::Json;
 use crate::schema::Schema;
 
-pub(super) fn apply(schema: &mut Schema, site: &Site, parts: &mut Parts) {
-    let Site { keyword, at, .. } = *site;
+pub(super) fn apply(schema: &mut Schema, site: &KeywordSite, parts: &mut Parts) {
+    let KeywordSite { keyword, at, .. } = *site;
     let Json::Number(text) = schema.doc.get(at) else { return };
     let value = Decimal::parse(text).expect("checked before");
     // draft 4 and OpenAPI 3.0: a flag beside the bound makes it open

@@ -1,6 +1,6 @@
 //! `properties`, `patternProperties`, `additionalProperties`, `propertyNames`, `required`, counts, dependencies.
 
-use super::{Parts, Site};
+use super::{KeywordSite, Parts};
 use crate::error::Result;
 use crate::lexical::number::Decimal;
 use crate::lexical::{TermId, Terms};
@@ -12,13 +12,13 @@ use crate::schema::value::ExprId;
 use crate::schema::{NameId, Schema};
 
 /// Named keys, patterns, and the schema of the others, of one schema.
-pub(super) struct Layout {
+pub(super) struct KeySchemas {
     pub props: Vec<(NameId, ExprId)>,
     pub patterns: Vec<(TermId, ExprId)>,
     pub rest: Option<ExprId>,
 }
 
-pub(super) fn layout(schema: &mut Schema, node: JsonNodeId) -> Result<Layout> {
+pub(super) fn layout(schema: &mut Schema, node: JsonNodeId) -> Result<KeySchemas> {
     let entries = |schema: &Schema, key: &str| {
         schema.doc.key(node, key).map_or(Vec::new(), |at| schema.doc.entries(at).to_vec())
     };
@@ -34,11 +34,11 @@ pub(super) fn layout(schema: &mut Schema, node: JsonNodeId) -> Result<Layout> {
         }
     }
     let rest = schema.doc.key(node, "additionalProperties").map(|at| schema.node_sub(at));
-    Ok(Layout { props, patterns, rest })
+    Ok(KeySchemas { props, patterns, rest })
 }
 
-pub(super) fn shape(schema: &mut Schema, site: &Site, parts: &mut Parts) -> Result<()> {
-    let Layout { mut props, patterns, rest } = layout(schema, site.node)?;
+pub(super) fn shape(schema: &mut Schema, site: &KeywordSite, parts: &mut Parts) -> Result<()> {
+    let KeySchemas { mut props, patterns, rest } = layout(schema, site.node)?;
     let declared = props.len();
     let patterns = name_finite(schema, &mut props, patterns);
     if patterns.len() > SOME_PATTERNS {
@@ -98,8 +98,8 @@ fn name_finite(
     left
 }
 
-pub(super) fn apply(schema: &mut Schema, site: &Site, parts: &mut Parts) -> Result<()> {
-    let Site { keyword, at, .. } = *site;
+pub(super) fn apply(schema: &mut Schema, site: &KeywordSite, parts: &mut Parts) -> Result<()> {
+    let KeywordSite { keyword, at, .. } = *site;
     let atom = match keyword {
         "required" => {
             let names = names_of(schema, at);
@@ -156,10 +156,10 @@ fn each(
     let mut all = Vec::new();
     for (key, value) in schema.doc.entries(at).to_vec() {
         let name = schema.name(&key);
-        let held = formula(schema, value)?;
+        let satisfied = formula(schema, value)?;
         let absent = schema.obj(Obj::Absent(name));
         let name_there = schema.required(vec![name]);
-        let both = schema.and(&[name_there, held]);
+        let both = schema.and(&[name_there, satisfied]);
         // "absent, or there and held": the branches exclude each other, so frames decide early
         all.push(schema.or(&[absent, both]));
     }

@@ -73,7 +73,7 @@ impl Schema {
         let own: Vec<Option<Vec<Constant>>> = list.iter().map(|&v| self.constants_of(v)).collect();
         let others: Vec<usize> = (0..list.len()).filter(|&i| own[i].is_none()).collect();
         if others.len() <= FEW_OTHERS && others.len() * 2 < list.len() {
-            let mut near = Sharing::new(own.iter().map(|c| c.as_deref().unwrap_or(&[]))).near()?;
+            let mut near = SharedConstants::new(own.iter().map(|c| c.as_deref().unwrap_or(&[]))).near()?;
             for (i, near) in near.iter_mut().enumerate() {
                 match &own[i] {
                     Some(_) => near.extend(&others),
@@ -86,7 +86,7 @@ impl Schema {
         let tags = tags?;
         let mut names = tags[0].keys().copied().collect::<Vec<NameId>>();
         names.retain(|name| tags.iter().all(|of| of.contains_key(name)));
-        let sharing = |name: NameId| Sharing::new(tags.iter().map(|of| &of[&name][..]));
+        let sharing = |name: NameId| SharedConstants::new(tags.iter().map(|of| &of[&name][..]));
         names.into_iter().map(sharing).min_by_key(|by| by.pairs)?.near()
     }
 
@@ -143,13 +143,13 @@ impl Schema {
 }
 
 /// Lists of constants, and those that have one.
-struct Sharing<'a> {
+struct SharedConstants<'a> {
     lists: Vec<&'a [Constant]>,
     holders: KeyedMap<&'a Constant, Vec<usize>>,
     pairs: usize,
 }
 
-impl<'a> Sharing<'a> {
+impl<'a> SharedConstants<'a> {
     fn new(lists: impl Iterator<Item = &'a [Constant]>) -> Self {
         let lists: Vec<&[Constant]> = lists.collect();
         let mut holders: KeyedMap<&Constant, Vec<usize>> = KeyedMap::default();
@@ -157,7 +157,7 @@ impl<'a> Sharing<'a> {
             list.iter().for_each(|constant| holders.entry(constant).or_default().push(i));
         }
         let pairs = holders.values().map(|of| of.len().saturating_mul(of.len())).sum();
-        Sharing { lists, holders, pairs }
+        SharedConstants { lists, holders, pairs }
     }
 
     /// For each list the others that have one of its constants too; `None` where that are too many.

@@ -1,6 +1,6 @@
 //! `minLength`, `maxLength`, `pattern`, `format`: languages over code points.
 
-use super::{Parts, Site};
+use super::{KeywordSite, Parts};
 use crate::error::{Error, Kind, Result};
 use crate::lexical::number::Decimal;
 use crate::lexical::term::INF;
@@ -11,8 +11,8 @@ use crate::schema::document::{Json, JsonNodeId};
 use crate::schema::options::Numbers;
 use crate::schema::{Schema, MARK};
 
-pub(super) fn apply(schema: &mut Schema, site: &Site, parts: &mut Parts) -> Result<()> {
-    let Site { keyword, at, .. } = *site;
+pub(super) fn apply(schema: &mut Schema, site: &KeywordSite, parts: &mut Parts) -> Result<()> {
+    let KeywordSite { keyword, at, .. } = *site;
     let terms = &mut schema.lexicon.terms;
     let term = match (keyword, schema.doc.get(at)) {
         ("pattern", Json::String(pattern)) => {

@@ -1,6 +1,6 @@
 //! `type`, `enum`, `const`.
 
-use super::{Parts, Site};
+use super::{KeywordSite, Parts};
 use crate::error::Result;
 use crate::lexical::number::piece::Piece;
 use crate::lexical::number::set::NumSet;
@@ -14,7 +14,7 @@ use crate::schema::value::{ExprId, SchemaExpr, ValId, Value, FALSE, NULL, TRUE};
 use crate::schema::Schema;
 use crate::work;
 
-pub(super) fn types(schema: &mut Schema, site: &Site, parts: &mut Parts) {
+pub(super) fn types(schema: &mut Schema, site: &KeywordSite, parts: &mut Parts) {
     let at = site.at;
     let names: Vec<JsonNodeId> = match schema.doc.get(at) {
         Json::Array(items) => items.to_vec(),

@@ -63,7 +63,7 @@ pub(super) fn apply(
 }
 
 /// Sets of evaluations, by number, with the keys or items that are in just these.
-type Groups<T> = indexmap::IndexMap<Vec<usize>, T>;
+type EvaluationSets<T> = indexmap::IndexMap<Vec<usize>, T>;
 
 fn properties(schema: &mut Schema, found: &[Evaluation], sub: ExprId, node: JsonNodeId) -> Result<ValId> {
     let mut names: Vec<NameId> = found.iter().flat_map(|e| e.names.iter().copied()).collect();
@@ -71,7 +71,7 @@ fn properties(schema: &mut Schema, found: &[Evaluation], sub: ExprId, node: Json
     let mut patterns: Vec<TermId> = found.iter().flat_map(|e| e.patterns.iter().copied()).collect();
     crate::lists::sort_unique(&mut patterns);
     // keys that are named, keys of each combination of patterns
-    let mut groups: Groups<(Vec<NameId>, Vec<Cell>)> = Groups::new();
+    let mut groups: EvaluationSets<(Vec<NameId>, Vec<Cell>)> = EvaluationSets::new();
     for (set, name) in evaluated_names(schema, found, &names).into_iter().zip(&names) {
         groups.entry(set).or_default().0.push(*name);
     }
@@ -92,7 +92,7 @@ fn properties(schema: &mut Schema, found: &[Evaluation], sub: ExprId, node: Json
         let (patterns, rest) = match &cells[..] {
             [] => (Vec::new(), ExprId::TRUE),
             // keys that no pattern matches are what a shape calls the rest; those that are named are not of them
-            [(held, _)] if held.iter().all(|p| !p.1) => {
+            [(satisfied, _)] if satisfied.iter().all(|p| !p.1) => {
                 let own: FxHashSet<NameId> = own.into_iter().collect();
                 let sub_of = |name| if own.contains(&name) { sub } else { ExprId::TRUE };
                 props = names.iter().map(|&name| (name, sub_of(name))).collect();
@@ -149,12 +149,12 @@ fn items(schema: &mut Schema, found: &[Evaluation], sub: ExprId) -> Result<ValId
     crate::lists::sort_unique(&mut borders);
     let mut any = Vec::new();
     for chosen in 0u32..1 << maybe.len() {
-        let held: Vec<&Evaluation> =
+        let satisfied: Vec<&Evaluation> =
             (0..maybe.len()).filter(|i| chosen >> i & 1 == 1).map(|i| maybe[i]).collect();
         let mut ways = vec![sub];
-        ways.extend(sure.iter().chain(&held).filter_map(|e| e.contains));
+        ways.extend(sure.iter().chain(&satisfied).filter_map(|e| e.contains));
         let item = schema.or(&ways);
-        let mut all: Vec<ValId> = held.iter().map(|e| e.condition).collect();
+        let mut all: Vec<ValId> = satisfied.iter().map(|e| e.condition).collect();
         for (i, &from) in borders.iter().enumerate() {
             let set: Vec<usize> = (0..found.len()).filter(|&j| found[j].items > from).collect();
             if set.iter().any(|&j| found[j].condition == ValId::TRUE) {
@@ -226,15 +226,15 @@ fn evaluations(
             }
             "anyOf" | "oneOf" => {
                 for branch in schema.doc.items(*value).to_vec() {
-                    let held = both(schema, condition, branch)?;
-                    below(schema, branch, held)?;
+                    let satisfied = both(schema, condition, branch)?;
+                    below(schema, branch, satisfied)?;
                 }
             }
             "if" => {
-                let held = both(schema, condition, *value)?;
-                below(schema, *value, held)?;
+                let satisfied = both(schema, condition, *value)?;
+                below(schema, *value, satisfied)?;
                 if let Some(then) = schema.doc.key(node, "then") {
-                    below(schema, then, held)?;
+                    below(schema, then, satisfied)?;
                 }
                 if let Some(other) = schema.doc.key(node, "else") {
                     let sub = schema.node_sub(*value);
@@ -250,8 +250,8 @@ fn evaluations(
                     let mut there = schema.value(ValId::FALSE).clone();
                     there.obj = schema.required(vec![name]);
                     let there = schema.value_of(there);
-                    let held = schema.and_values(condition, there);
-                    below(schema, part, held)?;
+                    let satisfied = schema.and_values(condition, there);
+                    below(schema, part, satisfied)?;
                 }
             }
             _ => {}
@@ -262,8 +262,8 @@ fn evaluations(
 
 fn both(schema: &mut Schema, condition: ValId, branch: JsonNodeId) -> Result<ValId> {
     let sub = schema.node_sub(branch);
-    let held = schema.compile(sub)?;
-    Ok(schema.and_values(condition, held))
+    let satisfied = schema.compile(sub)?;
+    Ok(schema.and_values(condition, satisfied))
 }
 
 /// What the schema's own keywords evaluate.

@@ -2,7 +2,7 @@
 //!
 //! Places and values are counted where a formula has no other atoms than a number of items, what they are and that they
 //! differ (a matching, Kuhn 1955; a place with more values than there are places is never the bottleneck, Hall 1935);
-//! others are searched by levels ([`super::memory`]).
+//! others are searched by levels ([`super::seen_items`]).
 //! Invariant: "no" is said only of what no array satisfies; questions that are too large are refused.
 //! Complexity: up to [`PLACES`] places with as many values.  Memory: one question's.
 
@@ -10,10 +10,10 @@ use std::rc::Rc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::memory::FEW;
+use super::seen_items::FEW;
 use crate::hash::{KeyedMap, KeyedSet};
-use crate::schema::array::{Arr, ArrId, ListId};
-use crate::schema::used::KeySet;
+use crate::schema::array::{Arr, ArrId, ItemSchemasId};
+use crate::schema::key_sets::KeySet;
 use crate::schema::value::{ExprId, ValId};
 use crate::schema::Schema;
 use crate::work;
@@ -31,7 +31,7 @@ const REMEMBERED: usize = 1 << 16;
 pub(super) struct PlainArray {
     pub lo: u32,
     pub hi: u32,
-    pub layouts: Vec<(ListId, u32, ExprId)>,
+    pub layouts: Vec<(ItemSchemasId, u32, ExprId)>,
     pub unique: Option<KeySet>,
 }
 
@@ -83,7 +83,7 @@ impl Schema {
         Some(plain)
     }
 
-    pub(super) fn layout_item(&mut self, layouts: &[(ListId, u32, ExprId)], i: u32) -> ExprId {
+    pub(super) fn layout_item(&mut self, layouts: &[(ItemSchemasId, u32, ExprId)], i: u32) -> ExprId {
         let subs: Vec<ExprId> = layouts
             .iter()
             .map(|&(list, from, rest)| {
@@ -111,7 +111,7 @@ impl Schema {
 
     /// Whether the first `lo` items can be different from each other and from those seen: a matching of places
     /// with values (Kuhn). A place with as many values as there are places is never the bottleneck (Hall).
-    fn enough_different(&mut self, layouts: &[(ListId, u32, ExprId)], lo: u32, seen: KeySet) -> bool {
+    fn enough_different(&mut self, layouts: &[(ItemSchemasId, u32, ExprId)], lo: u32, seen: KeySet) -> bool {
         let known = self.key_sets.len(seen);
         if lo > PLACES {
             return self.enough_alike(layouts, lo, known);
@@ -146,7 +146,7 @@ impl Schema {
 
     /// The same for very many places: each kind of item must have as many values as there are places, or the question
     /// is too large.
-    fn enough_alike(&mut self, layouts: &[(ListId, u32, ExprId)], lo: u32, known: usize) -> bool {
+    fn enough_alike(&mut self, layouts: &[(ItemSchemasId, u32, ExprId)], lo: u32, known: usize) -> bool {
         let longest = layouts.iter().map(|l| self.arenas.lists[l.0 .0 as usize].len()).max().unwrap_or(0);
         let mut kinds: Vec<ExprId> =
             (0..=lo.min(longest as u32)).map(|i| self.layout_item(layouts, i)).collect();

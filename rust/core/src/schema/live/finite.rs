@@ -22,7 +22,7 @@ type Values = Option<Arc<[String]>>;
 
 /// What is known of an expression: its values, or that there are more than so many.
 #[derive(Clone)]
-pub(crate) enum Known {
+pub(crate) enum KnownValues {
     All(Arc<[String]>),
     MoreThan(usize),
     /// Being listed: a value that holds another one of its kind, without end.
@@ -33,26 +33,27 @@ impl Schema {
     /// All values of an expression, where they are at most `limit`.
     pub(super) fn finite_values(&mut self, s: ExprId, limit: usize) -> Values {
         match self.answers.finite.get(&s) {
-            Some(Known::All(values)) => return (values.len() <= limit).then(|| values.clone()),
-            Some(Known::MoreThan(n)) if *n >= limit => return None,
-            Some(Known::Open) => return None,
+            Some(KnownValues::All(values)) => return (values.len() <= limit).then(|| values.clone()),
+            Some(KnownValues::MoreThan(n)) if *n >= limit => return None,
+            Some(KnownValues::Open) => return None,
             _ => {}
         }
         let v = self.compile_or_refuse(s);
         if !self.is_live(v) {
             return Some(Arc::new([]));
         }
-        let before = self.answers.finite.insert(s, Known::Open);
+        let before = self.answers.finite.insert(s, KnownValues::Open);
         let found = stacker::maybe_grow(128 << 10, 1 << 20, || self.list_values(v, limit));
         let found: Values = found.filter(|values| values.len() <= limit).map(|mut values| {
             crate::lists::sort_unique(&mut values);
             values.into()
         });
         // inside another question the answer may rest on what that one assumes
-        let open = self.answers.finite.values().filter(|known| matches!(known, Known::Open)).count() > 1;
+        let open =
+            self.answers.finite.values().filter(|known| matches!(known, KnownValues::Open)).count() > 1;
         match (&found, open) {
-            (Some(values), _) => self.answers.finite.insert(s, Known::All(values.clone())),
-            (None, false) => self.answers.finite.insert(s, Known::MoreThan(limit)),
+            (Some(values), _) => self.answers.finite.insert(s, KnownValues::All(values.clone())),
+            (None, false) => self.answers.finite.insert(s, KnownValues::MoreThan(limit)),
             (None, true) => match before {
                 Some(before) => self.answers.finite.insert(s, before),
                 None => self.answers.finite.remove(&s),

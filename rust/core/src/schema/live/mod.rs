@@ -7,12 +7,12 @@
 //! call, since a guess would lead a text into a dead end.
 //! Memory: an answer for each formula that was asked about.
 
-mod apart;
 mod array;
+mod distinct;
 pub(crate) mod finite;
-mod memory;
 pub(crate) mod object;
-pub(crate) mod remains;
+pub(crate) mod remaining_bound;
+mod seen_items;
 mod syntactic;
 mod violated;
 mod witness;
@@ -28,26 +28,26 @@ use super::document::JsonNodeId;
 use super::object::{Obj, ObjId};
 use super::value::{ExprId, SchemaExpr, ValId};
 use super::{ArrId, Schema};
-use crate::held;
+use crate::heap_size;
 
 /// What was found of formulas, and what is being asked.
 #[derive(Default)]
-pub(crate) struct Answers {
+pub(crate) struct LivenessMemos {
     lives: FxHashMap<ValId, bool>,
     /// Formulas that are being asked about, and how deep in the search.
     pub(super) asking: FxHashMap<ValId, usize>,
     /// The depth of the outermost formula that was met again, [`usize::MAX`] where none was; set as a question begins.
     lowest: usize,
     pub(super) rests: FxHashMap<ObjId, bool>,
-    finite: FxHashMap<ExprId, finite::Known>,
+    finite: FxHashMap<ExprId, finite::KnownValues>,
     /// The values of an item after which the rest of the array can be completed.
     completable: FxHashMap<(ExprId, ArrId), ExprId>,
     witnesses: FxHashMap<ValId, Option<Arc<Witness>>>,
-    remains: remains::Remains,
+    remains: remaining_bound::RemainingBounds,
 }
 
-held::tables!(Answers: lives, rests, finite, completable, witnesses, remains;
-    this => held::bytes!(this: lives, rests, finite, completable, witnesses));
+heap_size::tables!(LivenessMemos: lives, rests, finite, completable, witnesses, remains;
+    this => heap_size::bytes!(this: lives, rests, finite, completable, witnesses));
 
 impl Schema {
     /// Whether some value satisfies the formula.

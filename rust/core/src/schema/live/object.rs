@@ -10,11 +10,11 @@ use rustc_hash::FxHashSet;
 
 use super::Witness;
 use crate::lexical::{Spelling, TermId, Terms};
-use crate::schema::apart::Apart;
 use crate::schema::by_key::Key;
+use crate::schema::distinct::Distinct;
 use crate::schema::formula::Formula;
+use crate::schema::key_sets::{KeySet, KeySets};
 use crate::schema::object::{Obj, ObjId, ShapeId};
-use crate::schema::used::{KeySet, KeySets};
 use crate::schema::value::ExprId;
 use crate::schema::{count_step, NameId, Schema, Simple};
 
@@ -50,7 +50,7 @@ pub(super) struct Conjunction {
     pub(super) violated: Vec<ShapeId>,
     required: FxHashSet<NameId>,
     pub(super) absent: FxHashSet<NameId>,
-    pub(super) apart: Vec<Apart>,
+    pub(super) apart: Vec<Distinct>,
     pub(super) lo: u32,
     pub(super) hi: u32,
     atoms: FxHashSet<ObjId>,
@@ -70,7 +70,7 @@ impl Conjunction {
                 self.lo = self.lo.max(*lo);
                 self.hi = self.hi.min(*hi);
             }
-            Obj::Apart(apart) => self.apart.push(*apart),
+            Obj::Distinct(apart) => self.apart.push(*apart),
             Obj::True | Obj::False | Obj::And(_) | Obj::Or(_) => {}
         }
     }
@@ -250,7 +250,7 @@ impl Schema {
             Obj::Count(lo, hi) => conj.lo.max(*lo) > conj.hi.min(*hi),
             // the search charges for its choices; what a long conjunction says beyond this is found when it is chosen
             Obj::And(list) => list.iter().take(LOOKED_AT).any(|&part| self.clashes(part, conj)),
-            Obj::True | Obj::Or(_) | Obj::Apart(_) => false,
+            Obj::True | Obj::Or(_) | Obj::Distinct(_) => false,
         }
     }
 
@@ -366,12 +366,12 @@ impl Schema {
             let not = terms.not(pattern);
             let mut next = Vec::with_capacity(cells.len() * 2);
             for (cell, term) in cells {
-                for (choice, held) in [(pattern, true), (not, false)] {
+                for (choice, matches) in [(pattern, true), (not, false)] {
                     let both = terms.and(&[term, choice]);
                     let both = terms.prune(both);
                     if both != Terms::EMPTY {
                         let mut longer = cell.clone();
-                        longer.push((pattern, held));
+                        longer.push((pattern, matches));
                         next.push((longer, both));
                     }
                 }

@@ -19,7 +19,7 @@ use crate::schema::value::{ExprId, SchemaExpr};
 use crate::schema::{count_step, NameId, Schema};
 
 /// Keys that were chosen, each with what its value must satisfy.
-type Chosen = Vec<(NameId, ExprId)>;
+type ChosenKeys = Vec<(NameId, ExprId)>;
 
 struct Search<'a> {
     conj: &'a Conjunction,
@@ -35,16 +35,21 @@ struct Search<'a> {
 }
 
 /// Where the search stands: the shape that must not hold, what was chosen before, and how many ways there were.
-struct Level<'a> {
+struct SearchLevel<'a> {
     at: usize,
     shape: ShapeId,
-    chosen: &'a Chosen,
+    chosen: &'a ChosenKeys,
     ways: u32,
 }
 
 impl Schema {
     /// Chooses a key for each negated shape, then enough keys for the rest of the conjunction.
-    pub(super) fn violate(&mut self, conj: &Conjunction, chosen: Chosen, keys: &Keys) -> Option<Chosen> {
+    pub(super) fn violate(
+        &mut self,
+        conj: &Conjunction,
+        chosen: ChosenKeys,
+        keys: &Keys,
+    ) -> Option<ChosenKeys> {
         let mut order = conj.violated.clone();
         order.retain(|&shape| !self.is_violated(shape, &chosen));
         let shapes = order.len();
@@ -62,7 +67,7 @@ impl Schema {
         self.violate_from(&mut search, 0, chosen)
     }
 
-    fn violate_from(&mut self, search: &mut Search, i: usize, chosen: Chosen) -> Option<Chosen> {
+    fn violate_from(&mut self, search: &mut Search, i: usize, chosen: ChosenKeys) -> Option<ChosenKeys> {
         count_step();
         if chosen.len() > search.conj.hi as usize {
             return None;
@@ -74,7 +79,7 @@ impl Schema {
         if self.is_violated(shape, &chosen) {
             return self.violate_from(search, i + 1, chosen);
         }
-        let mut level = Level { at: i, shape, chosen: &chosen, ways: 0 };
+        let mut level = SearchLevel { at: i, shape, chosen: &chosen, ways: 0 };
         let mut found = self.by_chosen_key(search, &mut level);
         if found.is_none() && search.stuck.is_none() {
             found = self.by_named_key(search, &mut level);
@@ -92,7 +97,7 @@ impl Schema {
     }
 
     /// Whether the shape plainly allows no value of some key that was chosen: no way narrows less.
-    fn is_violated(&mut self, shape: ShapeId, chosen: &Chosen) -> bool {
+    fn is_violated(&mut self, shape: ShapeId, chosen: &ChosenKeys) -> bool {
         chosen.iter().any(|&(name, own)| {
             let sub = self.shape_key(shape, &Key::Name(name));
             self.excludes(sub, own)
@@ -120,14 +125,19 @@ impl Schema {
     }
 
     /// Takes a way and goes on with the next shape. `Some`: the answer, which is none where the pass has ended.
-    fn take(&mut self, search: &mut Search, level: &mut Level, next: Chosen) -> Option<Option<Chosen>> {
+    fn take(
+        &mut self,
+        search: &mut Search,
+        level: &mut SearchLevel,
+        next: ChosenKeys,
+    ) -> Option<Option<ChosenKeys>> {
         level.ways += 1;
         let found = self.violate_from(search, level.at + 1, next);
         (found.is_some() || search.stuck.is_some()).then_some(found)
     }
 
-    fn by_chosen_key(&mut self, search: &mut Search, level: &mut Level) -> Option<Chosen> {
-        let Level { shape, chosen, .. } = *level;
+    fn by_chosen_key(&mut self, search: &mut Search, level: &mut SearchLevel) -> Option<ChosenKeys> {
+        let SearchLevel { shape, chosen, .. } = *level;
         for at in 0..chosen.len() {
             let (name, own) = chosen[at];
             let Some(both) = self.violation(shape, &Key::Name(name), |_| own) else { continue };
@@ -140,8 +150,8 @@ impl Schema {
         None
     }
 
-    fn by_named_key(&mut self, search: &mut Search, level: &mut Level) -> Option<Chosen> {
-        let Level { shape, chosen, .. } = *level;
+    fn by_named_key(&mut self, search: &mut Search, level: &mut SearchLevel) -> Option<ChosenKeys> {
+        let SearchLevel { shape, chosen, .. } = *level;
         let named = match &search.named {
             _ if self.only_named(shape) => self.shape(shape).props.iter().map(|p| p.0).collect(),
             Some(known) => known.clone(),
@@ -165,8 +175,8 @@ impl Schema {
         None
     }
 
-    fn by_other_key(&mut self, search: &mut Search, level: &mut Level) -> Option<Chosen> {
-        let Level { shape, chosen, .. } = *level;
+    fn by_other_key(&mut self, search: &mut Search, level: &mut SearchLevel) -> Option<ChosenKeys> {
+        let SearchLevel { shape, chosen, .. } = *level;
         for (cell, term) in self.cells(search.conj).iter().map(|c| (&c.0, c.1)) {
             let key = Key::Cell(cell);
             let own = |this: &mut Self| this.value_at(&search.conj.shapes, &key);

@@ -1,0 +1,307 @@
+//! What a word that was begun may still need: a bound for whatever was read of it.
+//!
+//! Invariant: from every state that a term's derivatives lead to, and that accepts something, a shortest end is no
+//! longer; `None` where the form does not tell and the states are too many to look at.
+//! Complexity: the form, or at most `STATES` derivatives, once a term.
+//! Rejected: the longest word, which most languages lack.
+
+use std::collections::VecDeque;
+
+use indexmap::IndexMap;
+use rustc_hash::{FxBuildHasher, FxHashMap};
+
+use super::delta::Runs;
+use super::spell::{LexId, Lexicon, Spelling};
+use super::term::{Term, TermId, Terms, INF};
+
+/// Derivatives that are looked at where the form does not tell; of a number no more than the search for its end visits
+/// ([`super::shortest_lexeme`]), which is content with any end beyond.
+const STATES: usize = 64;
+const MORE_STATES: usize = 1024;
+const NUMBERS: usize = 60;
+/// Runs a state that are looked at on the way: where there are thousands, each state costs a millisecond.
+const RUNS: usize = 32;
+/// A number may be written with a sign, a point, and an exponent with a sign and three digits.
+const AROUND_DIGITS: u32 = 7;
+/// Code points after which a word of a loop is none of 2^32 others.
+const APART: u32 = 32;
+/// Words that a language may lack for the rule of those that lack some.
+const LACKING: usize = 1 << 16;
+/// Bytes of a code point in a JSON string at most, and those that end one that was begun (a surrogate's escape has a
+/// second half).
+const WIDEST: usize = 6;
+const BEGUN: usize = 12;
+
+/// States of a term, each with the places of those before it.
+type States = IndexMap<TermId, Vec<usize>, FxBuildHasher>;
+
+/// Known bounds of terms, in code points.
+pub type RemainingBounds = FxHashMap<TermId, Option<u32>>;
+
+impl Lexicon {
+    /// Bytes that end a lexeme that began in this state, whatever was read of it; the quote not counted.
+    pub fn remains(&mut self, lex: LexId) -> Option<usize> {
+        let (spelling, term) = self.term(lex)?;
+        let points = self.terms.remains_at_last(term)? as usize;
+        let bytes = match spelling {
+            _ if self.terms.is_plain(term) => points,
+            Spelling::Raw => points.saturating_mul(4),
+            _ => points.saturating_mul(WIDEST),
+        };
+        Some(bytes.saturating_add(BEGUN))
+    }
+}
+
+impl Terms {
+    /// Code points that end a word of the term, whatever was read of it.
+    pub fn remains(&mut self, t: TermId) -> Option<u32> {
+        memo!(self.known.remains, t, stacker::maybe_grow(64 << 10, 1 << 20, || self.find_remains(t)))
+    }
+
+    /// The same for a whole language: worth a longer look where its parts do not tell.
+    fn remains_at_last(&mut self, t: TermId) -> Option<u32> {
+        let found = self.remains(t).or_else(|| self.among_states(t, MORE_STATES)).or_else(|| self.longest(t));
+        self.known.remains.insert(t, found);
+        found
+    }
+
+    fn find_remains(&mut self, t: TermId) -> Option<u32> {
+        if let Some((rest, most)) = self.cut_to(t) {
+            // the nearest end of what is cut is nearest of what is left: others are longer still
+            return Some(self.remains(rest)?.min(most));
+        }
+        match self.get(t).clone() {
+            Term::Empty | Term::Eps | Term::All => Some(0),
+            Term::Class(_) => Some(1),
+            Term::Words(_) | Term::TrieNode(_) => {
+                let words = self.finite_words(t)?;
+                crate::work::spend(words.len() as u64);
+                words.iter().map(|word| word.chars().count() as u32).max()
+            }
+            Term::Concat(x, y) => {
+                let (head, tail) = (self.remains(x)?, self.remains(y)?);
+                Some(head.saturating_add(self.least_at_a_glance(y)?).max(tail))
+            }
+            Term::Or(xs) | Term::Tuple(xs) => self.most_of(&xs),
+            Term::Repeat(x, lo, _) => {
+                // the copy that was begun, and those that must follow
+                let later = self.least_at_a_glance(x)?.saturating_mul(lo.saturating_sub(1));
+                Some(self.remains(x)?.saturating_add(later))
+            }
+            Term::And(xs) => {
+                let known = self.remains_of_all(&xs).or_else(|| self.among_states(t, STATES));
+                known.or_else(|| self.longest(t))
+            }
+            // one more code point is in none of the words
+            Term::Not(x) if self.lacks_few(x) => Some(1),
+            Term::Num(..) => {
+                let longest = self.longest(t);
+                longest.filter(|&n| n <= AROUND_DIGITS).or_else(|| self.among_states(t, NUMBERS)).or(longest)
+            }
+            Term::Not(_) | Term::State(..) => self.among_states(t, STATES),
+        }
+    }
+
+    fn most_of(&mut self, xs: &[TermId]) -> Option<u32> {
+        let mut most = 0;
+        for &x in xs.iter().filter(|&&x| x != Self::EMPTY) {
+            most = most.max(self.remains(x)?);
+        }
+        Some(most)
+    }
+
+    fn lacks_few(&self, words: TermId) -> bool {
+        self.lists_words(words) && self.finite_words(words).is_some_and(|words| words.len() < LACKING)
+    }
+
+    /// A language without some words: where one of them was read, one more code point, or another last one, is in the
+    /// language, as long as there are more code points to choose from than words.
+    fn remains_of_all(&mut self, xs: &[TermId]) -> Option<u32> {
+        let lacking = |this: &Self, x: TermId| match *this.get(x) {
+            Term::Not(words) => this.lacks_few(words),
+            _ => false,
+        };
+        let others: Vec<TermId> = xs.iter().copied().filter(|&x| !lacking(self, x)).collect();
+        let [only] = others[..] else { return others.is_empty().then_some(1) };
+        if others.len() == xs.len() {
+            return None;
+        }
+        if self.is_open(only) {
+            return Some(self.remains(only)?.saturating_add(1));
+        }
+        let Term::Repeat(class, lo, _) = *self.get(only) else { return None };
+        let Term::Class(set) = *self.get(class) else { return None };
+        let size: u32 = self.set(set).iter().map(|&(from, to)| to - from + 1).sum();
+        let lacking: usize = xs
+            .iter()
+            .filter_map(|&x| match *self.get(x) {
+                Term::Not(words) => self.finite_words(words),
+                _ => None,
+            })
+            .map(|words| words.len())
+            .sum();
+        (size as usize > lacking).then_some(lo.max(1))
+    }
+
+    /// Code points of the longest word, where the form tells.
+    fn longest(&self, t: TermId) -> Option<u32> {
+        match self.get(t) {
+            Term::Num(language, _) => {
+                let (whole, places) = self.numbers.most_digits(*language)?;
+                Some(whole.saturating_add(places).saturating_add(AROUND_DIGITS))
+            }
+            Term::And(xs) => xs.iter().filter_map(|&x| self.longest(x)).min().or_else(|| self.at_most(t)),
+            _ => self.at_most(t),
+        }
+    }
+
+    /// The same for what is left of the language when any words but 2^32 are taken out, as long as something is left:
+    /// the keys of an object come once each.
+    pub fn remains_apart(&mut self, t: TermId) -> Option<u32> {
+        let known = self.apart_by_form(t).or_else(|| self.longest(t));
+        known.or_else(|| self.apart_by_states(t))
+    }
+
+    fn apart_by_form(&mut self, t: TermId) -> Option<u32> {
+        if self.is_open(t) {
+            // two of a million code points
+            return Some(self.remains(t)?.saturating_add(2));
+        }
+        match self.get(t).clone() {
+            Term::Repeat(x, lo, INF) => match *self.get(x) {
+                Term::Class(set)
+                    if self.set(set).iter().map(|&(from, to)| to - from + 1).sum::<u32>() > 1 =>
+                {
+                    Some(lo.saturating_add(APART))
+                }
+                _ => None,
+            },
+            Term::Concat(x, y) => {
+                let tail = self.apart_by_form(y)?;
+                Some(self.remains(x)?.saturating_add(tail))
+            }
+            Term::Or(xs) => {
+                let mut most = 0;
+                for &x in xs.iter() {
+                    most = most.max(self.apart_by_form(x)?);
+                }
+                Some(most)
+            }
+            _ => None,
+        }
+    }
+
+    /// By the way from each state to one after which everything is a word.
+    fn apart_by_states(&mut self, t: TermId) -> Option<u32> {
+        let states = self.states(t, 4 * STATES, Self::delta)?;
+        let mut ways: Vec<Option<u32>> = vec![None; states.len()];
+        let mut todo: VecDeque<usize> = VecDeque::new();
+        for (i, _) in states.keys().enumerate().filter(|s| self.is_open(*s.1) && self.nullable(*s.1)) {
+            ways[i] = Some(2);
+            todo.push_back(i);
+        }
+        while let Some(at) = todo.pop_front() {
+            for &from in &states[at] {
+                if ways[from].is_none() {
+                    ways[from] = ways[at].map(|n| n + 1);
+                    todo.push_back(from);
+                }
+            }
+        }
+        ways.into_iter().collect::<Option<Vec<u32>>>()?.into_iter().max()
+    }
+
+    /// The most that any state needs, where there are few.
+    fn among_states(&mut self, t: TermId, most: usize) -> Option<u32> {
+        // first without asking which of them are alive
+        self.states(t, most * 2, Self::delta_raw)?;
+        let states = self.states(t, most, Self::delta)?;
+        states.into_keys().try_fold(0, |most, t| Some(most.max(self.least_at_a_glance(t)?)))
+    }
+
+    /// The states of a term, each with those before it; `None` where they are more than `most`, or have many runs: of a
+    /// long list only the beginning is looked at.
+    fn states(&mut self, t: TermId, most: usize, delta: fn(&mut Self, TermId) -> Runs) -> Option<States> {
+        let mut states = States::from_iter([(t, Vec::new())]);
+        let (mut at, mut seen) = (0, 0);
+        while let Some((&t, _)) = states.get_index(at) {
+            let runs = delta(self, t);
+            crate::work::spend(8 + runs.len() as u64);
+            seen += runs.len();
+            for run in runs.iter().filter(|run| run.to != Self::EMPTY) {
+                states.entry(run.to).or_default().push(at);
+            }
+            if states.len() > most || seen > most * RUNS {
+                return None;
+            }
+            at += 1;
+        }
+        Some(states)
+    }
+
+    /// Whether every code point of the words is a byte that JSON strings hold as it is, or any of many such may stand
+    /// in its place.
+    fn is_plain(&self, t: TermId) -> bool {
+        let plain =
+            |from: u32, to: u32| from >= 0x20 && to < 0x7F && !(from..=to).any(|c| c == 0x22 || c == 0x5C);
+        match self.get(t) {
+            Term::Empty | Term::Eps => true,
+            Term::Class(set) => self.set(*set).iter().all(|&(from, to)| plain(from, to)),
+            Term::Words(_) | Term::TrieNode(_) => self.finite_words(t).is_some_and(|words| {
+                words.iter().all(|word| word.chars().all(|c| plain(c as u32, c as u32)))
+            }),
+            Term::Concat(x, y) => self.is_plain(*x) && self.is_plain(*y),
+            Term::Or(xs) => xs.iter().all(|&x| self.is_plain(x)),
+            Term::And(xs) => xs.iter().any(|&x| self.is_plain(x)),
+            Term::Num(..) => true,
+            // all code points of the class lead to the same state, so a letter is taken
+            Term::Repeat(x, ..) => match self.get(*x) {
+                Term::Class(set) => {
+                    self.is_plain(*x) || self.set(*set).iter().any(|&(from, to)| from <= 0x61 && to >= 0x7A)
+                }
+                _ => self.is_plain(*x),
+            },
+            _ => false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rustc_hash::FxHashSet;
+
+    use super::*;
+    use crate::regex::{parse, Dialect};
+
+    /// The farthest end of any state, by looking at all of them.
+    fn farthest(terms: &mut Terms, t: TermId) -> u32 {
+        let (mut seen, mut todo, mut most) = (FxHashSet::from_iter([t]), vec![t], 0);
+        while let Some(at) = todo.pop() {
+            most = most.max(terms.least_length(at).expect("states are alive"));
+            for run in terms.delta(at).iter().filter(|run| run.to != Terms::EMPTY) {
+                if seen.insert(run.to) {
+                    todo.push(run.to);
+                }
+            }
+        }
+        most
+    }
+
+    #[test]
+    fn no_state_needs_more() {
+        for pattern in [
+            "abc|abde{4}",
+            "(ab){2,5}c",
+            "[a-z]{3,40}",
+            "(a|bcd)*e",
+            "x(yz|w{9})?",
+            "((ab|c){3}d)*",
+            "a{0,7}b{2}",
+        ] {
+            let mut lexicon = Lexicon::default();
+            let term = lexicon.terms.lower(&parse(pattern, Dialect::Python).expect("a pattern"));
+            let (bound, exact) = (lexicon.terms.remains(term), farthest(&mut lexicon.terms, term));
+            assert!(bound.is_some_and(|bound| bound >= exact), "{pattern}: {bound:?} < {exact}");
+        }
+    }
+}
