@@ -1,7 +1,7 @@
 //! What the token layer needs of a constraint: an automaton over bytes whose states are pairs of numbers.
 //!
 //! Invariant: a position (context, lexical state, text of the lexeme where it matters) decides what may follow.
-//! Complexity, memory: what each constraint says of itself; [`ByteAutomaton::bytes`] is asked for it.
+//! Complexity, memory: each constraint states its own; [`ByteAutomaton::bytes`] counts its memory.
 
 use std::sync::Arc;
 
@@ -105,12 +105,12 @@ pub trait ByteAutomaton: Send {
 
     /// Where every text that the lexeme may have can be closed: a superset of the bytes that may follow, whatever the text
     /// was. `None` where it must be asked for each.
-    fn after_any(&mut self, _ctx: CtxId) -> Option<ByteSet> {
+    fn bytes_after_any_text(&mut self, _ctx: CtxId) -> Option<ByteSet> {
         None
     }
 
     /// How often a lexeme whose text matters was closed so far.
-    fn changes(&self) -> u64 {
+    fn closings(&self) -> u64 {
         0
     }
 
@@ -130,11 +130,11 @@ pub trait ByteAutomaton: Send {
 
     /// A short way to an accepted end of at most `most` bytes; `None` where none was found. What is plainly
     /// longer is not spelled out.
-    fn way_out(&mut self, pos: Pos, text: &[u8], most: usize) -> Option<Vec<Piece>>;
+    fn completion(&mut self, pos: Pos, text: &[u8], most: usize) -> Option<Vec<Piece>>;
 
-    /// Bytes that are enough for the end of [`ByteAutomaton::way_out`] after any token that may come here, which opens so
+    /// Bytes that are enough for the end of [`ByteAutomaton::completion`] after any token that may come here, which opens so
     /// many objects and arrays inside each other; `None` where no such bound is known.
-    fn remains(&mut self, _pos: Pos, _opens: Openings) -> Option<usize> {
+    fn remaining_bound(&mut self, _pos: Pos, _opens: Openings) -> Option<usize> {
         None
     }
 

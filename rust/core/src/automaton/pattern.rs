@@ -47,7 +47,7 @@ impl ByteAutomaton for Pattern {
         self.lexicon.outcome(pos.lex) != Lexicon::NONE
     }
 
-    fn way_out(&mut self, pos: Pos, _: &[u8], most: usize) -> Option<Vec<Piece>> {
+    fn completion(&mut self, pos: Pos, _: &[u8], most: usize) -> Option<Vec<Piece>> {
         shortest_lexeme(&mut self.lexicon, pos.lex, most).map(|(bytes, _)| vec![Piece::Bytes(bytes)])
     }
 

@@ -32,7 +32,7 @@ struct BoundarySets<'a> {
 }
 
 /// Of each expansion, whether it needs neighbours that can't be.
-pub(super) fn hopeless(lexicon: &mut Lexicon, grammar: &Grammar) -> Box<[bool]> {
+pub(super) fn unreadable(lexicon: &mut Lexicon, grammar: &Grammar) -> Box<[bool]> {
     let mut found = vec![false; grammar.expansions.len()].into_boxed_slice();
     // what is ignored may stand between any two, and members in any order are not written out
     let looks = grammar.looks_around || !grammar.following.is_empty();
@@ -65,14 +65,14 @@ pub(super) fn hopeless(lexicon: &mut Lexicon, grammar: &Grammar) -> Box<[bool]> 
 
 impl<'a> BoundarySets<'a> {
     /// `None` where that takes too long.
-    fn of(grammar: &'a Grammar, hopeless: &[bool]) -> Option<Self> {
+    fn of(grammar: &'a Grammar, unreadable: &[bool]) -> Option<Self> {
         let (rules, terminals) = (grammar.names.len(), grammar.terminals.len());
         if rules.saturating_mul(terminals) > MOST {
             return None;
         }
         let none = || vec![vec![0u64; terminals.div_ceil(64)].into_boxed_slice(); rules];
         let mut this = BoundarySets { first: none(), last: none(), nullable: &grammar.nullable };
-        let read = || grammar.expansions.iter().zip(hopeless).filter(|e| !*e.1).map(|e| e.0);
+        let read = || grammar.expansions.iter().zip(unreadable).filter(|e| !*e.1).map(|e| e.0);
         for sweep in 0..SWEEPS {
             let mut grows = false;
             let mut each = |expansion: &Expansion| grows |= this.grow(expansion);

@@ -90,9 +90,9 @@ fn known_ways_are_as_short_as_those_that_are_looked_for() {
             sets.extend(chart.step(from, seed >> 28 & 7).filter(|_| seed >> 28 & 7 < 5));
             let set = sets[sets.len() - 1];
             let kept = plan(&mut chart, set, usize::MAX).map(|way| way.len());
-            let known = std::mem::take(&mut chart.onward);
+            let known = std::mem::take(&mut chart.continuations);
             assert_eq!(kept, plan(&mut chart, set, usize::MAX).map(|way| way.len()));
-            chart.onward = known;
+            chart.continuations = known;
             compared += usize::from(kept.is_some_and(|length| length > 3));
         }
     }

@@ -66,7 +66,7 @@ struct Kernel {
 struct Closure {
     lr0: Arc<Lr0Core>,
     /// Number of the LR(0) core.
-    shape: u32,
+    core: u32,
     /// What the predicted rules return to, by their place in the LR(0) core; found when first asked for.
     returns: Box<[ReturnsId]>,
     /// What each group of them hands on.
@@ -126,9 +126,9 @@ pub struct Chart {
     /// Tops by their LR(0) cores.
     tops: FxHashMap<u32, ItemSetId>,
     /// Ways to the end that were found: the sets below are the same for most ends of a long text.
-    pub onward: FxHashMap<Return, Continuation>,
+    pub continuations: FxHashMap<Return, Continuation>,
     /// Bytes of the closures' own lists, and of rules that were made for them.
-    closed: usize,
+    closure_bytes: usize,
 }
 
 impl Chart {
@@ -145,14 +145,14 @@ impl Chart {
 
     /// Bytes that the sets hold.
     pub fn bytes(&mut self) -> usize {
-        heap_size::bytes!(self: sets, closures, lr0_cores, returns, steps, completions, tops, onward)
-            + self.closed
+        heap_size::bytes!(self: sets, closures, lr0_cores, returns, steps, completions, tops, continuations)
+            + self.closure_bytes
     }
 
     /// The set before the first symbol.
     pub fn start(&mut self) -> ItemSetId {
         let start = self.grammar.start;
-        self.closed += self.grammar.unfold(start);
+        self.closure_bytes += self.grammar.unfold(start);
         let items = self.grammar.by_rule[start as usize].iter();
         let items = items.map(|&expansion| Item { expansion, dot: 0, returns: ReturnsId(0) }).collect();
         let accepts = self.grammar.nullable[start as usize];
@@ -190,8 +190,8 @@ impl Chart {
     /// is pushed on it is what is pushed on the set itself; a step that completes what it was reached with leads to
     /// [`ItemSetId::BELOW`].
     pub fn top(&mut self, set: ItemSetId) -> ItemSetId {
-        let shape = self.shape(set);
-        memo!(self.tops, shape, {
+        let core = self.core_id(set);
+        memo!(self.tops, core, {
             let returns = self.intern_returns(vec![BELOW]);
             let mut items: Vec<Item> =
                 self.sets[set.0 as usize].items.iter().map(|item| Item { returns, ..*item }).collect();
@@ -265,7 +265,7 @@ impl Chart {
         match rules {
             &[one] => memo!(self.completions, one, {
                 let found = Arc::new(self.complete(rules));
-                self.closed += heap_size::slice(&found.items) + heap_size::BLOCK;
+                self.closure_bytes += heap_size::slice(&found.items) + heap_size::BLOCK;
                 found
             }),
             _ => Arc::new(self.complete(rules)),
@@ -301,8 +301,8 @@ impl Chart {
     }
 
     /// The number of the LR(0) core.
-    pub fn shape(&mut self, set: ItemSetId) -> u32 {
-        self.closure(set).shape
+    pub fn core_id(&mut self, set: ItemSetId) -> u32 {
+        self.closure(set).core
     }
 
     fn closure(&mut self, set: ItemSetId) -> &mut Closure {
@@ -315,16 +315,15 @@ impl Chart {
                 Some(known) => known,
                 None => {
                     let (made, bytes) = Lr0Core::new(&mut self.grammar, &places);
-                    self.closed += bytes + heap_size::slice(&places);
+                    self.closure_bytes += bytes + heap_size::slice(&places);
                     self.lr0_cores.insert_full(places, Arc::new(made)).0
                 }
             };
             let lr0 = self.lr0_cores[shape].clone();
             let unknown = |n: usize| -> Box<[ReturnsId]> { vec![UNKNOWN; n].into() };
             let (returns, leo_forwarded) = (unknown(lr0.predicted.len()), unknown(lr0.groups.len()));
-            self.closed += heap_size::slice(&returns) + heap_size::slice(&leo_forwarded);
-            self.closures[set.0 as usize] =
-                Some(Closure { lr0, shape: shape as u32, returns, leo_forwarded });
+            self.closure_bytes += heap_size::slice(&returns) + heap_size::slice(&leo_forwarded);
+            self.closures[set.0 as usize] = Some(Closure { lr0, core: shape as u32, returns, leo_forwarded });
         }
         self.closures[set.0 as usize].as_mut().expect("just made")
     }
@@ -382,11 +381,11 @@ impl Chart {
             let group = &lr0.groups[at as usize];
             let before = todo.len();
             if known[at as usize] == UNKNOWN {
-                todo.extend(group.above.iter().filter(|&&above| known[above as usize] == UNKNOWN));
+                todo.extend(group.earlier.iter().filter(|&&above| known[above as usize] == UNKNOWN));
                 if todo.len() > before {
                     continue;
                 }
-                let id = self.collected(set, group);
+                let id = self.collect_returns(set, group);
                 self.closure(set).leo_forwarded[at as usize] = id;
             }
             todo.pop();
@@ -395,9 +394,9 @@ impl Chart {
     }
 
     /// The same where what the groups above hand on is known.
-    fn collected(&mut self, set: ItemSetId, group: &RuleGroup) -> ReturnsId {
-        let mut reached: Vec<Return> = group.back.iter().map(|&rule| Return { rule, set }).collect();
-        for &above in &group.above {
+    fn collect_returns(&mut self, set: ItemSetId, group: &RuleGroup) -> ReturnsId {
+        let mut reached: Vec<Return> = group.returning.iter().map(|&rule| Return { rule, set }).collect();
+        for &above in &group.earlier {
             match self.closure(set).leo_forwarded[above as usize] {
                 MANY => return MANY,
                 id => reached.extend_from_slice(self.returns(id)),

@@ -44,7 +44,7 @@ pub(crate) fn plan(chart: &mut Chart, set: ItemSetId, most: usize) -> Option<Vec
             return None;
         }
         if let Some(back) = way {
-            return search.found(chart, item, back, cost);
+            return search.plan_through(chart, item, back, cost);
         }
         if search.best[&item].0 < cost {
             continue;
@@ -52,10 +52,10 @@ pub(crate) fn plan(chart: &mut Chart, set: ItemSetId, most: usize) -> Option<Vec
         for k in 0..chart.returns(item.returns).len() {
             let back = chart.returns(item.returns)[k];
             if Chart::is_end(back) {
-                return search.found(chart, item, back, cost);
+                return search.plan_through(chart, item, back, cost);
             }
             work::spend(2);
-            if let Some(known) = chart.onward.get(&back) {
+            if let Some(known) = chart.continuations.get(&back) {
                 search.queue.push(Reverse((together(cost, known.cost), item, Some(back))));
                 continue;
             }
@@ -92,20 +92,20 @@ impl Search {
 
     /// The terminals of the way that ends with an item and goes on behind its return; each part of a shortest way is
     /// one, and is kept.
-    fn found(&self, chart: &mut Chart, last: Item, then: Return, total: u64) -> Option<Vec<u32>> {
+    fn plan_through(&self, chart: &mut Chart, last: Item, then: Return, total: u64) -> Option<Vec<u32>> {
         let (mut items, mut behind) = (vec![last], then);
         let (mut item, mut back) = (last, then);
         while let (_, Some((before, joined))) = self.best[&item] {
             let cost = total - self.best[&before].0;
-            chart.onward.insert(joined, Continuation { cost, item, then: back });
+            chart.continuations.insert(joined, Continuation { cost, item, then: back });
             items.push(before);
             (item, back) = (before, joined);
         }
         items.reverse();
         while !Chart::is_end(behind) {
-            let onward = chart.onward[&behind];
-            items.push(onward.item);
-            behind = onward.then;
+            let continuations = chart.continuations[&behind];
+            items.push(continuations.item);
+            behind = continuations.then;
         }
         work::spend(items.len() as u64);
         spell_out(chart, &items)
@@ -138,7 +138,7 @@ pub(crate) fn complete(machine: &mut Scanned, mut pos: Pos, most: usize) -> Opti
     if machine.accepting(pos, &[]) {
         return Some(out);
     }
-    if !fresh(machine, pos) {
+    if !is_between_lexemes(machine, pos) {
         let begun = machine.unguarded(pos);
         let (bytes, lex) = match machine.chart.grammar.looks_around {
             false => shortest_lexeme(&mut machine.lexicon, begun.lex, most)?,
@@ -148,7 +148,7 @@ pub(crate) fn complete(machine: &mut Scanned, mut pos: Pos, most: usize) -> Opti
             pos.lex = lex;
         } else {
             // the shortest end may be one that leads nowhere
-            let Some(end) = walk(machine, pos, &bytes) else { return searched(machine, here, most) };
+            let Some(end) = walk(machine, pos, &bytes) else { return search_positions(machine, here, most) };
             pos = end;
         }
         push(&mut out, bytes);
@@ -163,18 +163,18 @@ pub(crate) fn complete(machine: &mut Scanned, mut pos: Pos, most: usize) -> Opti
             return Some(joined(out, rest));
         }
     }
-    searched(machine, here, most)
+    search_positions(machine, here, most)
 }
 
 /// Pieces from a context, before the next lexeme, to an accepted end.
 pub(crate) fn complete_from(machine: &mut Scanned, ctx: CtxId, most: usize) -> Option<Vec<Piece>> {
     let pos = Pos { ctx, lex: machine.begin(ctx) };
-    follow_plan(machine, pos, most).or_else(|| searched(machine, pos, most))
+    follow_plan(machine, pos, most).or_else(|| search_positions(machine, pos, most))
 }
 
 /// A shortest way through the positions themselves, for plans whose lexemes can't be told apart one by one: after
 /// the `a` of `"a" c | "acc"` a `c` begins no lexeme yet.
-fn searched(machine: &mut Scanned, pos: Pos, most: usize) -> Option<Vec<Piece>> {
+fn search_positions(machine: &mut Scanned, pos: Pos, most: usize) -> Option<Vec<Piece>> {
     let mut known: FxHashMap<Pos, (Pos, u8)> = FxHashMap::default();
     let mut queue = VecDeque::from([(pos, 0)]);
     while let Some((at, length)) = queue.pop_front() {
@@ -205,7 +205,7 @@ fn searched(machine: &mut Scanned, pos: Pos, most: usize) -> Option<Vec<Piece>> 
 }
 
 /// Whether no lexeme has begun.
-fn fresh(machine: &mut Scanned, pos: Pos) -> bool {
+fn is_between_lexemes(machine: &mut Scanned, pos: Pos) -> bool {
     let real = machine.unguarded(pos);
     machine.is_start(pos) || machine.begin_unguarded(real.ctx) == real.lex
 }
@@ -236,7 +236,7 @@ fn follow_plan(machine: &mut Scanned, mut pos: Pos, most: usize) -> Option<Vec<P
         return Some(out);
     }
     let begun = machine.unguarded(pos);
-    let mut expected = if fresh(machine, pos) { begun.ctx } else { after(machine, begun)? };
+    let mut expected = if is_between_lexemes(machine, pos) { begun.ctx } else { after(machine, begun)? };
     let context = machine.context(expected);
     if machine.ends(context) {
         return Some(out);
@@ -251,7 +251,7 @@ fn follow_plan(machine: &mut Scanned, mut pos: Pos, most: usize) -> Option<Vec<P
             at += 1;
         } else {
             let (place, term, read) = machine.next_place(expected, &terminals[at..])?;
-            let (word, next) = spell_place(machine, pos, expected, place, term)?;
+            let (word, next) = spell_terminal(machine, pos, expected, place, term)?;
             push(&mut out, word);
             pos = next;
             at += read;
@@ -259,7 +259,7 @@ fn follow_plan(machine: &mut Scanned, mut pos: Pos, most: usize) -> Option<Vec<P
             let grammar = &machine.chart.grammar;
             let place = match grammar.following.is_empty() && !grammar.ambiguous {
                 true => place,
-                false => machine.ended_as(begun.lex)?,
+                false => machine.terminal_at_end(begun.lex)?,
             };
             expected = machine.after(begun.ctx, place)?;
         }
@@ -278,8 +278,8 @@ fn spell_part(machine: &mut Scanned, pos: Pos, terminal: u32, out: &mut Vec<Piec
         Some(Piece::Bytes(text)) => text.first().copied(),
         _ => None,
     };
-    if !fresh(machine, pos) {
-        let gap = gaps(machine).into_iter().find(|gap| {
+    if !is_between_lexemes(machine, pos) {
+        let gap = ignored_texts(machine).into_iter().find(|gap| {
             let Some(end) = walk(machine, pos, gap) else { return false };
             let ended = machine.after_lexeme(end).is_some();
             ended && first.is_none_or(|b| machine.lexicon.step(end.lex, b) == Step::Dead)
@@ -291,36 +291,36 @@ fn spell_part(machine: &mut Scanned, pos: Pos, terminal: u32, out: &mut Vec<Piec
 }
 
 /// Texts that may stand between two lexemes.
-fn gaps(machine: &mut Scanned) -> Vec<Vec<u8>> {
+fn ignored_texts(machine: &mut Scanned) -> Vec<Vec<u8>> {
     // a line break ends comments that a blank does not
-    let mut gaps: Vec<Vec<u8>> = vec![Vec::new(), b" ".to_vec(), b"\n".to_vec()];
+    let mut ignored_texts: Vec<Vec<u8>> = vec![Vec::new(), b" ".to_vec(), b"\n".to_vec()];
     for term in machine.ignored_terms() {
         let lex = machine.lexicon.at(Spelling::Raw, term);
-        gaps.extend(words(&mut machine.lexicon, lex, 3));
+        ignored_texts.extend(words(&mut machine.lexicon, lex, 3));
     }
-    gaps
+    ignored_texts
 }
 
 /// A word of a terminal that the lexer reads as that terminal, and the position at its end.
-fn spell_place(
+fn spell_terminal(
     machine: &mut Scanned,
     pos: Pos,
     expected: CtxId,
     place: u32,
     term: TermId,
 ) -> Option<(Vec<u8>, Pos)> {
-    let gaps = gaps(machine);
+    let ignored_texts = ignored_texts(machine);
     let mut spelled = Vec::new();
     for term in machine.spelled_as(expected, place, term) {
         let begin = machine.lexicon.at(Spelling::Raw, term);
         spelled.extend(words(&mut machine.lexicon, begin, WORDS));
     }
-    for gap in &gaps {
+    for gap in &ignored_texts {
         let Some(from) = walk(machine, pos, gap) else { continue };
         for word in &spelled {
             let Some(next) = walk(machine, from, word) else { continue };
             let begun = machine.unguarded(next);
-            if machine.is_alike(begun.ctx, expected) && machine.may_be(begun.lex, place) {
+            if machine.is_alike(begun.ctx, expected) && machine.may_be_terminal(begun.lex, place) {
                 return Some(([gap.as_slice(), word].concat(), next));
             }
         }
@@ -330,7 +330,7 @@ fn spell_place(
 
 /// The context behind a lexeme as far as it was read.
 fn after(machine: &mut Scanned, pos: Pos) -> Option<CtxId> {
-    let place = machine.ended_as(pos.lex)?;
+    let place = machine.terminal_at_end(pos.lex)?;
     machine.after(pos.ctx, place)
 }
 
@@ -338,7 +338,7 @@ fn after(machine: &mut Scanned, pos: Pos) -> Option<CtxId> {
 fn shortest_end(machine: &mut Scanned, begin: LexId) -> Option<(Vec<u8>, LexId)> {
     let mut ways = LexicalQueue::from(begin);
     while let Some((lex, text)) = ways.next(&mut machine.lexicon) {
-        if machine.ended_as(lex).is_some() {
+        if machine.terminal_at_end(lex).is_some() {
             return Some((text.into_bytes(), lex));
         }
     }

@@ -38,7 +38,7 @@ pub(super) enum SurveyRefusal {
 /// Looks at all states of a terminal's language.
 ///
 /// `begins`: the characters that terminals begin with; before others no text goes on.
-pub(super) fn survey(
+pub(super) fn context_dependence(
     terms: &mut Terms,
     around: TermId,
     begins: &Ranges,
@@ -53,11 +53,11 @@ pub(super) fn survey(
         let after = terms.derive(state, END);
         if after != Terms::EMPTY {
             found.least = found.least.or(Some(level[at]));
-            let told = behind.entry(after).or_insert_with(|| told_by(terms, after));
+            let told = behind.entry(after).or_insert_with(|| follow_effect(terms, after));
             if !told.differs.is_empty() || !told.far.is_empty() {
-                let unread = intersect_ranges(&unread(terms, state), begins);
-                found.depends |= !intersect_ranges(&told.differs, &unread).is_empty();
-                if !intersect_ranges(&told.far, &unread).is_empty() {
+                let unreadable_chars = intersect_ranges(&unreadable_chars(terms, state), begins);
+                found.depends |= !intersect_ranges(&told.differs, &unreadable_chars).is_empty();
+                if !intersect_ranges(&told.far, &unreadable_chars).is_empty() {
                     return Err(SurveyRefusal::Far);
                 }
             }
@@ -85,11 +85,11 @@ struct FollowEffect {
     far: Ranges,
 }
 
-fn told_by(terms: &mut Terms, after: TermId) -> FollowEffect {
+fn follow_effect(terms: &mut Terms, after: TermId) -> FollowEffect {
     let at_end = terms.nullable(after);
     let mut told = FollowEffect { differs: Vec::new(), far: Vec::new() };
     let mut all: FxHashMap<TermId, bool> = FxHashMap::default();
-    for (range, behind, _) in beside(terms, after, Terms::EMPTY) {
+    for (range, behind, _) in paired_ranges(terms, after, Terms::EMPTY) {
         if (behind != Terms::EMPTY) != at_end {
             told.differs.push(range);
         }
@@ -101,8 +101,8 @@ fn told_by(terms: &mut Terms, after: TermId) -> FollowEffect {
 }
 
 /// The characters that a language can't go on with.
-pub(super) fn unread(terms: &mut Terms, state: TermId) -> Ranges {
-    let ranges = beside(terms, state, Terms::EMPTY);
+pub(super) fn unreadable_chars(terms: &mut Terms, state: TermId) -> Ranges {
+    let ranges = paired_ranges(terms, state, Terms::EMPTY);
     ranges.into_iter().filter(|r| r.1 == Terms::EMPTY).map(|r| r.0).collect()
 }
 
@@ -114,13 +114,13 @@ pub(super) fn covers(terms: &mut Terms, around: TermId, other: TermId) -> bool {
     while let Some(&(state, other)) = seen.get_index(at) {
         let after = terms.derive(state, END);
         if after != Terms::EMPTY {
-            let told = told_by(terms, after);
-            let open = intersect_ranges(&told.differs, &unread(terms, state));
-            if !intersect_ranges(&open, &unread(terms, other)).is_empty() {
+            let told = follow_effect(terms, after);
+            let open = intersect_ranges(&told.differs, &unreadable_chars(terms, state));
+            if !intersect_ranges(&open, &unreadable_chars(terms, other)).is_empty() {
                 return false;
             }
         }
-        for (_, onward, read) in beside(terms, state, other) {
+        for (_, onward, read) in paired_ranges(terms, state, other) {
             if onward != Terms::EMPTY {
                 seen.insert((onward, read));
             }
@@ -134,7 +134,7 @@ pub(super) fn covers(terms: &mut Terms, around: TermId, other: TermId) -> bool {
 }
 
 /// Ranges of characters with where each of two languages goes.
-pub(super) fn beside(terms: &mut Terms, a: TermId, b: TermId) -> Vec<((u32, u32), TermId, TermId)> {
+pub(super) fn paired_ranges(terms: &mut Terms, a: TermId, b: TermId) -> Vec<((u32, u32), TermId, TermId)> {
     let runs = [terms.delta(a), terms.delta(b)];
     let mut at = [0; 2];
     let mut out = Vec::new();
@@ -155,7 +155,7 @@ pub(super) fn beside(terms: &mut Terms, a: TermId, b: TermId) -> Vec<((u32, u32)
 
 /// The characters that texts of a language begin with.
 pub(super) fn begins(terms: &mut Terms, language: TermId) -> Ranges {
-    let ranges = beside(terms, language, Terms::EMPTY);
+    let ranges = paired_ranges(terms, language, Terms::EMPTY);
     ranges.into_iter().filter(|r| r.1 != Terms::EMPTY).map(|r| r.0).collect()
 }
 

@@ -15,11 +15,11 @@ impl ByteAutomaton for Scanned {
     }
 
     fn bytes(&mut self) -> usize {
-        self.held_bytes()
+        self.memory_bytes()
     }
 
     fn start(&mut self) -> Option<Pos> {
-        self.guarding.on = true;
+        self.lookahead.on = true;
         let ctx = self.start_context();
         let mut places = self.readable(ctx).to_vec();
         let ends = self.ends(self.context(ctx));
@@ -30,7 +30,7 @@ impl ByteAutomaton for Scanned {
         let mut pos = Pos { ctx, lex };
         if !self.separable() && lex != Lexicon::DEAD {
             let first: Vec<LexId> = (0..=255).filter_map(|b| stays(self.lexicon.step(lex, b))).collect();
-            let escaping = first.iter().filter(|&&lex| self.escapes(Pos { ctx, lex })).count();
+            let escaping = first.iter().filter(|&&lex| self.can_end(Pos { ctx, lex })).count();
             if escaping == 0 && !ends && self.parts_at(ctx).next().is_none() {
                 return None;
             }
@@ -53,7 +53,7 @@ impl ByteAutomaton for Scanned {
             let mut rest = begun[1..].iter().chain([&byte]);
             return rest.try_fold(first, |pos, &byte| step(self, pos, &mut Vec::new(), byte));
         }
-        let ctx = self.left(ctx, outcome)?;
+        let ctx = self.after_outcome(ctx, outcome)?;
         if !self.next_bytes(ctx).has(byte) {
             return None;
         }
@@ -61,7 +61,7 @@ impl ByteAutomaton for Scanned {
         match self.lexicon.step(lex, byte) {
             Step::Stay(lex) => {
                 let pos = Pos { ctx, lex };
-                self.escapes(pos).then_some(pos)
+                self.can_end(pos).then_some(pos)
             }
             // what a guarded lexeme and the next one begin with beyond one byte is read inside the guarded one
             _ if self.context(ctx).inside.is_some() && byte < 0x80 => {
@@ -73,7 +73,7 @@ impl ByteAutomaton for Scanned {
     }
 
     fn leave_bytes(&mut self, ctx: CtxId, outcome: OutcomeId) -> ByteSet {
-        self.bytes_left(ctx, outcome)
+        self.bytes_after_outcome(ctx, outcome)
     }
 
     fn accepting(&mut self, pos: Pos, _: &[u8]) -> bool {
@@ -83,7 +83,7 @@ impl ByteAutomaton for Scanned {
         })
     }
 
-    fn way_out(&mut self, pos: Pos, _: &[u8], most: usize) -> Option<Vec<Piece>> {
+    fn completion(&mut self, pos: Pos, _: &[u8], most: usize) -> Option<Vec<Piece>> {
         completion::complete(self, pos, most)
     }
 

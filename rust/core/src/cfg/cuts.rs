@@ -11,7 +11,7 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::cycles::circles;
+use super::cycles::components;
 use super::grammar::{Grammar, Symbol};
 use crate::lexical::term::{intersect_ranges, union_ranges};
 use crate::lexical::{TermId, Terms};
@@ -26,7 +26,7 @@ const ENTRIES: usize = 2_000_000;
 
 /// Whether longest match finds the only way to cut each text: the terminals that come at one place are read together,
 /// and none ends where another ends or goes on with what may follow it. `letters`: that the grammar spells.
-pub fn cuts_are_one(grammar: &Grammar, terms: &mut Terms, letters: usize) -> bool {
+pub fn is_unambiguous(grammar: &Grammar, terms: &mut Terms, letters: usize) -> bool {
     let Some(places) = FollowSets::of(grammar) else { return false };
     let term = |t: u32| grammar.terminals[t as usize].term.unwrap_or(Terms::EMPTY);
     let starts: Vec<Ranges> =
@@ -91,7 +91,7 @@ impl FollowSets {
         let mut sets: Vec<Box<[u32]>> = Vec::new();
         let mut known: FxHashMap<Vec<SetMember>, u32> = FxHashMap::default();
         let mut left = ENTRIES;
-        for circle in circles(parts.len(), inner) {
+        for circle in components(parts.len(), inner) {
             // nodes of one circle take in each other: they have one set
             let of = |part: &SetMember| match *part {
                 SetMember::Node(v) => {
@@ -273,7 +273,7 @@ mod tests {
         let text = serde_json::json!({"terminals": terminals, "rules": rules, "ignore": [], "declare": [],
             "start": "start", "lexer": "dynamic", "indenter": null, "schemas": {}});
         let (grammar, mut lexicon) = read(GrammarSpec::from_value(&text)).expect("a grammar");
-        cuts_are_one(&grammar, &mut lexicon.terms, 0)
+        is_unambiguous(&grammar, &mut lexicon.terms, 0)
     }
 
     #[test]

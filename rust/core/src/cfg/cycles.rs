@@ -4,7 +4,7 @@
 //! Complexity: linear in nodes and edges.
 
 /// The strongly connected components of the nodes below `n`, inner ones first: what a node leads to stands before it.
-pub fn circles(n: usize, leads_to: impl Fn(u32) -> Vec<u32>) -> Vec<Vec<u32>> {
+pub fn components(n: usize, leads_to: impl Fn(u32) -> Vec<u32>) -> Vec<Vec<u32>> {
     let (mut index, mut low) = (vec![u32::MAX; n], vec![0u32; n]);
     let (mut stack, mut on_stack, mut out) = (Vec::new(), vec![false; n], Vec::new());
     let mut count = 0;

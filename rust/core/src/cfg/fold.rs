@@ -10,8 +10,8 @@
 
 use rustc_hash::FxHashSet;
 
-use super::cuts::cuts_are_one;
-use super::cycles::circles;
+use super::cuts::is_unambiguous;
+use super::cycles::components;
 use super::grammar::{Grammar, Symbol, Terminal};
 use crate::lexical::{Lexicon, TermId, Terms};
 
@@ -34,7 +34,7 @@ pub fn fold(grammar: Grammar, lexicon: &mut Lexicon, spelled: impl Fn(u32) -> bo
         && grammar.following.is_empty();
     let with_parts = grammar.terminals.iter().any(|t| t.part.is_some_and(&spelled));
     let letters = grammar.terminals.iter().filter_map(|t| t.literal.as_ref()).map(|word| word.len()).sum();
-    if !plain || !(grammar.segmented || cuts_are_one(&grammar, &mut lexicon.terms, letters)) {
+    if !plain || !(grammar.segmented || is_unambiguous(&grammar, &mut lexicon.terms, letters)) {
         return grammar;
     }
     let mut size = Size { most: STATES + letters, left: ALL_STATES, parts: ALL_PARTS };
@@ -43,7 +43,7 @@ pub fn fold(grammar: Grammar, lexicon: &mut Lexicon, spelled: impl Fn(u32) -> bo
         if with_parts {
             return folded;
         }
-        if cuts_are_one(&folded, &mut lexicon.terms, letters) {
+        if is_unambiguous(&folded, &mut lexicon.terms, letters) {
             folded.segmented = false;
             return folded;
         }
@@ -91,7 +91,7 @@ fn regular_rules(grammar: &Grammar, terms: &mut Terms, size: &mut Size) -> Vec<O
         let symbols = symbols.flat_map(|&e| grammar.expansions[e as usize].symbols.iter());
         symbols.filter_map(|s| if let Symbol::Rule(r) = s { Some(*r) } else { None }).collect()
     };
-    for circle in circles(grammar.names.len(), inner) {
+    for circle in components(grammar.names.len(), inner) {
         let Some(found) = solve(grammar, terms, &regular, &circle) else { continue };
         if found.iter().all(|&term| size.is_small(terms, term)) {
             circle.iter().zip(found).for_each(|(&rule, term)| regular[rule as usize] = Some(term));
@@ -248,7 +248,7 @@ impl Maker<'_> {
     }
 
     /// A symbol that is not regular: a rule, or a terminal that a part stands for.
-    fn kept(&mut self, grammar: &Grammar, symbol: Symbol) -> Symbol {
+    fn irregular(&mut self, grammar: &Grammar, symbol: Symbol) -> Symbol {
         let Symbol::Terminal(old) = symbol else { return symbol };
         Symbol::Terminal(memo!(self.parts, old, {
             let Terminal { name, part, cost, rank, .. } = &grammar.terminals[old as usize];
@@ -275,7 +275,7 @@ impl Maker<'_> {
                 continue;
             }
             self.close(grammar, &mut run, joined, &mut out);
-            out.push(self.kept(grammar, symbol));
+            out.push(self.irregular(grammar, symbol));
         }
         out.pop();
         out

@@ -214,7 +214,8 @@ pub fn read_with(structure: GrammarSpec, lexicon: &mut Lexicon, parts: &Parts) -
     let mut following = Box::default();
     if looks_around {
         let begins = terminals::begins_of(&mut lexicon.terms, &terminals);
-        following = split_terminals::give(&mut lexicon.terms, &mut terminals, &begins).unwrap_or_default();
+        following =
+            split_terminals::split_terminals(&mut lexicon.terms, &mut terminals, &begins).unwrap_or_default();
     }
     let looks_around = terminals.iter().any(|t| t.around.is_some());
     let mut grammar = Grammar {

@@ -27,16 +27,16 @@ const LOOKS: usize = 64;
 #[derive(Default)]
 pub(super) struct EscapeMemo {
     /// Whether the lexeme of a position can end.
-    escapes: FxHashMap<Pos, bool>,
+    can_end: FxHashMap<Pos, bool>,
     /// What searches found, so many lexemes ahead and with so many looks.
-    looked: FxHashMap<(Pos, u8), (bool, usize)>,
+    searches: FxHashMap<(Pos, u8), (bool, usize)>,
     /// Of each expansion, whether it is never read to its end ([`neighbours`]).
-    hopeless: Option<Box<[bool]>>,
+    unreadable: Option<Box<[bool]>>,
     /// What begins behind a lexical state, by that before the next lexeme.
-    beyond: FxHashMap<(LexId, LexId), Arc<[LexId]>>,
+    lexemes_behind: FxHashMap<(LexId, LexId), Arc<[LexId]>>,
 }
 
-heap_size::tables!(EscapeMemo: escapes, looked, beyond);
+heap_size::tables!(EscapeMemo: can_end, searches, lexemes_behind);
 
 /// What may begin behind a lexeme, with a code point that it can't read.
 enum LexemesBehind {
@@ -47,8 +47,8 @@ enum LexemesBehind {
 
 impl Scanned {
     /// What may begin at a context behind a lexeme.
-    fn beyond(&mut self, before: LexId, ctx: CtxId) -> LexemesBehind {
-        if let Some(LexemesByFirstByte { plain, doubtful }) = self.beginnings_at(ctx) {
+    fn lexemes_behind(&mut self, before: LexId, ctx: CtxId) -> LexemesBehind {
+        if let Some(LexemesByFirstByte { plain, doubtful }) = self.lexemes_by_first_byte_at(ctx) {
             let read = self.lexicon.first_bytes(before);
             if !plain.without(&read).is_empty() {
                 return LexemesBehind::Plain;
@@ -57,7 +57,7 @@ impl Scanned {
             return LexemesBehind::Doubtful(begun.collect());
         }
         let begin = self.begin_unguarded(ctx);
-        LexemesBehind::Doubtful(memo!(self.ahead.beyond, (before, begin), {
+        LexemesBehind::Doubtful(memo!(self.lexeme_ends.lexemes_behind, (before, begin), {
             let mut begun = Vec::new();
             self.lexicon.ways_beyond(before, begin).iter().for_each(|way| add(&mut begun, way.to));
             begun.into()
@@ -66,31 +66,31 @@ impl Scanned {
 
     /// Whether the lexeme can end somewhere: at the end of the text, or before a code point that it can't read and the
     /// next lexeme can, which can end in its turn.  (A comment up to the line's end can't where no line break may follow.)
-    pub(crate) fn escapes(&mut self, pos: Pos) -> bool {
-        if self.separable() || self.plainly_ends(pos.lex) {
+    pub(crate) fn can_end(&mut self, pos: Pos) -> bool {
+        if self.separable() || self.always_ends(pos.lex) {
             return true;
         }
-        memo!(self.ahead.escapes, pos, {
+        memo!(self.lexeme_ends.can_end, pos, {
             let mut left = Some(LOOKS);
-            self.escapes_within(pos, AHEAD, &mut left)
+            self.can_end_within(pos, AHEAD, &mut left)
         })
     }
 
     /// Whether a position stands before a lexeme that some byte begins in vain.
-    pub(crate) fn may_begin_in_vain(&mut self, pos: Pos) -> bool {
+    pub(crate) fn may_begin_dead_lexeme(&mut self, pos: Pos) -> bool {
         if self.separable() || self.begin(pos.ctx) != pos.lex {
             return false;
         }
         let begun: Vec<LexId> =
             (0..=255).filter_map(|byte| stays(self.lexicon.step(pos.lex, byte))).collect();
-        begun.into_iter().any(|lex| !self.escapes(Pos { lex, ..pos }))
+        begun.into_iter().any(|lex| !self.can_end(Pos { lex, ..pos }))
     }
 
     /// "No" is sure; "yes" as far as so many lexemes ahead, or as there are looks left. The answer is that of a search
     /// that remembers nothing, so that it is the same whatever was asked before.
-    pub(super) fn escapes_within(&mut self, pos: Pos, ahead: u8, left: &mut Option<usize>) -> bool {
+    pub(super) fn can_end_within(&mut self, pos: Pos, ahead: u8, left: &mut Option<usize>) -> bool {
         let Some(looks) = *left else { return true };
-        if let Some(&(found, cost)) = self.ahead.looked.get(&(pos, ahead)) {
+        if let Some(&(found, cost)) = self.lexeme_ends.searches.get(&(pos, ahead)) {
             *left = looks.checked_sub(cost);
             return left.is_none() || found;
         }
@@ -98,42 +98,42 @@ impl Scanned {
         let around = self.chart.grammar.looks_around;
         let mut seen = if around { Vec::new() } else { vec![pos.lex] };
         let mut at = 0;
-        let mut found = around && self.escapes_around(pos, ahead, left, ESCAPE_STATES);
+        let mut found = around && self.can_end_in_context(pos, ahead, left, ESCAPE_STATES);
         while at < seen.len() && !found {
             let lex = seen[at];
             at += 1;
-            found = self.escapes_at(Pos { lex, ..pos }, ahead, left, &mut seen) || seen.len() > ESCAPE_STATES;
+            found = self.can_end_at(Pos { lex, ..pos }, ahead, left, &mut seen) || seen.len() > ESCAPE_STATES;
             if !found {
                 self.lexicon.ways(lex).iter().for_each(|way| add(&mut seen, way.to));
             }
         }
         if let Some(rest) = *left {
-            self.ahead.looked.insert((pos, ahead), (found, looks - rest));
+            self.lexeme_ends.searches.insert((pos, ahead), (found, looks - rest));
         }
         found
     }
 
     /// Whether all that goes on at a context needs two terminals in a row that are read as one.
-    fn is_hopeless(&mut self, ctx: CtxId) -> bool {
-        let known = self.ahead.hopeless.take();
-        let known = known.unwrap_or_else(|| adjacency::hopeless(&mut self.lexicon, &self.chart.grammar));
+    fn is_unreadable(&mut self, ctx: CtxId) -> bool {
+        let known = self.lexeme_ends.unreadable.take();
+        let known = known.unwrap_or_else(|| adjacency::unreadable(&mut self.lexicon, &self.chart.grammar));
         let set = self.context(ctx).set;
         let found = self.chart.all(set, |expansion| known.get(expansion as usize) == Some(&true));
-        self.ahead.hopeless = Some(known);
+        self.lexeme_ends.unreadable = Some(known);
         found
     }
 
     /// Whether the lexeme can end at this state. What is ignored brings no text nearer to its end: what may follow it is
     /// looked at beside it.
-    fn escapes_at(&mut self, pos: Pos, ahead: u8, left: &mut Option<usize>, beside: &mut Vec<LexId>) -> bool {
+    fn can_end_at(&mut self, pos: Pos, ahead: u8, left: &mut Option<usize>, beside: &mut Vec<LexId>) -> bool {
         work::spend(16);
         let outcome = self.lexicon.outcome(pos.lex);
-        let place = self.winner(outcome);
+        let place = self.chosen_terminal(outcome);
         let Some(next) = place.and_then(|place| self.after(pos.ctx, place)) else { return false };
         if self.context(next).inside.is_some() || self.ends(self.context(next)) {
             return true;
         }
-        if self.is_hopeless(next) {
+        if self.is_unreadable(next) {
             return false;
         }
         let parts: Vec<u32> = self.parts_at(next).collect();
@@ -148,7 +148,7 @@ impl Scanned {
         if (0..=255u8).any(|b| opened.has(b) && self.lexicon.step(pos.lex, b) == Step::Dead) {
             return true;
         }
-        let LexemesBehind::Doubtful(begun) = self.beyond(pos.lex, next) else { return true };
+        let LexemesBehind::Doubtful(begun) = self.lexemes_behind(pos.lex, next) else { return true };
         if next == pos.ctx {
             begun.iter().for_each(|&lex| add(beside, lex));
             return false;
@@ -156,7 +156,7 @@ impl Scanned {
         if ahead == 0 {
             return !begun.is_empty();
         }
-        begun.iter().any(|&lex| self.escapes_within(Pos { ctx: next, lex }, ahead - 1, left))
+        begun.iter().any(|&lex| self.can_end_within(Pos { ctx: next, lex }, ahead - 1, left))
     }
 }
 

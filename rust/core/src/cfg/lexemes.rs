@@ -39,22 +39,22 @@ impl Scanner for Scanned {
     }
 
     fn may_begin(&mut self, ctx: CtxId, byte: u8) -> bool {
-        if let (None, Some(known)) = (self.guard(ctx), self.beginnings_at(ctx)) {
+        if let (None, Some(known)) = (self.guard(ctx), self.lexemes_by_first_byte_at(ctx)) {
             let begun = known.doubtful.iter().find(|begun| begun.0 == byte);
-            return begun.is_none_or(|&(_, lex)| self.escapes(Pos { ctx, lex }));
+            return begun.is_none_or(|&(_, lex)| self.can_end(Pos { ctx, lex }));
         }
         let lex = self.begin(ctx);
         match self.lexicon.step(lex, byte) {
-            Step::Stay(lex) => self.escapes(Pos { ctx, lex }),
+            Step::Stay(lex) => self.can_end(Pos { ctx, lex }),
             _ => false,
         }
     }
 
     fn shared_beginnings(&mut self) -> Arc<[(u32, u32)]> {
-        if self.told.shared_beginnings.is_none() {
-            self.told.shared_beginnings = Some(self.find_shared_beginnings().into());
+        if self.separation.shared_beginnings.is_none() {
+            self.separation.shared_beginnings = Some(self.find_shared_beginnings().into());
         }
-        self.told.shared_beginnings.clone().unwrap_or_default()
+        self.separation.shared_beginnings.clone().unwrap_or_default()
     }
 
     fn is_code_point(&self, place: u32) -> bool {
@@ -69,13 +69,13 @@ impl Scanner for Scanned {
             let lex = self.tuple_state(alive);
             return self.lexicon.first_bytes(lex);
         }
-        if let Some(known) = self.beginnings(alive) {
+        if let Some(known) = self.lexemes_by_first_byte(alive) {
             let bytes: Vec<u8> = known.doubtful.iter().map(|begun| begun.0).collect();
             return ByteSet::of(&bytes);
         }
         let lex = self.tuple_state(alive);
         let mut bytes = ByteSet::default();
-        for way in self.doubtful_ways(lex).iter().filter(|way| way.first < WIDE) {
+        for way in self.doubtful_segments(lex).iter().filter(|way| way.first < WIDE) {
             (way.first..=way.last.min(WIDE - 1)).for_each(|b| bytes.insert(b as u8));
         }
         bytes

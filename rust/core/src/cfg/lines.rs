@@ -38,7 +38,7 @@ impl Scanned {
         }
         let blocks = Blocks { widths: widths.into(), brackets: 0 };
         let blocks = self.blocks.insert_full(blocks).0 as u32;
-        let context = Context { set, blocks, inside: None, past: 0, following: 0, top: false };
+        let context = Context { set, blocks, inside: None, last_char_set: 0, following: 0, top: false };
         let lr0 = self.chart.lr0(set).clone();
         let terminals = &self.chart.grammar.terminals;
         let goes_on = lr0.terminals.iter().any(|&t| t != newline && terminals[t as usize].has_text());
@@ -52,7 +52,7 @@ impl Scanned {
             let next = self.after_last(Pos { ctx, lex }).map(|next| self.context(next));
             return next.is_some_and(|next| self.ends(next));
         }
-        if self.following(context.following).is_some_and(|following| !following.at_end) {
+        if self.follow_set(context.following).is_some_and(|following| !following.at_end) {
             return false;
         }
         let mut set = context.set;

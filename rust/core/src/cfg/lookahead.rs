@@ -24,19 +24,19 @@ type CodePointTargets = Box<[Option<CtxId>]>;
 
 /// Where code points lead, and which they are: the ranges of each context, first those that lead nowhere.
 pub(super) struct LookaheadTargets {
-    pub onward: Vec<Option<CtxId>>,
+    pub targets: Vec<Option<CtxId>>,
     pub ranges: Vec<Vec<(u32, u32)>>,
 }
 
 impl LookaheadTargets {
     pub fn new() -> Self {
-        LookaheadTargets { onward: vec![None], ranges: vec![Vec::new()] }
+        LookaheadTargets { targets: vec![None], ranges: vec![Vec::new()] }
     }
 
     pub fn add(&mut self, next: Option<CtxId>, ranges: impl IntoIterator<Item = (u32, u32)>) {
-        let i = self.onward.iter().position(|o| *o == next).unwrap_or(self.onward.len());
-        if i == self.onward.len() {
-            self.onward.push(next);
+        let i = self.targets.iter().position(|o| *o == next).unwrap_or(self.targets.len());
+        if i == self.targets.len() {
+            self.targets.push(next);
             self.ranges.push(Vec::new());
         }
         self.ranges[i].extend(ranges);
@@ -50,11 +50,11 @@ pub(super) struct LookaheadMemo {
     pub on: bool,
     /// By context: the lexical state before its lexeme, if it is guarded.
     known: FxHashMap<CtxId, Option<LexId>>,
-    pub onward: FxHashMap<CtxId, CodePointTargets>,
-    comes_back: FxHashMap<LexId, bool>,
+    pub targets: FxHashMap<CtxId, CodePointTargets>,
+    returns_to_state: FxHashMap<LexId, bool>,
 }
 
-heap_size::tables!(LookaheadMemo: known, onward, comes_back; this => this.onward.len() * 512);
+heap_size::tables!(LookaheadMemo: known, targets, returns_to_state; this => this.targets.len() * 512);
 
 impl Scanned {
     /// The lexical state that the next code point is read from where a context is guarded.
@@ -63,11 +63,11 @@ impl Scanned {
             return Some(inside);
         }
         let looks_around = self.chart.grammar.looks_around;
-        if !self.guarding.on || !looks_around && self.separable() {
+        if !self.lookahead.on || !looks_around && self.separable() {
             return None;
         }
-        memo!(self.guarding.known, ctx, {
-            let looks = looks_around && self.hangs_on_text(ctx);
+        memo!(self.lookahead.known, ctx, {
+            let looks = looks_around && self.depends_on_context(ctx);
             let guard = looks || !self.separable() && self.has_dead_beginning(ctx);
             let guard = guard.then(|| self.begin_unguarded(ctx));
             guard.filter(|&lex| lex != Lexicon::DEAD)
@@ -76,7 +76,7 @@ impl Scanned {
 
     /// Whether a lexeme that can end where its first byte is read comes to a state where it can't.
     fn has_dead_beginning(&mut self, ctx: CtxId) -> bool {
-        let first: Vec<(LexId, bool)> = match self.beginnings_at(ctx) {
+        let first: Vec<(LexId, bool)> = match self.lexemes_by_first_byte_at(ctx) {
             Some(known) => known.doubtful.iter().map(|&(_, lex)| (lex, false)).collect(),
             None => {
                 let begin = self.begin_unguarded(ctx);
@@ -86,10 +86,10 @@ impl Scanned {
         let mut seen: Vec<LexId> = Vec::new();
         for (lex, wide) in first {
             // a class of Unicode has hundreds of ranges that lead to one state
-            if seen.contains(&lex) || !wide && self.comes_back(lex) {
+            if seen.contains(&lex) || !wide && self.returns_to_state(lex) {
                 continue;
             }
-            match self.escapes(Pos { ctx, lex }) {
+            match self.can_end(Pos { ctx, lex }) {
                 true => seen.push(lex),
                 // of one byte: told where the lexeme begins
                 false if wide => return true,
@@ -98,11 +98,11 @@ impl Scanned {
         }
         let mut at = 0;
         while at < seen.len() && seen.len() <= ESCAPE_STATES {
-            for way in self.doubtful_ways(seen[at]).iter() {
+            for way in self.doubtful_segments(seen[at]).iter() {
                 if seen.contains(&way.to) {
                     continue;
                 }
-                if !self.escapes(Pos { ctx, lex: way.to }) {
+                if !self.can_end(Pos { ctx, lex: way.to }) {
                     return true;
                 }
                 seen.push(way.to);
@@ -113,21 +113,21 @@ impl Scanned {
     }
 
     /// Whether a lexeme leads back to a state from wherever it leads, so that all can end if that one can.
-    fn comes_back(&mut self, lex: LexId) -> bool {
-        memo!(self.guarding.comes_back, lex, {
+    fn returns_to_state(&mut self, lex: LexId) -> bool {
+        memo!(self.lookahead.returns_to_state, lex, {
             let mut seen = vec![lex];
-            let mut onward: Vec<Vec<LexId>> = Vec::new();
-            while onward.len() < seen.len() && seen.len() <= ESCAPE_STATES {
+            let mut targets: Vec<Vec<LexId>> = Vec::new();
+            while targets.len() < seen.len() && seen.len() <= ESCAPE_STATES {
                 let ways: Vec<LexId> =
-                    self.doubtful_ways(seen[onward.len()]).iter().map(|way| way.to).collect();
+                    self.doubtful_segments(seen[targets.len()]).iter().map(|way| way.to).collect();
                 ways.iter().for_each(|&to| add(&mut seen, to));
-                onward.push(ways);
+                targets.push(ways);
             }
             let mut back = vec![lex];
             let mut before = 0;
             while before < back.len() {
                 before = back.len();
-                for (&from, ways) in seen.iter().zip(&onward) {
+                for (&from, ways) in seen.iter().zip(&targets) {
                     if ways.iter().any(|to| back.contains(to)) {
                         add(&mut back, from);
                     }
@@ -171,15 +171,15 @@ impl Scanned {
     /// The next code points of a guarded context by where they lead, and the empty text where the lexeme may end.
     pub(super) fn list_guarded(&mut self, ctx: CtxId, lex: LexId) -> Alive {
         if self.chart.grammar.looks_around {
-            return self.list_around(ctx, lex);
+            return self.list_trailing_context(ctx, lex);
         }
         let outer = self.outside(ctx);
         let inside = self.context(ctx).inside.is_some();
         let outcome = self.lexicon.outcome(lex);
-        let winner = self.winner(outcome).filter(|_| inside);
+        let chosen_terminal = self.chosen_terminal(outcome).filter(|_| inside);
         let mut ways: Vec<(Segment, CtxId)> =
             self.lexicon.ways(lex).into_iter().map(|s| (s, outer)).collect();
-        if let Some(next) = winner.and_then(|place| self.after(outer, place)) {
+        if let Some(next) = chosen_terminal.and_then(|place| self.after(outer, place)) {
             // beyond one byte the end and what is read on may begin alike, so that what follows is read here
             let begin = self.begin_unguarded(next);
             let left = self.lexicon.ways_beyond(lex, begin).into_iter().filter(|s| s.last >= WIDE);
@@ -189,7 +189,7 @@ impl Scanned {
         for (segment, ctx) in ways {
             work::spend(4);
             let pos = Pos { ctx, lex: segment.to };
-            let next = match self.escapes(pos) {
+            let next = match self.can_end(pos) {
                 true => Some(self.intern(Context { inside: Some(pos.lex), ..self.context(ctx) })),
                 false => None,
             };
@@ -198,11 +198,11 @@ impl Scanned {
         // beyond one byte what leads nowhere is left out: no lexeme ends before it either
         let nowhere = leads.ranges[0].iter().filter(|r| r.0 < WIDE);
         leads.ranges[0] = nowhere.map(|r| (r.0, r.1.min(WIDE - 1))).collect();
-        self.keep_list(ctx, winner, leads)
+        self.record_list(ctx, chosen_terminal, leads)
     }
 
     /// Takes down where the code points of a guarded context lead.
-    pub(super) fn keep_list(&mut self, ctx: CtxId, end: Option<u32>, leads: LookaheadTargets) -> Alive {
+    pub(super) fn record_list(&mut self, ctx: CtxId, end: Option<u32>, leads: LookaheadTargets) -> Alive {
         let mut out: Vec<(u32, TermId)> = end.map(|place| (place, Terms::EPS)).into_iter().collect();
         for (i, mut ranges) in leads.ranges.into_iter().enumerate() {
             ranges.sort_unstable();
@@ -210,13 +210,13 @@ impl Scanned {
                 out.push(((self.places + i) as u32, self.lexicon.terms.class(&ranges)));
             }
         }
-        self.guarding.onward.insert(ctx, leads.onward.into());
+        self.lookahead.targets.insert(ctx, leads.targets.into());
         out.into()
     }
 
     /// The context behind a code point of a guarded context.
     pub(super) fn after_code_point(&mut self, ctx: CtxId, place: u32) -> Option<CtxId> {
         self.readable(ctx);
-        self.guarding.onward.get(&ctx)?.get(place as usize - self.places).copied()?
+        self.lookahead.targets.get(&ctx)?.get(place as usize - self.places).copied()?
     }
 }

@@ -7,7 +7,7 @@
 use indexmap::IndexMap;
 use rustc_hash::FxBuildHasher;
 
-use super::cycles::circles;
+use super::cycles::components;
 use super::grammar::{Grammar, Symbol};
 use crate::{heap_size, work};
 
@@ -36,10 +36,10 @@ pub struct RuleGroup {
     /// of these items of the set,
     pub kernel: Vec<(u32, u32)>,
     /// of these rules, which come back,
-    pub back: Vec<u32>,
+    pub returning: Vec<u32>,
     /// and of these groups, which stand before this one. Named and not written out: each of thousands of optional rules
     /// in a row hands on what all before it do.
-    pub above: Vec<u32>,
+    pub earlier: Vec<u32>,
 }
 
 pub struct Lr0Core {
@@ -53,7 +53,7 @@ pub struct Lr0Core {
 /// What is known of a predicted rule while an LR(0) core is made.
 #[derive(Default)]
 struct Entry {
-    comes_back: bool,
+    needs_set: bool,
     kernel: Vec<(u32, u32)>,
     /// Predicted rules with an expansion that ends with it.
     from: Vec<u32>,
@@ -69,7 +69,7 @@ impl Lr0Core {
                 waiting.push((symbol, Source::Kernel { expansion, from, dot }));
                 if let Symbol::Rule(rule) = symbol {
                     let entry = entries.entry(rule).or_default();
-                    entry.comes_back |= !last;
+                    entry.needs_set |= !last;
                     entry.kernel.push((expansion, from));
                 }
             }
@@ -83,7 +83,7 @@ impl Lr0Core {
                     waiting.push((symbol, Source::Predicted { expansion, rule: at as u32, dot }));
                     if let Symbol::Rule(inner) = symbol {
                         let entry = entries.entry(inner).or_default();
-                        entry.comes_back |= !last;
+                        entry.needs_set |= !last;
                         entry.from.push(rule);
                     }
                 }
@@ -102,8 +102,9 @@ impl Lr0Core {
     }
 
     fn bytes(&self) -> usize {
-        let lists =
-            |g: &RuleGroup| heap_size::list(&g.kernel) + heap_size::list(&g.back) + heap_size::list(&g.above);
+        let lists = |g: &RuleGroup| {
+            heap_size::list(&g.kernel) + heap_size::list(&g.returning) + heap_size::list(&g.earlier)
+        };
         let groups: usize = self.groups.iter().map(lists).sum();
         let flat = heap_size::slice(&self.waiting)
             + heap_size::slice(&self.terminals)
@@ -122,14 +123,14 @@ impl Lr0Core {
 fn grouped(entries: IndexMap<u32, Entry, FxBuildHasher>) -> (Box<[Predicted]>, Box<[RuleGroup]>) {
     let place =
         |rule: &u32| entries.get_index_of(rule).expect("what ends with a rule was predicted too") as u32;
-    let circles = circles(entries.len(), |at| match &entries[at as usize] {
-        entry if entry.comes_back => Vec::new(),
+    let circles = components(entries.len(), |at| match &entries[at as usize] {
+        entry if entry.needs_set => Vec::new(),
         entry => entry.from.iter().map(place).collect(),
     });
     let mut predicted: Vec<Predicted> = entries.keys().map(|&rule| Predicted { rule, group: None }).collect();
     let mut groups: Vec<RuleGroup> = Vec::with_capacity(circles.len());
     for circle in circles {
-        if entries[circle[0] as usize].comes_back {
+        if entries[circle[0] as usize].needs_set {
             continue;
         }
         for &at in &circle {
@@ -140,15 +141,15 @@ fn grouped(entries: IndexMap<u32, Entry, FxBuildHasher>) -> (Box<[Predicted]>, B
             group.kernel.extend_from_slice(&entry.kernel);
             for rule in &entry.from {
                 match predicted[place(rule) as usize].group {
-                    None => group.back.push(*rule),
-                    Some(above) if above as usize != groups.len() => group.above.push(above),
+                    None => group.returning.push(*rule),
+                    Some(above) if above as usize != groups.len() => group.earlier.push(above),
                     Some(_) => {}
                 }
             }
         }
         distinct(&mut group.kernel);
-        distinct(&mut group.back);
-        distinct(&mut group.above);
+        distinct(&mut group.returning);
+        distinct(&mut group.earlier);
         groups.push(group);
     }
     (predicted.into(), groups.into())

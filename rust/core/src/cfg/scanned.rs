@@ -39,7 +39,7 @@ pub(crate) struct Context {
     /// What was read of a lexeme whose code points are told apart ([`super::lookahead`]).
     pub inside: Option<LexId>,
     /// The set of the last character, by its number in the grammar's, where its lookbehinds ask for it ([`super::trailing_context`]).
-    pub past: u8,
+    pub last_char_set: u8,
     /// What may follow the last lexeme, by its number, where not everything may ([`super::split_terminals`]).
     pub following: u8,
     /// Whether the stack is known from its top on alone ([`crate::automaton::byte_automaton::Scanner::top`]).
@@ -61,22 +61,22 @@ pub struct Scanned {
     tops: FxHashMap<CtxId, CtxId>,
     leaves: FxHashMap<(CtxId, OutcomeId), Option<CtxId>>,
     next_bytes: FxHashMap<CtxId, ByteSet>,
-    pub(super) ahead: EscapeMemo,
-    pub(super) guarding: LookaheadMemo,
-    pub(super) told: SeparationMemo,
-    pub(super) around: TrailingContexts,
+    pub(super) lexeme_ends: EscapeMemo,
+    pub(super) lookahead: LookaheadMemo,
+    pub(super) separation: SeparationMemo,
+    pub(super) trailing: TrailingContexts,
     /// What may begin, by the LR(0) core of the context's set, whether a bracket is open, and what stands before.
-    by_shape: FxHashMap<(u32, bool, u8, u8), Alive>,
+    by_core: FxHashMap<(u32, bool, u8, u8), Alive>,
     by_context: FxHashMap<CtxId, Alive>,
     pub(super) start: Option<Pos>,
     pub(super) ignored: Vec<u32>,
-    pub(super) rows: Vec<LiteralRun>,
+    pub(super) literal_runs: Vec<LiteralRun>,
     /// Terminals that are constraints of their own: what they begin with, and a short text of each.
     pub(crate) parts: FxHashMap<u32, Opening>,
     /// Places of a tuple: the terminals, the empty text, the widths of line breaks, literals in a row.
     pub(super) places: usize,
     /// The first place of literals in a row, and of joints.
-    pub(super) first_row: usize,
+    pub(super) first_literal_run: usize,
     pub(super) first_joint: usize,
     pub(super) joints: Joints,
 }
@@ -96,8 +96,8 @@ impl Scanned {
         let terminals = grammar.terminals.len();
         let rows = rows(&grammar, &mut lexicon.terms);
         let widths = if grammar.layout.is_some() { WIDEST as usize + 1 } else { 0 };
-        let first_row = terminals + 1 + widths;
-        let first_joint = first_row + rows.len();
+        let first_literal_run = terminals + 1 + widths;
+        let first_joint = first_literal_run + rows.len();
         let places = first_joint + if grammar.ambiguous { joints::MOST } else { 0 };
         let ignored = grammar.terminals.iter().enumerate().filter(|(_, t)| t.ignored && t.form_of.is_none());
         let ignored = ignored.map(|(t, _)| t as u32).collect();
@@ -105,9 +105,9 @@ impl Scanned {
             chart: Chart::new(grammar),
             lexicon,
             ignored,
-            rows,
+            literal_runs: rows,
             places,
-            first_row,
+            first_literal_run,
             first_joint,
             ..Scanned::default()
         };
@@ -120,8 +120,8 @@ impl Scanned {
     }
 
     /// The row that a place stands for.
-    fn row(&self, place: u32) -> Option<&LiteralRun> {
-        (place as usize).checked_sub(self.first_row).and_then(|i| self.rows.get(i))
+    fn literal_run(&self, place: u32) -> Option<&LiteralRun> {
+        (place as usize).checked_sub(self.first_literal_run).and_then(|i| self.literal_runs.get(i))
     }
 
     pub(crate) fn context(&self, ctx: CtxId) -> Context {
@@ -166,7 +166,7 @@ impl Scanned {
     /// What the next lexeme may be: places of the tuple and their languages.
     pub(super) fn readable(&mut self, ctx: CtxId) -> Alive {
         let Some(lex) = self.guard(ctx) else { return self.readable_unguarded(ctx) };
-        if let Some(known) = self.by_context.get(&ctx).filter(|_| self.guarding.onward.contains_key(&ctx)) {
+        if let Some(known) = self.by_context.get(&ctx).filter(|_| self.lookahead.targets.contains_key(&ctx)) {
             return known.clone();
         }
         let places = self.list_guarded(ctx, lex);
@@ -179,9 +179,10 @@ impl Scanned {
         let inside = self.blocks[context.blocks as usize].brackets > 0;
         // widths of line breaks and literals in a row depend on more than what the set predicts
         let first = self.is_first(&context);
-        let own = (self.chart.grammar.layout.is_some() && !inside) || first || self.row_begins(context.set);
-        let key = (self.chart.shape(context.set), inside, context.past, context.following);
-        let known = if own { self.by_context.get(&ctx) } else { self.by_shape.get(&key) };
+        let own =
+            (self.chart.grammar.layout.is_some() && !inside) || first || self.literal_run_begins(context.set);
+        let key = (self.chart.core_id(context.set), inside, context.last_char_set, context.following);
+        let known = if own { self.by_context.get(&ctx) } else { self.by_core.get(&key) };
         if let Some(known) = known {
             return known.clone();
         }
@@ -189,7 +190,7 @@ impl Scanned {
         if own {
             self.by_context.insert(ctx, places.clone());
         } else {
-            self.by_shape.insert(key, places.clone());
+            self.by_core.insert(key, places.clone());
         }
         places
     }
@@ -210,15 +211,15 @@ impl Scanned {
         crate::lists::sort_unique(&mut all);
         let mut out: Vec<(u32, TermId)> = Vec::with_capacity(all.len());
         for &terminal in &all {
-            out.extend(self.forms_among(terminal, &all, context.past));
+            out.extend(self.split_among(terminal, &all, context.last_char_set));
         }
-        for i in 0..self.rows.len() {
-            let LiteralRun { longer, literals, word } = &self.rows[i];
+        for i in 0..self.literal_runs.len() {
+            let LiteralRun { longer, literals, word } = &self.literal_runs[i];
             if lr0.terminals.contains(longer) && lr0.terminals.contains(&literals[0]) {
                 let (literals, word) = (literals.clone(), *word);
                 let end = literals.iter().try_fold(context.set, |set, &t| self.chart.step(set, t));
                 if end.is_some() {
-                    out.push(((self.first_row + i) as u32, word));
+                    out.push(((self.first_literal_run + i) as u32, word));
                 }
             }
         }
@@ -227,7 +228,7 @@ impl Scanned {
             let term = layout.line_break(&mut self.lexicon.terms, width);
             out.push((self.nothing_read() + 1 + width as u32, term));
         }
-        let out = self.not_refused(out, context.following);
+        let out = self.allowed_after(out, context.following);
         match self.chart.grammar.ambiguous {
             true => self.with_joints(out),
             false => out,
@@ -235,10 +236,10 @@ impl Scanned {
     }
 
     /// Whether literals may come at a set that together begin a longer one.
-    fn row_begins(&mut self, set: ItemSetId) -> bool {
+    fn literal_run_begins(&mut self, set: ItemSetId) -> bool {
         let lr0 = self.chart.lr0(set);
         let comes = |t: &u32| lr0.terminals.binary_search(t).is_ok();
-        self.rows.iter().any(|row| comes(&row.longer) && comes(&row.literals[0]))
+        self.literal_runs.iter().any(|row| comes(&row.longer) && comes(&row.literals[0]))
     }
 
     /// What [`crate::automaton::byte_automaton::Scanner::top`] says.
@@ -247,7 +248,7 @@ impl Scanned {
             let context = self.context(ctx);
             let grammar = &self.chart.grammar;
             let more = grammar.layout.is_some() || grammar.ambiguous || context.inside.is_some();
-            if more || !self.separable() || self.is_first(&context) || self.row_begins(context.set) {
+            if more || !self.separable() || self.is_first(&context) || self.literal_run_begins(context.set) {
                 return ctx;
             }
             let set = self.chart.top(context.set);
@@ -279,9 +280,9 @@ impl Scanned {
         }
         if let Some(members) = self.joint(place).map(<[u32]>::to_vec) {
             let next = self.after_joint(context, &members)?;
-            return self.leading_on(next);
+            return self.live_context(next);
         }
-        if let Some(literals) = self.row(place).map(|r| r.literals.clone()) {
+        if let Some(literals) = self.literal_run(place).map(|r| r.literals.clone()) {
             return literals.into_iter().try_fold(ctx, |ctx, t| self.after(ctx, t));
         }
         if place > self.nothing_read() {
@@ -289,7 +290,7 @@ impl Scanned {
             return Some(self.intern(next));
         }
         let entry = &self.chart.grammar.terminals[place as usize];
-        let (following, ignored, place) = (entry.following, entry.ignored, self.base(place));
+        let (following, ignored, place) = (entry.following, entry.ignored, self.terminal_of(place));
         let stays = Context { following, ..context };
         let mut blocks = context.blocks;
         if let Some(layout) = &self.chart.grammar.layout {
@@ -309,14 +310,14 @@ impl Scanned {
         }
         let set = self.chart.step(context.set, place)?;
         // literals in a row are found by steps, which a top may not know
-        if set == ItemSetId::BELOW || context.top && self.row_begins(set) {
+        if set == ItemSetId::BELOW || context.top && self.literal_run_begins(set) {
             return Some(CtxId::BELOW);
         }
-        self.leading_on(Context { set, blocks, inside: None, following, ..context })
+        self.live_context(Context { set, blocks, inside: None, following, ..context })
     }
 
     /// A context, where a text can go on or end there.
-    fn leading_on(&mut self, next: Context) -> Option<CtxId> {
+    fn live_context(&mut self, next: Context) -> Option<CtxId> {
         let next = self.intern(next);
         let goes_on = !self.readable_unguarded(next).is_empty() || self.parts_at(next).next().is_some();
         (goes_on || self.ends(self.context(next))).then_some(next)
@@ -329,7 +330,7 @@ impl Scanned {
             return (1, u32::MAX - members.len() as u32);
         }
         let rank = match place.cmp(&self.nothing_read()) {
-            _ if self.row(place).is_some() => u32::MAX - 1,
+            _ if self.literal_run(place).is_some() => u32::MAX - 1,
             std::cmp::Ordering::Less if grammar.ambiguous && grammar.terminals[place as usize].ignored => 0,
             std::cmp::Ordering::Less => grammar.terminals[place as usize].rank.saturating_add(2),
             std::cmp::Ordering::Equal => u32::MAX,
@@ -341,7 +342,7 @@ impl Scanned {
     }
 
     /// The place of the terminal that the lexer chooses.
-    pub(crate) fn winner(&self, outcome: OutcomeId) -> Option<u32> {
+    pub(crate) fn chosen_terminal(&self, outcome: OutcomeId) -> Option<u32> {
         if self.lexicon.is_behind(outcome) {
             return None;
         }
@@ -349,16 +350,20 @@ impl Scanned {
     }
 
     /// The context after the lexeme that ends with this outcome.
-    pub(crate) fn left(&mut self, ctx: CtxId, outcome: OutcomeId) -> Option<CtxId> {
-        memo!(self.leaves, (ctx, outcome), self.winner(outcome).and_then(|place| self.after(ctx, place)))
+    pub(crate) fn after_outcome(&mut self, ctx: CtxId, outcome: OutcomeId) -> Option<CtxId> {
+        memo!(
+            self.leaves,
+            (ctx, outcome),
+            self.chosen_terminal(outcome).and_then(|place| self.after(ctx, place))
+        )
     }
 
     /// The bytes that may follow the lexeme that ends with this outcome; a superset.
-    pub(crate) fn bytes_left(&mut self, ctx: CtxId, outcome: OutcomeId) -> ByteSet {
+    pub(crate) fn bytes_after_outcome(&mut self, ctx: CtxId, outcome: OutcomeId) -> ByteSet {
         if self.lexicon.is_behind(outcome) {
             return ByteSet::CONTINUATION;
         }
-        self.left(ctx, outcome).map_or(ByteSet::default(), |next| self.next_bytes(next))
+        self.after_outcome(ctx, outcome).map_or(ByteSet::default(), |next| self.next_bytes(next))
     }
 
     /// Bytes that may come next between lexemes, or inside a guarded one; a superset.
@@ -371,7 +376,7 @@ impl Scanned {
                 },
                 Some(lex) => {
                     let (outer, outcome) = (self.outside(ctx), self.lexicon.outcome(lex));
-                    let mut bytes = self.bytes_left(outer, outcome);
+                    let mut bytes = self.bytes_after_outcome(outer, outcome);
                     if self.chart.grammar.looks_around {
                         for next in self.contexts_behind(outer, lex) {
                             bytes.add(&self.next_bytes(next));
@@ -386,7 +391,7 @@ impl Scanned {
 
     pub(crate) fn after_lexeme(&mut self, pos: Pos) -> Option<CtxId> {
         let outcome = self.lexicon.outcome(pos.lex);
-        self.left(pos.ctx, outcome)
+        self.after_outcome(pos.ctx, outcome)
     }
 
     /// The terminals that may come at a context and are constraints of their own.
@@ -400,7 +405,7 @@ impl Scanned {
     /// The context before the first lexeme.
     pub(crate) fn start_context(&mut self) -> CtxId {
         let set = self.chart.start();
-        self.intern(Context { set, blocks: 0, inside: None, past: 0, following: 0, top: false })
+        self.intern(Context { set, blocks: 0, inside: None, last_char_set: 0, following: 0, top: false })
     }
 
     pub(super) fn is_start(&self, pos: Pos) -> bool {
@@ -422,12 +427,12 @@ impl Scanned {
     }
 
     /// Bytes of all tables.
-    pub(super) fn held_bytes(&mut self) -> usize {
+    pub(super) fn memory_bytes(&mut self) -> usize {
         // lists of what may begin: a few dozen terminals each
-        let lists = self.by_places.len() + self.by_shape.len() + self.by_context.len();
+        let lists = self.by_places.len() + self.by_core.len() + self.by_context.len();
         let known =
-            heap_size::bytes!(self: begins, by_places, after, tops, leaves, next_bytes, by_shape, by_context);
-        let asked = heap_size::bytes!(self: contexts, blocks, ahead, guarding, told, around);
+            heap_size::bytes!(self: begins, by_places, after, tops, leaves, next_bytes, by_core, by_context);
+        let asked = heap_size::bytes!(self: contexts, blocks, lexeme_ends, lookahead, separation, trailing);
         known + asked + self.blocks.len() * 64 + lists * 256 + self.chart.bytes() + self.lexicon.bytes()
     }
 }

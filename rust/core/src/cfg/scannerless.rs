@@ -39,7 +39,7 @@ pub struct Scannerless {
     chart: Chart,
     lexicon: Box<Lexicon>,
     contexts: Interner<Context>,
-    fans: FxHashMap<CtxId, CharTransitions>,
+    transitions: FxHashMap<CtxId, CharTransitions>,
     start: Option<CtxId>,
 }
 
@@ -49,7 +49,7 @@ impl Scannerless {
             chart: Chart::new(grammar),
             lexicon,
             contexts: Interner::default(),
-            fans: FxHashMap::default(),
+            transitions: FxHashMap::default(),
             start: None,
         }
     }
@@ -73,15 +73,15 @@ impl Scannerless {
         out
     }
 
-    fn fan(&mut self, ctx: CtxId) -> &mut CharTransitions {
-        if !self.fans.contains_key(&ctx) {
-            let fan = self.spread(ctx);
-            self.fans.insert(ctx, fan);
+    fn transitions_at(&mut self, ctx: CtxId) -> &mut CharTransitions {
+        if !self.transitions.contains_key(&ctx) {
+            let transitions_at = self.find_transitions(ctx);
+            self.transitions.insert(ctx, transitions_at);
         }
-        self.fans.get_mut(&ctx).expect("just made")
+        self.transitions.get_mut(&ctx).expect("just made")
     }
 
-    fn spread(&mut self, ctx: CtxId) -> CharTransitions {
+    fn find_transitions(&mut self, ctx: CtxId) -> CharTransitions {
         let mut threads: Vec<TermId> = self.threads(ctx).iter().map(|t| t.2).collect();
         // one language at many places reads the same code points at each; contexts that differ by places share a tuple
         crate::lists::sort_unique(&mut threads);
@@ -107,13 +107,13 @@ impl Scannerless {
 
     /// The context after a code point of a class.
     fn after(&mut self, ctx: CtxId, class: u32) -> Option<CtxId> {
-        let fan = self.fan(ctx);
-        if let Some(known) = fan.after[class as usize] {
+        let transitions_at = self.transitions_at(ctx);
+        if let Some(known) = transitions_at.after[class as usize] {
             return known;
         }
-        let sample = fan.samples[class as usize];
+        let sample = transitions_at.samples[class as usize];
         let next = self.follow(ctx, sample);
-        self.fan(ctx).after[class as usize] = Some(next);
+        self.transitions_at(ctx).after[class as usize] = Some(next);
         next
     }
 
@@ -148,8 +148,8 @@ impl Scannerless {
         Some(self.intern(Context { set, begun: begun.into() }))
     }
 
-    fn left(&mut self, ctx: CtxId, outcome: OutcomeId) -> Option<CtxId> {
-        if self.fan(ctx).lex == Lexicon::DEAD {
+    fn after_outcome(&mut self, ctx: CtxId, outcome: OutcomeId) -> Option<CtxId> {
+        if self.transitions_at(ctx).lex == Lexicon::DEAD {
             return None;
         }
         let class = *self.lexicon.outcome_list(outcome).first()?;
@@ -157,12 +157,12 @@ impl Scannerless {
     }
 
     fn at_border(&mut self, pos: Pos) -> Option<CtxId> {
-        let begin = self.fan(pos.ctx).lex;
+        let begin = self.transitions_at(pos.ctx).lex;
         if begin == pos.lex || begin == Lexicon::DEAD {
             return Some(pos.ctx);
         }
         let outcome = self.lexicon.outcome(pos.lex);
-        self.left(pos.ctx, outcome)
+        self.after_outcome(pos.ctx, outcome)
     }
 }
 
@@ -173,8 +173,8 @@ impl ByteAutomaton for Scannerless {
 
     fn bytes(&mut self) -> usize {
         // a fan's lists: a few classes
-        heap_size::bytes!(self: contexts, fans)
-            + self.fans.len() * 256
+        heap_size::bytes!(self: contexts, transitions)
+            + self.transitions.len() * 256
             + self.chart.bytes()
             + self.lexicon.bytes()
     }
@@ -183,7 +183,7 @@ impl ByteAutomaton for Scannerless {
         let set = self.chart.start();
         let ctx = self.intern(Context { set: Some(set), begun: Box::new([]) });
         self.start = Some(ctx);
-        let lex = self.fan(ctx).lex;
+        let lex = self.transitions_at(ctx).lex;
         if lex != Lexicon::DEAD {
             return Some(Pos { ctx, lex });
         }
@@ -193,12 +193,12 @@ impl ByteAutomaton for Scannerless {
     }
 
     fn leave(&mut self, ctx: CtxId, outcome: OutcomeId, _: &[u8], byte: u8) -> Option<Pos> {
-        let ctx = self.left(ctx, outcome)?;
-        let fan = self.fan(ctx);
-        if !fan.first.has(byte) {
+        let ctx = self.after_outcome(ctx, outcome)?;
+        let transitions_at = self.transitions_at(ctx);
+        if !transitions_at.first.has(byte) {
             return None;
         }
-        let lex = fan.lex;
+        let lex = transitions_at.lex;
         match self.lexicon.step(lex, byte) {
             Step::Stay(lex) => Some(Pos { ctx, lex }),
             _ => None,
@@ -206,8 +206,8 @@ impl ByteAutomaton for Scannerless {
     }
 
     fn leave_bytes(&mut self, ctx: CtxId, outcome: OutcomeId) -> ByteSet {
-        match self.left(ctx, outcome) {
-            Some(ctx) => self.fan(ctx).first,
+        match self.after_outcome(ctx, outcome) {
+            Some(ctx) => self.transitions_at(ctx).first,
             None => ByteSet::default(),
         }
     }
@@ -218,7 +218,7 @@ impl ByteAutomaton for Scannerless {
         set.is_some_and(|set| self.chart.accepts(set))
     }
 
-    fn way_out(&mut self, pos: Pos, _: &[u8], most: usize) -> Option<Vec<Piece>> {
+    fn completion(&mut self, pos: Pos, _: &[u8], most: usize) -> Option<Vec<Piece>> {
         let mut out = Vec::new();
         let ctx = match self.at_border(pos) {
             Some(ctx) => ctx,

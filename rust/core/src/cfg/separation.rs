@@ -34,12 +34,12 @@ pub(super) struct SeparationMemo {
     /// Whether a lexeme can end for the terminals that it may become, and the ways to those that can't so.
     plain: FxHashMap<LexId, bool>,
     doubtful: FxHashMap<LexId, Arc<[Segment]>>,
-    beginnings: FxHashMap<Alive, LexemesByFirstByte>,
-    beginnings_at: FxHashMap<CtxId, LexemesByFirstByte>,
+    lexemes_by_first_byte: FxHashMap<Alive, LexemesByFirstByte>,
+    lexemes_by_first_byte_at: FxHashMap<CtxId, LexemesByFirstByte>,
     pub shared_beginnings: Option<Arc<[(u32, u32)]>>,
 }
 
-heap_size::tables!(SeparationMemo: plain, doubtful, beginnings, beginnings_at; this => (this.doubtful.len() + this.beginnings.len()) * 256);
+heap_size::tables!(SeparationMemo: plain, doubtful, lexemes_by_first_byte, lexemes_by_first_byte_at; this => (this.doubtful.len() + this.lexemes_by_first_byte.len()) * 256);
 
 /// Lexemes by their first byte.
 #[derive(Clone)]
@@ -56,23 +56,23 @@ impl Scanned {
     ///
     /// Of languages that are read side by side one that ends somewhere reads no further than that byte, so each end
     /// leaves fewer of them, and the last one's end is the lexeme's.
-    fn apart(&mut self) -> &Separation {
-        if self.told.apart.is_none() {
-            self.told.apart = Some(self.find_apart());
+    fn separation(&mut self) -> &Separation {
+        if self.separation.apart.is_none() {
+            self.separation.apart = Some(self.find_separation());
         }
-        self.told.apart.as_ref().unwrap_or(&Separation::None)
+        self.separation.apart.as_ref().unwrap_or(&Separation::None)
     }
 
     /// Whether nothing need be looked at.
     pub(super) fn separable(&mut self) -> bool {
-        matches!(self.apart(), Separation::All)
+        matches!(self.separation(), Separation::All)
     }
 
     /// Whether a lexeme that has begun can end, whatever the context, for the terminals that it may become.
-    pub(super) fn plainly_ends(&mut self, lex: LexId) -> bool {
-        let Separation::These(these) = self.apart() else { return false };
+    pub(super) fn always_ends(&mut self, lex: LexId) -> bool {
+        let Separation::These(these) = self.separation() else { return false };
         let these = these.clone();
-        memo!(self.told.plain, lex, {
+        memo!(self.separation.plain, lex, {
             let tuple = self.lexicon.term(lex).map(|(_, tuple)| self.lexicon.terms.get(tuple));
             matches!(tuple, Some(Term::Tuple(terms)) if {
                 let mut places = terms.iter().enumerate().filter(|t| *t.1 != Terms::EMPTY);
@@ -82,30 +82,30 @@ impl Scanned {
     }
 
     /// The ways from a lexical state to those that don't plainly end.
-    pub(super) fn doubtful_ways(&mut self, lex: LexId) -> Arc<[Segment]> {
-        memo!(self.told.doubtful, lex, {
+    pub(super) fn doubtful_segments(&mut self, lex: LexId) -> Arc<[Segment]> {
+        memo!(self.separation.doubtful, lex, {
             let mut ways = self.lexicon.ways(lex);
-            ways.retain(|way| !self.plainly_ends(way.to));
+            ways.retain(|way| !self.always_ends(way.to));
             ways.into()
         })
     }
 
     /// How the lexemes of a context begin, where most terminals are known to end.
-    pub(super) fn beginnings_at(&mut self, ctx: CtxId) -> Option<LexemesByFirstByte> {
-        if !matches!(self.apart(), Separation::These(_)) {
+    pub(super) fn lexemes_by_first_byte_at(&mut self, ctx: CtxId) -> Option<LexemesByFirstByte> {
+        if !matches!(self.separation(), Separation::These(_)) {
             return None;
         }
-        Some(memo!(self.told.beginnings_at, ctx, {
+        Some(memo!(self.separation.lexemes_by_first_byte_at, ctx, {
             let places = self.readable_unguarded(ctx);
-            self.beginnings(&places)?
+            self.lexemes_by_first_byte(&places)?
         }))
     }
 
     /// How the lexemes of a list begin, where most terminals are known to end.
-    pub(super) fn beginnings(&mut self, alive: &Alive) -> Option<LexemesByFirstByte> {
-        let Separation::These(these) = self.apart() else { return None };
+    pub(super) fn lexemes_by_first_byte(&mut self, alive: &Alive) -> Option<LexemesByFirstByte> {
+        let Separation::These(these) = self.separation() else { return None };
         let these = these.clone();
-        Some(memo!(self.told.beginnings, alive, alive.clone(), {
+        Some(memo!(self.separation.lexemes_by_first_byte, alive, alive.clone(), {
             let (mut plain, mut others) = (ByteSet::default(), ByteSet::default());
             let first: Vec<ByteSet> = alive.iter().map(|&(_, term)| self.lexicon.first_of(term)).collect();
             for (&(place, _), first) in alive.iter().zip(&first) {
@@ -124,7 +124,7 @@ impl Scanned {
         }))
     }
 
-    fn find_apart(&mut self) -> Separation {
+    fn find_separation(&mut self) -> Separation {
         let grammar = &self.chart.grammar;
         let terms: Vec<Option<TermId>> = grammar.terminals.iter().map(|t| t.term).collect();
         let ignored = self.ignored_terms();
@@ -141,7 +141,7 @@ impl Scanned {
             (0..terms.len()).filter(|&t| !grammar.terminals[t].ignored && terms[t].is_some()).collect();
         let mut these = vec![false; terms.len()];
         for &t in &read {
-            let followed = self.not_refused_of(t, &begins);
+            let followed = self.bytes_allowed_after(t, &begins);
             these[t] = terms[t].is_none_or(|term| self.lexicon.ends_before(term).meets(&followed));
         }
         if let Some(layout) = &self.chart.grammar.layout {
@@ -154,7 +154,7 @@ impl Scanned {
             these[newline] = false;
             // those of a width are listed only where they lead on
             these.push(false);
-            these.resize(self.first_row, true);
+            these.resize(self.first_literal_run, true);
             return if rest { Separation::These(these.into()) } else { Separation::None };
         }
         match read.iter().all(|&t| these[t]) && self.ignored_end(&ignored, &first, &read, &terms) {
@@ -200,8 +200,8 @@ impl Scanned {
         }
         let mut shared = Ranges::new();
         for &term in &terms {
-            let unread = self.lexicon.unread_beside(term).unwrap_or_else(|| vec![(WIDE, u32::MAX)]);
-            shared = union_ranges(&shared, &intersect_ranges(&begins, &unread));
+            let unreadable_chars = self.lexicon.unread_beside(term).unwrap_or_else(|| vec![(WIDE, u32::MAX)]);
+            shared = union_ranges(&shared, &intersect_ranges(&begins, &unreadable_chars));
         }
         shared
     }

@@ -13,7 +13,7 @@ use std::ops::Range;
 use indexmap::IndexSet;
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
-use super::context_dependence::{begins, beside, unread, Ranges};
+use super::context_dependence::{begins, paired_ranges, unreadable_chars, Ranges};
 use super::grammar::Terminal;
 use super::scanned::Scanned;
 use crate::automaton::byte_automaton::CtxId;
@@ -52,7 +52,11 @@ type WordsByFollow = (TermId, Option<FollowSet>);
 
 /// Gives each terminal that looks at what follows it forms, and returns what may follow; `None`, and nothing is changed,
 /// where that would not do. `first`: the characters that terminals begin with.
-pub fn give(terms: &mut Terms, terminals: &mut Vec<Terminal>, first: &Ranges) -> Option<Box<[FollowSet]>> {
+pub fn split_terminals(
+    terms: &mut Terms,
+    terminals: &mut Vec<Terminal>,
+    first: &Ranges,
+) -> Option<Box<[FollowSet]>> {
     let mut found: Vec<(usize, TermId, Vec<WordsByFollow>)> = Vec::new();
     for (at, terminal) in terminals.iter().enumerate() {
         match terminal.around.as_deref() {
@@ -108,7 +112,7 @@ fn words_of(terms: &mut Terms, around: TermId, first: &Ranges) -> Option<Vec<Wor
     let mut states: Vec<State> = Vec::new();
     let mut ends: FxHashMap<u32, Option<FollowSet>> = FxHashMap::default();
     while let Some(&state) = seen.get_index(states.len()) {
-        if let Some(following) = ends_with(terms, state, first) {
+        if let Some(following) = follow_set_of(terms, state, first) {
             ends.insert(states.len() as u32, following);
         }
         let (mut runs, mut from) = (Vec::new(), 0);
@@ -147,14 +151,14 @@ fn words_of(terms: &mut Terms, around: TermId, first: &Ranges) -> Option<Vec<Wor
 /// What may follow a word that leads to a state: `None` where it is none, whatever follows.
 ///
 /// What the terminal reads on with, or no terminal begins with, makes no difference.
-fn ends_with(terms: &mut Terms, state: TermId, first: &Ranges) -> Option<Option<FollowSet>> {
+fn follow_set_of(terms: &mut Terms, state: TermId, first: &Ranges) -> Option<Option<FollowSet>> {
     let after = terms.derive(state, END);
     if after == Terms::EMPTY {
         return None;
     }
-    let follow = beside(terms, after, Terms::EMPTY).into_iter().filter(|f| f.1 != Terms::EMPTY);
+    let follow = paired_ranges(terms, after, Terms::EMPTY).into_iter().filter(|f| f.1 != Terms::EMPTY);
     let follow = CharSet(follow.map(|f| f.0).collect());
-    let open = CharSet(intersect_ranges(&unread(terms, state), first));
+    let open = CharSet(intersect_ranges(&unreadable_chars(terms, state), first));
     let refused = open.minus(&follow);
     let at_end = terms.nullable(after);
     match (refused.is_empty(), at_end) {
@@ -166,9 +170,18 @@ fn ends_with(terms: &mut Terms, state: TermId, first: &Ranges) -> Option<Option<
 
 impl Scanned {
     /// The languages of a terminal where all of these may be read, each with its place.
-    pub(super) fn forms_among(&mut self, terminal: u32, all: &[u32], past: u8) -> Vec<(u32, TermId)> {
+    pub(super) fn split_among(
+        &mut self,
+        terminal: u32,
+        all: &[u32],
+        last_char_set: u8,
+    ) -> Vec<(u32, TermId)> {
         let Some(forms) = &self.chart.grammar.terminals[terminal as usize].forms else {
-            return self.term_among(terminal, all, past).map(|term| (terminal, term)).into_iter().collect();
+            return self
+                .term_among(terminal, all, last_char_set)
+                .map(|term| (terminal, term))
+                .into_iter()
+                .collect();
         };
         let (around, places) = (forms.around, forms.places.clone());
         if all.iter().any(|&other| self.is_covered(terminal, around, other)) {
@@ -180,8 +193,8 @@ impl Scanned {
     }
 
     /// What of these may come behind a lexeme that some characters may not follow.
-    pub(super) fn not_refused(&mut self, places: Vec<(u32, TermId)>, following: u8) -> Vec<(u32, TermId)> {
-        let Some(following) = self.following(following) else { return places };
+    pub(super) fn allowed_after(&mut self, places: Vec<(u32, TermId)>, following: u8) -> Vec<(u32, TermId)> {
+        let Some(following) = self.follow_set(following) else { return places };
         let refused = following.refused.0.clone();
         let allowed = following.refused.negate().0;
         let terms = &mut self.lexicon.terms;
@@ -213,25 +226,25 @@ impl Scanned {
                     &self.chart.grammar.terminals[forms.places.start as usize..forms.places.end as usize];
                 std::iter::once(term).chain(forms.iter().filter_map(|form| form.term)).collect()
             }
-            None => vec![terminal.around_after(self.context(ctx).past).unwrap_or(term)],
+            None => vec![terminal.around_after(self.context(ctx).last_char_set).unwrap_or(term)],
         }
     }
 
     /// Those of some bytes that may follow a terminal.
-    pub(super) fn not_refused_of(&self, terminal: usize, bytes: &ByteSet) -> ByteSet {
-        let following = self.following(self.chart.grammar.terminals[terminal].following);
+    pub(super) fn bytes_allowed_after(&self, terminal: usize, bytes: &ByteSet) -> ByteSet {
+        let following = self.follow_set(self.chart.grammar.terminals[terminal].following);
         let refused = following.map_or(&[][..], |following| &following.refused.0);
         let refuses = |byte: &u8| refused.iter().any(|r| (r.0..=r.1).contains(&u32::from(*byte)));
         ByteSet::of(&bytes.iter().filter(|byte| !refuses(byte)).collect::<Vec<u8>>())
     }
 
     /// What may follow, by its number in contexts.
-    pub(super) fn following(&self, number: u8) -> Option<&FollowSet> {
+    pub(super) fn follow_set(&self, number: u8) -> Option<&FollowSet> {
         self.chart.grammar.following.get(usize::from(number).checked_sub(1)?)
     }
 
     /// The terminal that a place of the tuple is a form of, or is.
-    pub(super) fn base(&self, place: u32) -> u32 {
+    pub(super) fn terminal_of(&self, place: u32) -> u32 {
         let terminal = self.chart.grammar.terminals.get(place as usize);
         terminal.and_then(|t| t.form_of).unwrap_or(place)
     }

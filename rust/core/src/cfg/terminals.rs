@@ -2,7 +2,7 @@
 //!
 //! Complexity: those of their patterns; one that may look past its ends has [`super::context_dependence::survey`] look at its states.
 
-use super::context_dependence::{begins, survey, Ranges, SurveyRefusal};
+use super::context_dependence::{begins, context_dependence, Ranges, SurveyRefusal};
 use super::grammar::{invalid, Terminal};
 use super::spec::Entry;
 use crate::error::{Error, Kind, Result};
@@ -106,9 +106,11 @@ pub fn look_around(
         let mut least: Option<u64> = None;
         let mut depends = found.iter().any(|&term| term != found[0]);
         for &term in &found {
-            let seen =
-                work::naming(|| format!("The terminal {}", terminal.name), || survey(terms, term, &first))
-                    .map_err(|why| too_far(&terminal.name, &why))?;
+            let seen = work::naming(
+                || format!("The terminal {}", terminal.name),
+                || context_dependence(terms, term, &first),
+            )
+            .map_err(|why| too_far(&terminal.name, &why))?;
             depends |= seen.depends;
             least = least.into_iter().chain(seen.least).min();
         }

@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use super::context_dependence::{beside, covers, Ranges, TEXT};
+use super::context_dependence::{covers, paired_ranges, Ranges, TEXT};
 use super::lookahead::LookaheadTargets;
 use super::scanned::{Context, Scanned};
 use crate::automaton::byte_automaton::{Alive, CtxId, Pos};
@@ -44,9 +44,11 @@ heap_size::tables!(TrailingContexts: covers, endings; this => this.endings.len()
 
 impl Scanned {
     /// The language of a terminal where all of these may be read.
-    pub(super) fn term_among(&mut self, terminal: u32, all: &[u32], past: u8) -> Option<TermId> {
+    pub(super) fn term_among(&mut self, terminal: u32, all: &[u32], last_char_set: u8) -> Option<TermId> {
         let entry = &self.chart.grammar.terminals[terminal as usize];
-        let (Some(around), alone) = (entry.around_after(past), entry.term) else { return entry.term };
+        let (Some(around), alone) = (entry.around_after(last_char_set), entry.term) else {
+            return entry.term;
+        };
         let one = entry.around.as_ref().is_some_and(|by_past| by_past.len() == 1);
         if one && all.iter().any(|&other| self.is_covered(terminal, around, other)) {
             return alone;
@@ -59,11 +61,11 @@ impl Scanned {
         let Some(term) = entry.term.filter(|_| entry.around.is_none() && entry.forms.is_none()) else {
             return false;
         };
-        memo!(self.around.covers, (terminal, other), covers(&mut self.lexicon.terms, around, term))
+        memo!(self.trailing.covers, (terminal, other), covers(&mut self.lexicon.terms, around, term))
     }
 
     /// Whether it hangs on the text around a context's next lexeme what it may be.
-    pub(super) fn hangs_on_text(&mut self, ctx: CtxId) -> bool {
+    pub(super) fn depends_on_context(&mut self, ctx: CtxId) -> bool {
         if !self.chart.grammar.pasts.is_empty() {
             return true;
         }
@@ -76,9 +78,9 @@ impl Scanned {
     }
 
     fn endings(&mut self, lex: LexId) -> Arc<LexemeEnds> {
-        memo!(self.around.endings, lex, {
+        memo!(self.trailing.endings, lex, {
             let found = Arc::new(self.find_endings(lex));
-            self.around.ranges += found.before.iter().map(|before| before.1.len()).sum::<usize>();
+            self.trailing.ranges += found.before.iter().map(|before| before.1.len()).sum::<usize>();
             found
         })
     }
@@ -101,7 +103,7 @@ impl Scanned {
                 let terms = &mut self.lexicon.terms;
                 let after = terms.derive(term, END);
                 if after != Terms::EMPTY {
-                    let follow = beside(terms, after, Terms::EMPTY);
+                    let follow = paired_ranges(terms, after, Terms::EMPTY);
                     let follow = follow.into_iter().filter(|f| f.1 != Terms::EMPTY).map(|f| f.0);
                     ends.push((place, terms.nullable(after), union_ranges(&follow.collect::<Ranges>(), &[])));
                 }
@@ -125,24 +127,25 @@ impl Scanned {
     /// Whether two contexts differ at most in what the text before them says of the next lexeme.
     pub(super) fn is_alike(&self, one: CtxId, other: CtxId) -> bool {
         let (one, other) = (self.context(one), self.context(other));
-        one == Context { past: one.past, following: one.following, ..other }
+        one == Context { last_char_set: one.last_char_set, following: one.following, ..other }
     }
 
     /// The terminal that a lexeme of these characters is at the end of the text, or else before some character.
-    pub(super) fn ended_as(&mut self, lex: LexId) -> Option<u32> {
+    pub(super) fn terminal_at_end(&mut self, lex: LexId) -> Option<u32> {
         if !self.chart.grammar.looks_around {
             let outcome = self.lexicon.outcome(lex);
-            return self.winner(outcome);
+            return self.chosen_terminal(outcome);
         }
         let endings = self.endings(lex);
         endings.at_end.or_else(|| endings.before.first().map(|before| before.0))
     }
 
     /// Whether a lexeme may be a terminal, before some character or at the end of the text.
-    pub(super) fn may_be(&mut self, lex: LexId, place: u32) -> bool {
+    pub(super) fn may_be_terminal(&mut self, lex: LexId, place: u32) -> bool {
         if !self.chart.grammar.looks_around {
-            return self.ended_as(lex).is_some_and(|ended| {
-                self.base(ended) == place || self.joint(ended).is_some_and(|members| members.contains(&place))
+            return self.terminal_at_end(lex).is_some_and(|ended| {
+                self.terminal_of(ended) == place
+                    || self.joint(ended).is_some_and(|members| members.contains(&place))
             });
         }
         let endings = self.endings(lex);
@@ -158,7 +161,7 @@ impl Scanned {
     }
 
     /// The contexts behind a lexeme, each with the first characters there that the lexeme can't read.
-    fn ways_behind(&mut self, ctx: CtxId, lex: LexId) -> Vec<(CtxId, Vec<Segment>)> {
+    fn contexts_with_next_chars(&mut self, ctx: CtxId, lex: LexId) -> Vec<(CtxId, Vec<Segment>)> {
         let endings = self.endings(lex);
         let mut out = Vec::new();
         for (place, follow) in endings.before.iter() {
@@ -180,43 +183,43 @@ impl Scanned {
 
     /// Bytes that may follow a lexeme as far as it was read; a superset.
     pub(super) fn contexts_behind(&mut self, ctx: CtxId, lex: LexId) -> Vec<CtxId> {
-        self.ways_behind(ctx, lex).into_iter().map(|way| way.0).collect()
+        self.contexts_with_next_chars(ctx, lex).into_iter().map(|way| way.0).collect()
     }
 
     /// The context behind characters, by the sets that the grammar's lookbehinds ask for.
-    fn behind_each(&mut self, ctx: CtxId, first: u32, last: u32) -> Vec<(CtxId, Ranges)> {
+    fn contexts_by_last_char(&mut self, ctx: CtxId, first: u32, last: u32) -> Vec<(CtxId, Ranges)> {
         let read = intersect_ranges(&[(first, last)], &TEXT);
         let pasts = self.chart.grammar.pasts.clone();
         if pasts.is_empty() {
             return if read.is_empty() { Vec::new() } else { vec![(ctx, read)] };
         }
         let mut out = Vec::new();
-        for (past, set) in (1u8..).zip(pasts.iter()) {
+        for (last_char_set, set) in (1u8..).zip(pasts.iter()) {
             let ranges = intersect_ranges(&read, &set.0);
             if !ranges.is_empty() {
-                out.push((self.intern(Context { past, ..self.context(ctx) }), ranges));
+                out.push((self.intern(Context { last_char_set, ..self.context(ctx) }), ranges));
             }
         }
         out
     }
 
     /// The next code points of a guarded context by where they lead, and the empty text where the text may end.
-    pub(super) fn list_around(&mut self, ctx: CtxId, lex: LexId) -> Alive {
+    pub(super) fn list_trailing_context(&mut self, ctx: CtxId, lex: LexId) -> Alive {
         let outer = self.outside(ctx);
         let mut ways: Vec<(Segment, CtxId)> =
             self.lexicon.ways(lex).into_iter().map(|way| (way, outer)).collect();
         let mut end = None;
         if self.context(ctx).inside.is_some() {
             end = self.endings(lex).at_end;
-            for (next, behind) in self.ways_behind(outer, lex) {
+            for (next, behind) in self.contexts_with_next_chars(outer, lex) {
                 ways.extend(behind.into_iter().map(|way| (way, next)));
             }
         }
         let mut leads = LookaheadTargets::new();
         for (way, from) in ways {
             work::spend(4);
-            for (behind, read) in self.behind_each(from, way.first, way.last) {
-                let next = match self.escapes(Pos { ctx: behind, lex: way.to }) {
+            for (behind, read) in self.contexts_by_last_char(from, way.first, way.last) {
+                let next = match self.can_end(Pos { ctx: behind, lex: way.to }) {
                     true => Some(self.intern(Context { inside: Some(way.to), ..self.context(behind) })),
                     false => None,
                 };
@@ -228,11 +231,11 @@ impl Scanned {
         read.sort_unstable();
         let read = CharSet(union_ranges(&read, &[]));
         leads.ranges[0] = intersect_ranges(&[(0, WIDE - 1)], &read.negate().0);
-        self.keep_list(ctx, end, leads)
+        self.record_list(ctx, end, leads)
     }
 
-    /// As [`Scanned::escapes`] where it hangs on the text around a lexeme what it is.
-    pub(super) fn escapes_around(
+    /// As [`Scanned::can_end`] where it hangs on the text around a lexeme what it is.
+    pub(super) fn can_end_in_context(
         &mut self,
         pos: Pos,
         ahead: u8,
@@ -252,7 +255,7 @@ impl Scanned {
                 match listed {
                     true => add(&mut seen, (ctx, way.to)),
                     false => {
-                        let behind = self.behind_each(ctx, way.first, way.last);
+                        let behind = self.contexts_by_last_char(ctx, way.first, way.last);
                         behind.iter().for_each(|&(ctx, _)| add(&mut seen, (ctx, way.to)));
                     }
                 }
@@ -283,14 +286,14 @@ impl Scanned {
                 return true;
             }
         }
-        for (next, ways) in self.ways_behind(pos.ctx, pos.lex) {
+        for (next, ways) in self.contexts_with_next_chars(pos.ctx, pos.lex) {
             if self.context(next).inside.is_some() {
                 return true;
             }
             // each once: a class has hundreds of ranges, and looks are few
             let mut begun: Vec<(CtxId, LexId)> = Vec::new();
             for way in ways {
-                let behind = self.behind_each(next, way.first, way.last);
+                let behind = self.contexts_by_last_char(next, way.first, way.last);
                 behind.iter().for_each(|&(ctx, _)| add(&mut begun, (ctx, way.to)));
             }
             if next == pos.ctx {
@@ -298,7 +301,7 @@ impl Scanned {
                 continue;
             }
             for (ctx, lex) in begun {
-                if ahead == 0 || self.escapes_within(Pos { ctx, lex }, ahead - 1, left) {
+                if ahead == 0 || self.can_end_within(Pos { ctx, lex }, ahead - 1, left) {
                     return true;
                 }
             }

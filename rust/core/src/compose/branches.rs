@@ -304,7 +304,7 @@ impl CompositeAutomaton {
     /// One byte of a branch's text; where it ends what follows begins.
     pub(super) fn step_branches(
         &mut self,
-        back: super::ReturnId,
+        return_id: super::ReturnId,
         place: BranchRange,
         byte: u8,
         out: &mut Vec<Thread>,
@@ -314,11 +314,14 @@ impl CompositeAutomaton {
         let depth = place.depth + 1;
         while low < high && list_ends(&self.lists[place.list as usize], low, depth) {
             let part = self.branch(place.list, low);
-            self.begin_part(part, back, out);
+            self.begin_part(part, return_id, out);
             low += 1;
         }
         if low < high {
-            out.push(Thread { back, run: ThreadRun::Branches(BranchRange { low, high, depth, ..place }) });
+            out.push(Thread {
+                return_id,
+                run: ThreadRun::Branches(BranchRange { low, high, depth, ..place }),
+            });
         }
     }
 
@@ -360,7 +363,7 @@ impl CompositeAutomaton {
     }
 
     /// A short way from a place to the end of a branch: those are tried that look shortest.
-    pub(super) fn branch_way(&mut self, place: BranchRange) -> Option<Vec<super::Piece>> {
+    pub(super) fn branch_completion(&mut self, place: BranchRange) -> Option<Vec<super::Piece>> {
         let all = &self.lists[place.list as usize].of.all;
         let mut order: Vec<u32> = (place.low..place.high).collect();
         let key = |at: &u32| (all[*at as usize].least, *at);
@@ -371,12 +374,12 @@ impl CompositeAutomaton {
         let (first, others) = (first.to_vec(), others.to_vec());
         let best = first
             .iter()
-            .filter_map(|&at| self.way_through(place, at))
+            .filter_map(|&at| self.completion_through(place, at))
             .min_by_key(|way| super::completion::length(way));
-        best.or_else(|| others.iter().find_map(|&at| self.way_through(place, at)))
+        best.or_else(|| others.iter().find_map(|&at| self.completion_through(place, at)))
     }
 
-    fn way_through(&mut self, place: BranchRange, at: u32) -> Option<Vec<super::Piece>> {
+    fn completion_through(&mut self, place: BranchRange, at: u32) -> Option<Vec<super::Piece>> {
         let part = self.branch(place.list, at);
         let head = self.lists[place.list as usize].of.all[at as usize].head.as_bytes()
             [place.depth as usize..]

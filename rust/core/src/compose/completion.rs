@@ -27,13 +27,13 @@ pub(super) fn length(way: &[Piece]) -> usize {
 
 impl CompositeAutomaton {
     /// The shortest of the ways of the threads.
-    pub(super) fn shortest_way(&mut self, threads: &[Thread], most: usize) -> Option<Vec<Piece>> {
+    pub(super) fn shortest_completion(&mut self, threads: &[Thread], most: usize) -> Option<Vec<Piece>> {
         if self.accepts(threads) {
             return Some(Vec::new());
         }
         let mut best: Option<Vec<Piece>> = None;
         for thread in threads {
-            let Some(way) = self.way_of(thread, most) else { continue };
+            let Some(way) = self.completion_of(thread, most) else { continue };
             if best.as_ref().is_none_or(|b| length(&way) < length(b)) {
                 best = Some(way);
             }
@@ -41,7 +41,7 @@ impl CompositeAutomaton {
         best
     }
 
-    fn way_of(&mut self, thread: &Thread, most: usize) -> Option<Vec<Piece>> {
+    fn completion_of(&mut self, thread: &Thread, most: usize) -> Option<Vec<Piece>> {
         let mut out = Vec::new();
         match thread.run {
             ThreadRun::Done => {}
@@ -54,37 +54,38 @@ impl CompositeAutomaton {
             }
             ThreadRun::Json { machine, pos, text } => {
                 let text = self.texts[text as usize].clone();
-                let rest = self.with_json(machine, |m| m.completion(pos, &text, most))?;
+                let rest = self.with_json(machine, |m| m.completion_bytes(pos, &text, most))?;
                 out = completion::joined(out, vec![Piece::Bytes(rest)]);
             }
-            ThreadRun::Branches(place) => out = completion::joined(out, self.branch_way(place)?),
+            ThreadRun::Branches(place) => out = completion::joined(out, self.branch_completion(place)?),
             ThreadRun::Quoted(quote) => {
                 let (mut text, machine, pos) = self.finish_quote(quote)?;
-                text.extend(self.with_json(machine, |m| m.completion(pos, &[], most))?);
+                text.extend(self.with_json(machine, |m| m.completion_bytes(pos, &[], most))?);
                 out.push(Piece::Bytes(text));
             }
         }
-        self.go_out(thread.back, &mut out, most)?;
+        self.go_out(thread.return_id, &mut out, most)?;
         Some(out)
     }
 
     /// What the hosts around a part need when it has ended.
     fn go_out(&mut self, mut at: ReturnId, out: &mut Vec<Piece>, most: usize) -> Option<()> {
         while at != END {
-            let back = self.back(at);
-            let frame = *self.frames_after(back.host, &[(back.frame, back.terminal)]).first()?;
-            let way = self.way_from(back.host, frame, most)?;
+            let return_id = self.return_address(at);
+            let frame =
+                *self.frames_after(return_id.host, &[(return_id.frame, return_id.terminal)]).first()?;
+            let way = self.completion_from(return_id.host, frame, most)?;
             *out = completion::joined(std::mem::take(out), way);
             if length(out) > most {
                 return None;
             }
-            at = back.up;
+            at = return_id.up;
         }
         Some(())
     }
 
     /// From a place of a host to the end of the host's text.
-    fn way_from(&mut self, host: u32, frame: u32, most: usize) -> Option<Vec<Piece>> {
+    fn completion_from(&mut self, host: u32, frame: u32, most: usize) -> Option<Vec<Piece>> {
         if self.frame_ends(host, frame) {
             return Some(Vec::new());
         }
@@ -158,17 +159,18 @@ impl CompositeAutomaton {
                 (*spelled != TokenSpelling::Never).then(|| vec![Piece::Bytes(text.as_bytes().to_vec())])
             }
             &Part::Json(machine) => {
-                let text =
-                    self.with_json(machine, |m| m.start().and_then(|pos| m.completion(pos, &[], LONGEST)))?;
+                let text = self.with_json(machine, |m| {
+                    m.start().and_then(|pos| m.completion_bytes(pos, &[], LONGEST))
+                })?;
                 Some(vec![Piece::Bytes(text)])
             }
             &Part::Branches(list) => {
                 let place = self.first_place(list);
-                self.branch_way(place)
+                self.branch_completion(place)
             }
             &Part::OuterGrammar(host) => {
                 let frame = self.first_frame(host);
-                self.way_from(host, frame, LONGEST)
+                self.completion_from(host, frame, LONGEST)
             }
         }
     }
@@ -235,8 +237,8 @@ impl CompositeAutomaton {
         let threads = self.threads_at(pos, &[]);
         let mut all: Vec<Thread> = threads.clone();
         for thread in &threads {
-            if thread.back != END && self.ends(thread) {
-                all.extend(self.settle(&[thread.back]).iter());
+            if thread.return_id != END && self.ends(thread) {
+                all.extend(self.close_threads(&[thread.return_id]).iter());
             }
         }
         crate::lists::sort_unique(&mut all);

@@ -92,8 +92,8 @@ impl Machine {
         }
     }
 
-    pub fn changes(&self) -> u64 {
-        self.made().map_or(0, |machine| machine.changes())
+    pub fn closings(&self) -> u64 {
+        self.made().map_or(0, |machine| machine.closings())
     }
 
     pub fn made(&self) -> Option<&JsonMachine> {

@@ -90,7 +90,7 @@ enum ThreadRun {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 struct Thread {
-    back: ReturnId,
+    return_id: ReturnId,
     run: ThreadRun,
 }
 
@@ -264,12 +264,12 @@ impl CompositeAutomaton {
         }
     }
 
-    fn back(&self, id: ReturnId) -> ReturnAddress {
+    fn return_address(&self, id: ReturnId) -> ReturnAddress {
         self.backs[id.0 as usize]
     }
 
-    fn intern_back(&mut self, back: ReturnAddress) -> ReturnId {
-        ReturnId(self.backs.intern(back))
+    fn intern_return(&mut self, return_id: ReturnAddress) -> ReturnId {
+        ReturnId(self.backs.intern(return_id))
     }
 
     fn text(&mut self, text: &[u8]) -> u32 {
@@ -280,9 +280,9 @@ impl CompositeAutomaton {
     }
 
     /// Whether the part that a thread reads for ends with words that no longer word goes on from.
-    fn is_closed(&mut self, back: ReturnId) -> bool {
-        let back = self.back(back);
-        let part = self.chart(back.host).grammar.terminals[back.terminal as usize].part;
+    fn is_closed(&mut self, return_id: ReturnId) -> bool {
+        let return_id = self.return_address(return_id);
+        let part = self.chart(return_id.host).grammar.terminals[return_id.terminal as usize].part;
         part.is_some_and(|p| {
             matches!(self.parts[p as usize], Part::Language(_, true) | Part::TokenText { .. })
         })

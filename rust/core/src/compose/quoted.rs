@@ -112,14 +112,14 @@ fn units(digits: &[u8]) -> Option<(u32, u32)> {
 impl CompositeAutomaton {
     /// Threads for the grammars that a string may be a text of. The machine's own thread goes on beside them (it
     /// knows one short text of each), so this never replaces it.
-    pub(super) fn open_quotes(&mut self, back: ReturnId, machine: u32, pos: Pos, out: &mut Vec<Thread>) {
+    pub(super) fn open_quotes(&mut self, return_id: ReturnId, machine: u32, pos: Pos, out: &mut Vec<Thread>) {
         if !self.with_json(machine, |m| m.in_string_value(pos)) {
             return;
         }
         let grammars = self.holes[machine as usize].clone();
         let Some((_, term)) = self.lexicon.term(pos.lex).filter(|_| !grammars.is_empty()) else { return };
         let holes = self.with_json(machine, |m| m.schema.holes);
-        let said = self.said_of_holes(machine, term, holes);
+        let said = self.hole_use(machine, term, holes);
         for (hole, part) in (0u32..).zip(grammars) {
             let holds = |says: &HoleUse| matches!(says, HoleUse::Texts(holes) if holes.contains(&hole));
             let accepting: Vec<u32> =
@@ -138,12 +138,12 @@ impl CompositeAutomaton {
                 threads: threads.into(),
                 pending: Box::new([]),
             };
-            self.push_quote(back, quote, out);
+            self.push_quote(return_id, quote, out);
         }
     }
 
     /// What the languages of a string that begins say of the grammars that it may be of.
-    fn said_of_holes(&mut self, machine: u32, term: TermId, holes: Holes) -> Vec<HoleUse> {
+    fn hole_use(&mut self, machine: u32, term: TermId, holes: Holes) -> Vec<HoleUse> {
         let languages = match self.lexicon.terms.get(term) {
             Term::Tuple(list) => list.to_vec(),
             _ => vec![term],
@@ -162,9 +162,9 @@ impl CompositeAutomaton {
         said
     }
 
-    fn push_quote(&mut self, back: ReturnId, quote: Quoted, out: &mut Vec<Thread>) {
+    fn push_quote(&mut self, return_id: ReturnId, quote: Quoted, out: &mut Vec<Thread>) {
         let run = ThreadRun::Quoted(self.quotes.intern(quote));
-        out.push(Thread { back, run });
+        out.push(Thread { return_id, run });
     }
 
     /// The threads before the first byte of a part that stands by itself.
@@ -172,7 +172,7 @@ impl CompositeAutomaton {
         let mut out = Vec::new();
         self.begin_part(part, END, &mut out);
         if self.may_be_empty(part) {
-            out.push(Thread { back: END, run: ThreadRun::Done });
+            out.push(Thread { return_id: END, run: ThreadRun::Done });
         }
         out.sort_unstable();
         out
@@ -190,14 +190,14 @@ impl CompositeAutomaton {
     }
 
     /// One byte of the string.
-    pub(super) fn step_quoted(&mut self, back: ReturnId, quote: u32, byte: u8, out: &mut Vec<Thread>) {
+    pub(super) fn step_quoted(&mut self, return_id: ReturnId, quote: u32, byte: u8, out: &mut Vec<Thread>) {
         let mut quote = self.quotes[quote as usize].clone();
         let (machine, ctx, outcome) = (quote.machine, quote.ctx, quote.outcome);
         if quote.pending.is_empty() && byte == b'"' {
             if self.accepts(&quote.threads) {
                 let text = self.texts[quote.text as usize].clone();
                 if let Some(next) = self.with_json(machine, |m| m.close(ctx, outcome, &text)) {
-                    self.push_json(back, machine, next, 0, true, out);
+                    self.push_json(return_id, machine, next, 0, true, out);
                 }
             }
             return;
@@ -214,14 +214,14 @@ impl CompositeAutomaton {
             }
         } else {
             quote.pending = [&quote.pending, &[byte][..]].concat().into();
-            let Some(way) = self.way_of_escape(&quote) else { return };
+            let Some(way) = self.escape_path(&quote) else { return };
             if way.rest.is_empty() {
                 quote.threads = way.threads.into();
                 quote.pending = Box::new([]);
             }
         }
         if !quote.threads.is_empty() {
-            self.push_quote(back, quote, out);
+            self.push_quote(return_id, quote, out);
         }
     }
 
@@ -232,7 +232,7 @@ impl CompositeAutomaton {
     }
 
     /// How an escape that was begun may end.
-    fn way_of_escape(&mut self, quote: &Quoted) -> Option<EscapePath> {
+    fn escape_path(&mut self, quote: &Quoted) -> Option<EscapePath> {
         let strings = self.machines[quote.machine as usize].made()?.schema.options.strings;
         let rest = |spelled: &[u8]| Some(spelled.strip_prefix(&quote.pending[..])?.to_vec());
         for c in escaped() {
@@ -308,11 +308,11 @@ impl CompositeAutomaton {
         let mut out = Vec::new();
         let mut threads = quote.threads.to_vec();
         if !quote.pending.is_empty() {
-            let way = self.way_of_escape(&quote)?;
+            let way = self.escape_path(&quote)?;
             out.extend(way.rest);
             threads = way.threads;
         }
-        for piece in self.shortest_way(&threads, LONGEST)? {
+        for piece in self.shortest_completion(&threads, LONGEST)? {
             let Piece::Bytes(text) = piece else { return None };
             out.extend(text.iter().flat_map(|&c| escape(c)));
         }

@@ -21,8 +21,8 @@ impl CompositeAutomaton {
         let mut ended: Vec<ReturnId> = Vec::new();
         for thread in threads {
             self.step_thread(thread, byte, &mut out);
-            if thread.back != END && self.ends(thread) {
-                ended.push(thread.back);
+            if thread.return_id != END && self.ends(thread) {
+                ended.push(thread.return_id);
             }
         }
         self.go_on(ended, byte, &mut out);
@@ -36,7 +36,7 @@ impl CompositeAutomaton {
             return;
         }
         crate::lists::sort_unique(&mut ended);
-        let next = self.settle(&ended);
+        let next = self.close_threads(&ended);
         for thread in next.iter() {
             self.step_thread(thread, byte, out);
         }
@@ -44,25 +44,25 @@ impl CompositeAutomaton {
 
     /// One byte inside the part of a thread.
     fn step_thread(&mut self, thread: &Thread, byte: u8, out: &mut Vec<Thread>) {
-        let back = thread.back;
+        let return_id = thread.return_id;
         match thread.run {
             ThreadRun::Done | ThreadRun::Special(_) => {}
             ThreadRun::Language(lex) => {
                 if let Step::Stay(lex) = self.lexicon.step(lex, byte) {
-                    out.push(Thread { back, run: ThreadRun::Language(lex) });
+                    out.push(Thread { return_id, run: ThreadRun::Language(lex) });
                 }
             }
             ThreadRun::Lexeme { host, pos } => match self.lexicon.step(pos.lex, byte) {
                 Step::Stay(lex) => {
                     let fresh = self.with_lexer(host, |s| s.begin(pos.ctx)) == pos.lex;
                     let pos = Pos { lex, ..pos };
-                    if !fresh || self.with_lexer(host, |s| s.escapes(pos)) {
-                        out.push(Thread { back, run: ThreadRun::Lexeme { host, pos } });
+                    if !fresh || self.with_lexer(host, |s| s.can_end(pos)) {
+                        out.push(Thread { return_id, run: ThreadRun::Lexeme { host, pos } });
                     }
                 }
                 _ => {
                     let outcome = self.lexicon.outcome(pos.lex);
-                    self.leave_lexeme(back, host, pos.ctx, outcome, byte, out);
+                    self.leave_lexeme(return_id, host, pos.ctx, outcome, byte, out);
                 }
             },
             ThreadRun::Json { machine, pos, text } => {
@@ -71,18 +71,18 @@ impl CompositeAutomaton {
                 if let Some(next) = next {
                     let fresh = next.ctx != pos.ctx;
                     let text = self.text(&text);
-                    self.push_json(back, machine, next, text, fresh, out);
+                    self.push_json(return_id, machine, next, text, fresh, out);
                 }
             }
-            ThreadRun::Quoted(quote) => self.step_quoted(back, quote, byte, out),
-            ThreadRun::Branches(place) => self.step_branches(back, place, byte, out),
+            ThreadRun::Quoted(quote) => self.step_quoted(return_id, quote, byte, out),
+            ThreadRun::Branches(place) => self.step_branches(return_id, place, byte, out),
         }
     }
 
     /// A JSON position was reached; a string that begins may be one of another grammar.
     pub(super) fn push_json(
         &mut self,
-        back: ReturnId,
+        return_id: ReturnId,
         machine: u32,
         pos: Pos,
         text: u32,
@@ -90,15 +90,15 @@ impl CompositeAutomaton {
         out: &mut Vec<Thread>,
     ) {
         if fresh && !self.holes[machine as usize].is_empty() {
-            self.open_quotes(back, machine, pos, out);
+            self.open_quotes(return_id, machine, pos, out);
         }
-        out.push(Thread { back, run: ThreadRun::Json { machine, pos, text } });
+        out.push(Thread { return_id, run: ThreadRun::Json { machine, pos, text } });
     }
 
     /// The lexeme of a host has ended before a byte.
     fn leave_lexeme(
         &mut self,
-        back: ReturnId,
+        return_id: ReturnId,
         host: u32,
         ctx: CtxId,
         outcome: OutcomeId,
@@ -111,7 +111,7 @@ impl CompositeAutomaton {
         if let Some((outcome, begun)) = self.lexicon.behind(outcome) {
             // the code point was none of the lexeme's: what follows reads it from its first byte on
             let mut threads = Vec::new();
-            self.leave_lexeme(back, host, ctx, outcome, begun[0], &mut threads);
+            self.leave_lexeme(return_id, host, ctx, outcome, begun[0], &mut threads);
             for &byte in begun[1..].iter().chain([&byte]) {
                 threads = threads.iter().fold(Vec::new(), |mut next, thread| {
                     self.step_thread(thread, byte, &mut next);
@@ -121,8 +121,8 @@ impl CompositeAutomaton {
             out.extend(threads);
             return;
         }
-        if let Some(next) = self.with_lexer(host, |s| s.left(ctx, outcome)) {
-            let fresh = self.arrive(host, next.0, back);
+        if let Some(next) = self.with_lexer(host, |s| s.after_outcome(ctx, outcome)) {
+            let fresh = self.return_to(host, next.0, return_id);
             for thread in fresh.iter() {
                 self.step_thread(thread, byte, out);
             }
@@ -138,24 +138,24 @@ impl CompositeAutomaton {
         byte: u8,
     ) -> Vec<Thread> {
         let mut out = Vec::new();
-        let back = thread.back;
+        let return_id = thread.return_id;
         let ends = match thread.run {
             ThreadRun::Language(_) => true,
             ThreadRun::Lexeme { host, pos } => {
-                self.leave_lexeme(back, host, pos.ctx, outcome, byte, &mut out);
-                back != END && self.outcome_ends(host, pos.ctx, outcome)
+                self.leave_lexeme(return_id, host, pos.ctx, outcome, byte, &mut out);
+                return_id != END && self.outcome_ends(host, pos.ctx, outcome)
             }
             ThreadRun::Json { machine, pos, .. } => {
                 let next = self.with_json(machine, |m| m.leave(pos.ctx, outcome, text, byte));
                 if let Some(next) = next {
-                    self.push_json(back, machine, next, 0, true, &mut out);
+                    self.push_json(return_id, machine, next, 0, true, &mut out);
                 }
                 self.with_json(machine, |m| m.ends_at(pos.ctx, outcome, text))
             }
             _ => false,
         };
-        if ends && back != END {
-            self.go_on(vec![back], byte, &mut out);
+        if ends && return_id != END {
+            self.go_on(vec![return_id], byte, &mut out);
         }
         crate::lists::sort_unique(&mut out);
         out
@@ -163,7 +163,7 @@ impl CompositeAutomaton {
 
     fn outcome_ends(&mut self, host: u32, ctx: CtxId, outcome: OutcomeId) -> bool {
         self.with_lexer(host, |s| {
-            s.left(ctx, outcome).is_some_and(|next| {
+            s.after_outcome(ctx, outcome).is_some_and(|next| {
                 let context = s.context(next);
                 s.ends(context)
             })
@@ -224,15 +224,17 @@ impl CompositeAutomaton {
                     return false
                 }
                 // the bytes that begin no lexeme are left out as each is read
-                ThreadRun::Lexeme { host, pos } if self.with_lexer(host, |s| s.may_begin_in_vain(pos)) => {
+                ThreadRun::Lexeme { host, pos }
+                    if self.with_lexer(host, |s| s.may_begin_dead_lexeme(pos)) =>
+                {
                     self.alone.insert(thread, false);
                     return false;
                 }
-                _ if thread.back == END => return true,
-                ThreadRun::Language(_) if self.is_closed(thread.back) => return true,
+                _ if thread.return_id == END => return true,
+                ThreadRun::Language(_) if self.is_closed(thread.return_id) => return true,
                 _ => {}
             }
-            let next = self.settle(&[thread.back]);
+            let next = self.close_threads(&[thread.return_id]);
             let follow = self.first_bytes(&next);
             follow == ByteSet::default()
                 || match thread.run {
@@ -289,7 +291,7 @@ impl CompositeAutomaton {
                     set.add(&self.lexicon.first_bytes(pos.lex));
                     let outcome = self.lexicon.outcome(pos.lex);
                     if outcome != Lexicon::NONE {
-                        set.add(&self.bytes_after_lexeme(thread.back, host, pos.ctx, outcome));
+                        set.add(&self.bytes_after_lexeme(thread.return_id, host, pos.ctx, outcome));
                     }
                 }
                 ThreadRun::Json { machine, pos, .. } => {
@@ -312,9 +314,10 @@ impl CompositeAutomaton {
         ctx: CtxId,
         outcome: OutcomeId,
     ) -> ByteSet {
-        let (next, mut set) = self.with_lexer(host, |s| (s.left(ctx, outcome), s.bytes_left(ctx, outcome)));
+        let (next, mut set) =
+            self.with_lexer(host, |s| (s.after_outcome(ctx, outcome), s.bytes_after_outcome(ctx, outcome)));
         if let Some(next) = next {
-            let parts = self.arrive(host, next.0, up);
+            let parts = self.return_to(host, next.0, up);
             let parts: Vec<Thread> = parts
                 .iter()
                 .copied()

@@ -23,16 +23,16 @@ impl CompositeAutomaton {
     /// The JSON machine that a context belongs to alone, and the machine's own context.
     fn json_at(&self, ctx: CtxId) -> Option<(ReturnId, u32, CtxId)> {
         match self.ctxs[ctx.0 as usize] {
-            CompositeContext::One(Thread { back, run: ThreadRun::Json { machine, pos, .. } }) => {
-                Some((back, machine, pos.ctx))
+            CompositeContext::One(Thread { return_id, run: ThreadRun::Json { machine, pos, .. } }) => {
+                Some((return_id, machine, pos.ctx))
             }
             _ => None,
         }
     }
 
-    fn back_in_json(&mut self, back: ReturnId, machine: u32, pos: Pos) -> Option<Pos> {
+    fn returns_into_json(&mut self, return_id: ReturnId, machine: u32, pos: Pos) -> Option<Pos> {
         let mut out = Vec::new();
-        self.push_json(back, machine, pos, 0, true, &mut out);
+        self.push_json(return_id, machine, pos, 0, true, &mut out);
         out.sort_unstable();
         self.pos_of(out)
     }
@@ -42,24 +42,26 @@ impl CompositeAutomaton {
         let mut all: Vec<Thread> = self.threads_at(pos, text);
         let mut ended: Vec<ReturnId> = Vec::new();
         for i in 0..all.len() {
-            if all[i].back != END && self.ends(&all[i].clone()) {
-                ended.push(all[i].back);
+            if all[i].return_id != END && self.ends(&all[i].clone()) {
+                ended.push(all[i].return_id);
             }
             if let ThreadRun::Lexeme { host, pos } = all[i].run {
-                let back = all[i].back;
+                let return_id = all[i].return_id;
                 let next = self.with_lexer(host, |s| s.after_lexeme(pos));
                 if let Some(next) = next {
-                    all.extend(self.arrive(host, next.0, back).iter());
+                    all.extend(self.return_to(host, next.0, return_id).iter());
                 }
             }
         }
         if !ended.is_empty() {
             crate::lists::sort_unique(&mut ended);
-            all.extend(self.settle(&ended).iter());
+            all.extend(self.close_threads(&ended).iter());
         }
         let mut out: Vec<(TokenId, ReturnId)> = all
             .iter()
-            .filter_map(|t| if let ThreadRun::Special(token) = t.run { Some((token, t.back)) } else { None })
+            .filter_map(
+                |t| if let ThreadRun::Special(token) = t.run { Some((token, t.return_id)) } else { None },
+            )
             .collect();
         crate::lists::sort_unique(&mut out);
         out
@@ -214,15 +216,15 @@ impl ByteAutomaton for CompositeAutomaton {
     }
 
     fn close(&mut self, ctx: CtxId, outcome: OutcomeId, text: &[u8]) -> Option<Pos> {
-        let (back, machine, inner) = self.json_at(ctx)?;
+        let (return_id, machine, inner) = self.json_at(ctx)?;
         let next = self.with_json(machine, |m| m.close(inner, outcome, text))?;
-        self.back_in_json(back, machine, next)
+        self.returns_into_json(return_id, machine, next)
     }
 
     fn close_generic(&mut self, ctx: CtxId, accepting: &[u32]) -> Option<Pos> {
-        let (back, machine, inner) = self.json_at(ctx)?;
+        let (return_id, machine, inner) = self.json_at(ctx)?;
         let next = self.with_json(machine, |m| m.close_generic(inner, accepting))?;
-        self.back_in_json(back, machine, next)
+        self.returns_into_json(return_id, machine, next)
     }
 
     fn exceptional(&mut self, ctx: CtxId, text: &str) -> Vec<String> {
@@ -237,13 +239,13 @@ impl ByteAutomaton for CompositeAutomaton {
         at.is_some_and(|(_, machine, inner)| self.with_json(machine, |m| m.is_exceptional(inner, text)))
     }
 
-    fn after_any(&mut self, ctx: CtxId) -> Option<ByteSet> {
+    fn bytes_after_any_text(&mut self, ctx: CtxId) -> Option<ByteSet> {
         let (_, machine, inner) = self.json_at(ctx)?;
-        self.with_json(machine, |m| m.after_any(inner))
+        self.with_json(machine, |m| m.bytes_after_any_text(inner))
     }
 
-    fn changes(&self) -> u64 {
-        self.machines.iter().map(|m| m.changes()).sum()
+    fn closings(&self) -> u64 {
+        self.machines.iter().map(|m| m.closings()).sum()
     }
 
     fn leave(&mut self, ctx: CtxId, outcome: OutcomeId, text: &[u8], byte: u8) -> Option<Pos> {
@@ -256,16 +258,18 @@ impl ByteAutomaton for CompositeAutomaton {
 
     fn leave_bytes(&mut self, ctx: CtxId, outcome: OutcomeId) -> ByteSet {
         match self.ctxs[ctx.0 as usize].clone() {
-            CompositeContext::One(Thread { back, run }) => {
+            CompositeContext::One(Thread { return_id, run }) => {
                 let mut set = match run {
-                    ThreadRun::Lexeme { host, pos } => self.bytes_after_lexeme(back, host, pos.ctx, outcome),
+                    ThreadRun::Lexeme { host, pos } => {
+                        self.bytes_after_lexeme(return_id, host, pos.ctx, outcome)
+                    }
                     ThreadRun::Json { machine, pos, .. } => {
                         self.with_json(machine, |m| m.leave_bytes(pos.ctx, outcome))
                     }
                     _ => ByteSet::default(),
                 };
-                if back != END {
-                    let next = self.settle(&[back]);
+                if return_id != END {
+                    let next = self.close_threads(&[return_id]);
                     set.add(&self.first_bytes(&next));
                 }
                 set
@@ -274,8 +278,8 @@ impl ByteAutomaton for CompositeAutomaton {
                 memo!(self.byte_sets, ctx, {
                     let mut set = self.first_bytes(&threads);
                     for thread in threads.iter() {
-                        if thread.back != END && self.ends(thread) {
-                            let next = self.settle(&[thread.back]);
+                        if thread.return_id != END && self.ends(thread) {
+                            let next = self.close_threads(&[thread.return_id]);
                             set.add(&self.first_bytes(&next));
                         }
                     }
@@ -290,9 +294,9 @@ impl ByteAutomaton for CompositeAutomaton {
         self.accepts(&threads)
     }
 
-    fn way_out(&mut self, pos: Pos, text: &[u8], most: usize) -> Option<Vec<Piece>> {
+    fn completion(&mut self, pos: Pos, text: &[u8], most: usize) -> Option<Vec<Piece>> {
         let threads = self.threads_at(pos, text);
-        self.shortest_way(&threads, most)
+        self.shortest_completion(&threads, most)
     }
 
     fn split(&mut self, pos: Pos) -> Option<Vec<(Pos, Vec<u8>)>> {
@@ -328,7 +332,7 @@ impl ByteAutomaton for CompositeAutomaton {
         if backs.is_empty() {
             return None;
         }
-        let next = self.settle(&backs);
+        let next = self.close_threads(&backs);
         let next = self.pos_of(next.to_vec())?;
         (!self.eos.contains(&token) || self.accepting(next, &[])).then_some(next)
     }

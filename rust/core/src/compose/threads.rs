@@ -14,16 +14,16 @@ type Ended = BTreeMap<(Reverse<u32>, u32, ReturnId), Vec<(u32, u32)>>;
 
 impl CompositeAutomaton {
     /// Threads of what may follow when parts end here, all at one place of the text.
-    pub(super) fn settle(&mut self, backs: &[ReturnId]) -> Arc<[Thread]> {
+    pub(super) fn close_threads(&mut self, backs: &[ReturnId]) -> Arc<[Thread]> {
         memo!(self.settled, backs, backs.into(), {
             let mut out: Vec<Thread> = Vec::new();
             let mut ended = Ended::default();
-            for &back in backs {
-                self.end(back, &mut ended, &mut out);
+            for &return_id in backs {
+                self.end(return_id, &mut ended, &mut out);
             }
             while let Some(((_, host, up), ends)) = ended.pop_first() {
                 for frame in self.frames_after(host, &ends) {
-                    out.extend(self.arrive(host, frame, up).iter());
+                    out.extend(self.return_to(host, frame, up).iter());
                     if self.frame_ends(host, frame) {
                         self.end(up, &mut ended, &mut out);
                     }
@@ -34,13 +34,13 @@ impl CompositeAutomaton {
         })
     }
 
-    fn end(&mut self, back: ReturnId, ended: &mut Ended, out: &mut Vec<Thread>) {
-        if back == END {
-            out.push(Thread { back: END, run: ThreadRun::Done });
+    fn end(&mut self, return_id: ReturnId, ended: &mut Ended, out: &mut Vec<Thread>) {
+        if return_id == END {
+            out.push(Thread { return_id: END, run: ThreadRun::Done });
             return;
         }
-        let ReturnAddress { host, frame, terminal, up, .. } = self.back(back);
-        let key = (Reverse(self.back(up).depth), host, up);
+        let ReturnAddress { host, frame, terminal, up, .. } = self.return_address(return_id);
+        let key = (Reverse(self.return_address(up).depth), host, up);
         ended.entry(key).or_default().push((frame, terminal));
     }
 
@@ -89,7 +89,7 @@ impl CompositeAutomaton {
     }
 
     /// Threads that begin at a place of a host.
-    pub(super) fn arrive(&mut self, host: u32, frame: u32, up: ReturnId) -> Arc<[Thread]> {
+    pub(super) fn return_to(&mut self, host: u32, frame: u32, up: ReturnId) -> Arc<[Thread]> {
         memo!(self.arrived, (host, frame, up), {
             let mut out = Vec::new();
             let terminals: Vec<u32> = match &mut self.hosts[host as usize] {
@@ -105,18 +105,21 @@ impl CompositeAutomaton {
                     let ctx = CtxId(frame);
                     let (lex, parts) = self.with_lexer(host, |s| (s.begin(ctx), s.parts_at(ctx).collect()));
                     if lex != Lexicon::DEAD {
-                        out.push(Thread { back: up, run: ThreadRun::Lexeme { host, pos: Pos { ctx, lex } } });
+                        out.push(Thread {
+                            return_id: up,
+                            run: ThreadRun::Lexeme { host, pos: Pos { ctx, lex } },
+                        });
                     }
                     parts
                 }
             };
-            let depth = self.back(up).depth + 1;
+            let depth = self.return_address(up).depth + 1;
             for terminal in terminals {
-                let back = self.intern_back(ReturnAddress { host, frame, terminal, up, depth });
+                let return_id = self.intern_return(ReturnAddress { host, frame, terminal, up, depth });
                 let entry = &self.chart(host).grammar.terminals[terminal as usize];
                 match (entry.part, entry.term) {
-                    (Some(part), _) => self.begin_part(part, back, &mut out),
-                    (None, Some(term)) => self.begin_language(term, back, &mut out),
+                    (Some(part), _) => self.begin_part(part, return_id, &mut out),
+                    (None, Some(term)) => self.begin_language(term, return_id, &mut out),
                     (None, None) => {}
                 }
             }
@@ -125,47 +128,47 @@ impl CompositeAutomaton {
         })
     }
 
-    pub(super) fn begin_part(&mut self, part: u32, back: ReturnId, out: &mut Vec<Thread>) {
+    pub(super) fn begin_part(&mut self, part: u32, return_id: ReturnId, out: &mut Vec<Thread>) {
         match &self.parts[part as usize] {
-            Part::Language(term, _) => self.begin_language(*term, back, out),
+            Part::Language(term, _) => self.begin_language(*term, return_id, out),
             Part::TokenText { term, absent, .. } => {
                 if !absent {
-                    self.begin_language(*term, back, out);
+                    self.begin_language(*term, return_id, out);
                 }
             }
             Part::Tokens { term, tokens, .. } => {
                 let term = *term;
-                out.extend(tokens.iter().map(|&t| Thread { back, run: ThreadRun::Special(t) }));
-                self.begin_language(term, back, out);
+                out.extend(tokens.iter().map(|&t| Thread { return_id, run: ThreadRun::Special(t) }));
+                self.begin_language(term, return_id, out);
             }
             Part::Special { text, spelled, tokens, ends } => {
-                out.extend(tokens.iter().map(|&t| Thread { back, run: ThreadRun::Special(t) }));
+                out.extend(tokens.iter().map(|&t| Thread { return_id, run: ThreadRun::Special(t) }));
                 if spelled.as_text(tokens.is_empty(), *ends) {
                     let text = text.clone();
                     let term = self.lexicon.terms.literal(&text);
-                    self.begin_language(term, back, out);
+                    self.begin_language(term, return_id, out);
                 }
             }
             &Part::Json(machine) => {
                 if let Some(pos) = self.with_json(machine, |m| m.start()) {
-                    out.push(Thread { back, run: ThreadRun::Json { machine, pos, text: 0 } });
+                    out.push(Thread { return_id, run: ThreadRun::Json { machine, pos, text: 0 } });
                 }
             }
             &Part::Branches(list) => {
                 let place = self.first_place(list);
-                out.push(Thread { back, run: ThreadRun::Branches(place) });
+                out.push(Thread { return_id, run: ThreadRun::Branches(place) });
             }
             &Part::OuterGrammar(host) => {
                 let frame = self.first_frame(host);
-                out.extend(self.arrive(host, frame, back).iter());
+                out.extend(self.return_to(host, frame, return_id).iter());
             }
         }
     }
 
-    fn begin_language(&mut self, term: TermId, back: ReturnId, out: &mut Vec<Thread>) {
+    fn begin_language(&mut self, term: TermId, return_id: ReturnId, out: &mut Vec<Thread>) {
         let lex = self.lexicon.at(Spelling::Raw, term);
         if lex != Lexicon::DEAD {
-            out.push(Thread { back, run: ThreadRun::Language(lex) });
+            out.push(Thread { return_id, run: ThreadRun::Language(lex) });
         }
     }
 
@@ -202,8 +205,8 @@ impl CompositeAutomaton {
                 return true;
             }
             self.ends(thread)
-                && (thread.back == END
-                    || self.settle(&[thread.back]).iter().any(|t| t.run == ThreadRun::Done))
+                && (thread.return_id == END
+                    || self.close_threads(&[thread.return_id]).iter().any(|t| t.run == ThreadRun::Done))
         })
     }
 
@@ -214,7 +217,7 @@ impl CompositeAutomaton {
         if let Part::OuterGrammar(host) = self.parts[self.root as usize] {
             let frame = self.first_frame(host);
             if self.frame_ends(host, frame) {
-                out.push(Thread { back: END, run: ThreadRun::Done });
+                out.push(Thread { return_id: END, run: ThreadRun::Done });
             }
         }
         out.sort_unstable();

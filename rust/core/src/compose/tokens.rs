@@ -162,7 +162,7 @@ impl CompositeAutomaton {
     fn others(&mut self, vocab: &Vocabulary, named: &FxHashSet<TokenId>) -> Result<BoundTokens> {
         let mut chars = vec![(0, 0xD7FF), (0xE000, 0x10_FFFF)];
         for &token in named.iter().filter(|&&t| !vocab.is_special(t)) {
-            if let Some(c) = only_here(vocab, token, named)? {
+            if let Some(c) = is_unique_text(vocab, token, named)? {
                 chars = chars
                     .into_iter()
                     .flat_map(|(lo, hi)| [(lo, hi.min(c.wrapping_sub(1))), (lo.max(c + 1), hi)])
@@ -183,7 +183,7 @@ impl CompositeAutomaton {
 }
 
 /// The character that no other token holds, where the token is that; none where others spell the token's text.
-fn only_here(vocab: &Vocabulary, token: TokenId, named: &FxHashSet<TokenId>) -> Result<Option<u32>> {
+fn is_unique_text(vocab: &Vocabulary, token: TokenId, named: &FxHashSet<TokenId>) -> Result<Option<u32>> {
     let bytes = text_of(vocab, token);
     let others = || {
         let all = (0..vocab.size() as u32).map(TokenId);

@@ -1,11 +1,10 @@
-//! A short way from any position to the end of the document.
+//! A short completion from any position to the end of the document.
 //!
-//! The way is driven through the machine itself, so that it keeps every option (order, whitespace): at each
-//! position the cheapest branch is taken, where the cost of a branch is the length of a short value for it and
-//! of what its parents still need then.
-//! Invariant: every prefix of the way is accepted, and the whole ends the document.
-//! Complexity: the branches of each frame on the way; what follows a position is remembered.
-//! Memory: the pieces of ways between positions that were met.
+//! It is found by driving the machine itself, so that it obeys every option (order, whitespace).  At each position the
+//! cheapest branch is taken: the length of a short value for it, and of what its parents still need after that.
+//! Invariant: every prefix of the completion is accepted, and the whole ends the document.
+//! Complexity: the branches of each frame on the path; what follows a position is remembered.
+//! Memory: the pieces of completions between positions that were met.
 
 use rustc_hash::FxHashMap;
 
@@ -30,7 +29,7 @@ struct CompletionPath {
 }
 
 impl JsonMachine {
-    pub(crate) fn completion(&mut self, pos: Pos, text: &[u8], most: usize) -> Option<Vec<u8>> {
+    pub(crate) fn completion_bytes(&mut self, pos: Pos, text: &[u8], most: usize) -> Option<Vec<u8>> {
         let most = most.min(LONGEST);
         let mut path =
             CompletionPath { most, pos, text: text.to_vec(), out: Vec::new(), costs: FxHashMap::default() };

@@ -1,10 +1,10 @@
-//! The deepest level of a document: what opens there holds no deeper ones.
+//! The deepest level of a document: containers there hold no deeper ones.
 //!
-//! The bound is part of the language, so that a document can be ended wherever it may be read: at the deepest level
-//! a value is read under its goals and "nested at most k levels", for the least k (a power of two) under which some
-//! value is left.  Tokens that go deeper are masked.  Only a schema whose values can't be flat goes deeper, by as
-//! many levels as its flattest value has.
-//! Rejected: an error at the bound (in the middle of a text, for whoever comes there).
+//! The bound is part of the language, so that a document can be ended wherever it may be read.  At the deepest level a value
+//! is read under its goals and "nested at most k levels", for the least k (a power of two) that leaves some value.  Tokens
+//! that go deeper are masked.  Only a schema whose values can't be flat goes deeper, by as many levels as its flattest
+//! value has.
+//! Rejected: an error at the bound (in the middle of a text, for any user that comes there).
 //! Not covered: items that must differ, at the deepest level, of which too few are flat.
 
 use rustc_hash::FxHashMap;

@@ -1,8 +1,8 @@
-//! The contexts, frames and lists of goals that texts have reached, each kept once, and what the machine holds in bytes.
+//! The tables of contexts, frames and lists of goals that texts have reached, each interned.
 //!
 //! Invariant: equal contexts have equal numbers, so that a context is compared by its number; a table only grows, and the
 //! first order and the first two records are constants.
-//! Each table has numbers of its own type; those in [`Context::frame`] are read by the kind that its place has.
+//! Each table has numbers of its own type; the phase of a context says which table its [`Context::frame`] is of.
 //! Complexity: a hash for each that is made. Memory: what live texts have reached; [`Frames::bytes`] counts it,
 //! and an automaton past its budget begins anew.
 

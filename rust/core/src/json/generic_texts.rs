@@ -1,8 +1,8 @@
-//! Texts that matter, where nearly all of them mean the same.
+//! Strings whose text is remembered, where nearly all texts have the same effect.
 //!
-//! Purpose: the key of an object that no schema names, or a string inside an item of a `uniqueItems` array, is
-//! remembered; yet the 500 tokens that close it lead to places that differ only by what was remembered.  One
-//! position stands for all texts but the few that the frame or an earlier item knows; so a mask is one walk.
+//! Purpose: the key of an object that no schema names, or a string inside an item of a `uniqueItems` array, is remembered.
+//! So the 500 tokens that close it lead to contexts that differ only by what was remembered.  Here one position stands for
+//! all texts but the few *special* ones that the frame or an earlier item knows; so a mask is one walk.
 //! Invariant: the position allows what the exact one does, as long as no further remembered text is closed;
 //! every such closing is counted, and the caller takes the exact way where the count moved.
 //! Rejected: a context for every text a token may close: 20,000 contexts for one document of 150 strings.

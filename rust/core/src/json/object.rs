@@ -382,7 +382,7 @@ impl JsonMachine {
             self.generic.texts_closed += 1;
             let value = self.read_value(start, record);
             for next in &mut list {
-                next.formula = self.schema.told(next.formula, value);
+                next.formula = self.schema.after_value(next.formula, value);
             }
             list.retain(|next| self.alternative_is_live(next, used));
         }
@@ -393,16 +393,16 @@ impl JsonMachine {
 
     /// The values of a property without those after which the object could only become one that it must differ from.
     fn without_duplicates(&mut self, sub: ExprId, next: &Alternative, used: KeySet) -> ExprId {
-        if !self.schema.is_telling(next.formula) {
+        if !self.schema.is_decided_by_value(next.formula) {
             return sub;
         }
-        let whatever = Alternative { formula: self.schema.whatever_is_told(next.formula), ..*next };
+        let whatever = Alternative { formula: self.schema.after_any_value(next.formula), ..*next };
         if self.alternative_is_live(&whatever, used) {
             return sub;
         }
         let (mut bad, mut known) = (KeySet::EMPTY, FxHashMap::default());
-        for value in self.schema.told_values(next.formula) {
-            let formula = self.schema.told(next.formula, Some(value));
+        for value in self.schema.deciding_values(next.formula) {
+            let formula = self.schema.after_value(next.formula, Some(value));
             let after = Alternative { formula, ..*next };
             if !*known.entry(formula).or_insert_with(|| self.alternative_is_live(&after, used)) {
                 bad = self.schema.with_seen(bad, value);
@@ -434,7 +434,8 @@ impl JsonMachine {
     /// After the colon: the value of a property.
     pub(super) fn property_value(&mut self, context: Context, return_frame: ReturnFrameId) -> Pos {
         let mut return_frame = return_frame;
-        if self.frames[return_frame].properties().iter().any(|b| self.schema.is_telling(b.1.formula)) {
+        if self.frames[return_frame].properties().iter().any(|b| self.schema.is_decided_by_value(b.1.formula))
+        {
             return_frame = self.recorded_from_end(return_frame, context.record);
         }
         let goals = self.frames[return_frame].goals.clone();

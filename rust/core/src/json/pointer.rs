@@ -1,7 +1,7 @@
-//! Which of the schemas that say the same is meant: that on the way to where a text stands.
+//! Which of several equal schemas is meant in a message: the one whose JSON pointer fits the path to the end of a text.
 //!
-//! Equal schemas are one formula with one number, so a place is told by the keys and items that were read.
-//! Complexity: linear in the text, and in the places of one formula.
+//! Equal schemas are one formula with one number, so the keys and items that were read decide.
+//! Complexity: linear in the text, and in the pointers of one formula.
 
 /// The keys on the way to the end of a text, as they are written; `None` stands for an item.
 pub(super) fn path_to_end(read: &[u8]) -> Vec<Option<&[u8]>> {

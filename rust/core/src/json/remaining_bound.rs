@@ -1,8 +1,8 @@
-//! What a document that was begun may still need, whatever one more token reads of it: an upper bound, by its form.
+//! An upper bound on the bytes that a document still needs after any one more token, from its form.
 //!
-//! The frames that are open need what they lack (a token takes nothing from it but by giving it), and the token may
-//! begin one key, item or value more, and open others inside it.
-//! Invariant: the way out that [`super::completion`] finds after any token that is allowed has no more bytes.
+//! The open frames need what they lack (a token takes nothing from that except by writing it), and the token may begin one
+//! more key, item or value, and open others inside it.
+//! Invariant: the completion that [`super::completion`] finds after any allowed token has no more bytes.
 //! Complexity: the contexts and formulas that are new.
 //! Rejected: a constant of the schema: formulas meet in ever new combinations.
 

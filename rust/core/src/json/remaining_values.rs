@@ -1,4 +1,4 @@
-//! All that may be left of a value, where it is one of few scalars: what decides such values as wholes reads it.
+//! All that may be left of a value, where it is one of few scalars, for decoders that decide such values as wholes.
 //!
 //! Invariant: a list is complete but for other spellings of a value that is in it (escapes, notations of numbers).
 //! Complexity: linear in the list; `None` as soon as a value has more.

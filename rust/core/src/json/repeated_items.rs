@@ -1,8 +1,8 @@
-//! Items that would be equal to one before them: what a refused byte is told of `uniqueItems`.
+//! Items that would repeat an earlier one: what the message about a refused byte says of `uniqueItems`.
 //!
-//! The languages of items leave the equal ones out, so that the place where one would be complete, or (of few values)
-//! where it would be begun, is a refusal like any other; here the text that was read says whether it is that.
-//! Invariant: what is told is true of the text; a repetition may be spelled so that it is not recognised.
+//! The language of an item leaves the equal values out.  So the byte that would complete one (or, where values are few,
+//! begin one) is refused like any other; the text that was read says whether that was the reason.
+//! Invariant: what is said is true of the text; a repetition may be spelled so that it is not recognised.
 //! Complexity: linear in the text read and in the items that must differ, at a refusal alone.
 
 use super::{Context, JsonMachine, ParserPhase, ReturnFrame};

@@ -1,7 +1,7 @@
-//! Bytes: how a context goes on; the face of JSON to the token layer.
+//! How a context goes on with a byte: [`ByteAutomaton`] for JSON.
 //!
 //! Invariant: a byte leads to one position or none; what was read is in the position, but for the lexeme's own text.
-//! Complexity: a look at what is known of the context; else what its frame costs.  Memory: each context once (`frames`).
+//! Complexity: a lookup where the context was met before; else what its frame costs.  Memory: each context once (`frames`).
 
 use super::frames::{FrameId, GoalsId, RecordId};
 use super::repeated_items::UNLIKE;
@@ -239,13 +239,13 @@ impl ByteAutomaton for JsonMachine {
         self.key_partition(ctx)
     }
 
-    fn after_any(&mut self, ctx: CtxId) -> Option<ByteSet> {
+    fn bytes_after_any_text(&mut self, ctx: CtxId) -> Option<ByteSet> {
         let context = self.context(ctx);
         // a key is offered only if something can follow it
         (context.record.is_none() && context.phase == ParserPhase::Key).then(|| self.before_value())
     }
 
-    fn changes(&self) -> u64 {
+    fn closings(&self) -> u64 {
         self.generic.texts_closed
     }
 
@@ -327,11 +327,11 @@ impl ByteAutomaton for JsonMachine {
         self.ends_at(pos.ctx, outcome, text)
     }
 
-    fn way_out(&mut self, pos: Pos, text: &[u8], most: usize) -> Option<Vec<Piece>> {
-        self.completion(pos, text, most).map(|bytes| vec![Piece::Bytes(bytes)])
+    fn completion(&mut self, pos: Pos, text: &[u8], most: usize) -> Option<Vec<Piece>> {
+        self.completion_bytes(pos, text, most).map(|bytes| vec![Piece::Bytes(bytes)])
     }
 
-    fn remains(&mut self, pos: Pos, opens: Openings) -> Option<usize> {
+    fn remaining_bound(&mut self, pos: Pos, opens: Openings) -> Option<usize> {
         self.most_remaining(pos, opens)
     }
 

@@ -1,13 +1,13 @@
-//! What may stand between two lexemes.
+//! The whitespace that may stand between two lexemes.
 //!
 //! Runs are bounded, so that a model can't loop in them.  Natural: a space, or a line break and an indentation, where
 //! writers put them: after an opening bracket and a comma (there a space may stand before the break, as Python 2 left
-//! it), and before a bracket that closes; a space after a colon.  Before a comma and a colon stands nothing: after a
-//! break there a model writes the bracket that closes, and can't where a key is missing.  So what follows a value tells
-//! "go on" from "close", as an indented document does.  Any: any mixture of up to [`RUN`] characters, or a line break and
-//! an indentation; at most n: any mixture of so many.  Indentations have up to eight columns a level (what `json.dumps(indent=0..8)` writes); how many
-//! levels there are is known only roughly, so that depths share their states.
-//! Rejected: one indentation a document, chosen at its first line (each would be a copy of every context, and writers do
+//! it), and before a bracket that closes; a space after a colon.  Nothing stands before a comma and a colon: after a break
+//! there a model writes the bracket that closes, and can't where a key is missing.  So whitespace after a value tells
+//! "go on" from "close", as in an indented document.  Any: any mixture of up to [`RUN`] characters, or a line break and an
+//! indentation; at most n: any mixture of so many.  Indentations have up to eight columns per level (what
+//! `json.dumps(indent=0..8)` writes); the number of levels is known only roughly, so that depths share their states.
+//! Rejected: one indentation per document, chosen at its first line (each would be a copy of every context, and writers do
 //! mix: an array in one line, the next in ten).
 
 use super::{Context, JsonMachine, ParserPhase};

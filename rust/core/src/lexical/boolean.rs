@@ -61,7 +61,7 @@ impl Terms {
         if flat.len() > 1 {
             if union {
                 self.simplify_union(&mut flat);
-            } else if let Some(whole) = self.simplify_cut(&mut flat) {
+            } else if let Some(whole) = self.simplify_intersection(&mut flat) {
                 return whole;
             }
             crate::lists::sort_unique(&mut flat);
@@ -96,7 +96,7 @@ impl Terms {
     }
 
     /// The same of an intersection; `Some`: all of them come to this.
-    fn simplify_cut(&mut self, flat: &mut Vec<TermId>) -> Option<TermId> {
+    fn simplify_intersection(&mut self, flat: &mut Vec<TermId>) -> Option<TermId> {
         self.merge_classes(flat, false);
         self.cut_counts(flat);
         self.cut_lengths(flat);

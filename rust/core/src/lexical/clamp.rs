@@ -1,14 +1,13 @@
-//! Counters that a token can't use up, taken for endless.
+//! Counters that no token can use up are taken as endless (counter abstraction).
 //!
-//! `([a-z]+-){3,80}` and the 63 characters of a host name's label go through a state for each count, and each
-//! would have a mask of its own, though tokens of a few characters can't tell them apart.  A term is therefore
-//! compared with the one whose far counters are endless: below a length that is known, both allow the same
-//! texts, alive and complete alike, so the mask is that of the endless one, and only the few longer tokens are
-//! tried.
+//! `([a-z]+-){3,80}` and the 63 characters of a host name's label go through a state for each count.  Each would have a mask
+//! of its own, though tokens of a few characters can't tell them apart.  So a term is compared with the one whose far
+//! counters are endless: below a known length both allow the same texts, alive and complete alike.  The mask is that of
+//! the endless term; only the few longer tokens are tried.
 //!
 //! Invariant: the endless term holds every word of the term; texts of at most `upto` code points are words of
-//! both or of neither, and begin words of both or of neither.  The last needs care under `And`, where what is
-//! begun may have no end that suits all parts: there the distance from every state of the endless term to an
+//! both or of neither, and begin words of both or of neither.  The last needs care under `And`, where a beginning may have
+//! no end that suits all parts: there the distance from every state of the endless term to an
 //! end is taken off the length (a word that ends in time is a word of both).  Under `Not` nothing is changed.
 
 use super::term::{Term, TermId, Terms, INF};
@@ -73,7 +72,7 @@ impl Terms {
                     return (t, upto);
                 }
                 let both = self.and(&xs);
-                match self.remains(both).filter(|&reach| upto >= reach.saturating_add(WORTH)) {
+                match self.remaining_bound(both).filter(|&reach| upto >= reach.saturating_add(WORTH)) {
                     Some(reach) => (both, upto - reach),
                     None => (t, u32::MAX),
                 }
@@ -85,8 +84,9 @@ impl Terms {
     /// A term that is cut to words of a length: the term itself, endless, as long as what is begun can be ended before the
     /// cut. How far that is the form tells; the counters inside matter no more than they would without the cut.
     fn clamp_cut(&mut self, t: TermId) -> Option<(TermId, u32)> {
-        let (rest, most) = self.cut_to(t)?;
-        let near = most.checked_sub(self.remains(rest)?).filter(|&near| near >= WORTH && most >= FAR)?;
+        let (rest, most) = self.length_limit(t)?;
+        let near =
+            most.checked_sub(self.remaining_bound(rest)?).filter(|&near| near >= WORTH && most >= FAR)?;
         let (endless, upto) = self.clamp(rest);
         Some((endless, upto.min(near)))
     }

@@ -1,4 +1,4 @@
-//! Which simple language a state's mask can be told from by its differences.
+//! The simpler language from whose mask a state's mask is made by differences.
 //!
 //! "Any string but these keys", "at most 20 characters", "a match somewhere inside", "one of several branches'
 //! strings" allow nearly the tokens of a plain class of characters; a pattern with a bound on its length nearly
@@ -16,7 +16,7 @@ const PARTS: usize = 256;
 pub struct Comparison {
     pub term: TermId,
     /// Code points after which every state of the base can have ended.
-    pub reach: u32,
+    pub eccentricity: u32,
     /// The state is the base, but for these bounds on the length of what is still to come.
     pub bounds: Option<(u32, u32)>,
     /// The state lives under every text under which the base does, and no other.
@@ -35,12 +35,24 @@ impl Terms {
         match self.get(t).clone() {
             Term::Repeat(c, lo, hi) if hi > 1 && (lo, hi) != (0, INF) && self.is_class(c) => {
                 let term = self.star(c);
-                Some(Comparison { term, reach: 0, bounds: Some((lo, hi)), alive: hi == INF, upto: None })
+                Some(Comparison {
+                    term,
+                    eccentricity: 0,
+                    bounds: Some((lo, hi)),
+                    alive: hi == INF,
+                    upto: None,
+                })
             }
             Term::And(xs) if !self.counts_inside(&xs) => self.bounded(&xs),
             _ => {
                 if let Some((term, upto)) = self.endless(t) {
-                    return Some(Comparison { term, reach: 0, bounds: None, alive: false, upto: Some(upto) });
+                    return Some(Comparison {
+                        term,
+                        eccentricity: 0,
+                        bounds: None,
+                        alive: false,
+                        upto: Some(upto),
+                    });
                 }
                 if let Term::And(xs) = self.get(t).clone() {
                     return self.bounded(&xs);
@@ -53,7 +65,7 @@ impl Terms {
                 let term = self.star(alphabet);
                 (term != t && self.total(t, Some(alphabet))).then_some(Comparison {
                     term,
-                    reach: 0,
+                    eccentricity: 0,
                     bounds: None,
                     alive: true,
                     upto: None,
@@ -76,7 +88,7 @@ impl Terms {
             return None;
         }
         let term = self.and(&rest);
-        let reach = self.remains(term)?;
+        let eccentricity = self.remaining_bound(term)?;
         // a least length keeps a term alive only where words of every length can follow
         let grows = term == Self::ALL
             || self.is_open(term)
@@ -84,7 +96,7 @@ impl Terms {
         let plain = bounds.filter(|b| !words && (b.0 == 0 || grows));
         Some(Comparison {
             term,
-            reach,
+            eccentricity,
             bounds: plain,
             alive: bounds.is_none() && term == Self::ALL,
             upto: None,
@@ -111,7 +123,7 @@ impl Terms {
     }
 
     /// The words that a term lacks, where it is every string but those; as far as each beginning fits.
-    pub fn lacks(&self, t: TermId, fits: &mut dyn FnMut(&str) -> bool) -> Option<Vec<Box<str>>> {
+    pub fn missing_words(&self, t: TermId, fits: &mut dyn FnMut(&str) -> bool) -> Option<Vec<Box<str>>> {
         match self.get(t) {
             Term::All => Some(Vec::new()),
             Term::Not(x) => match self.get(*x) {
@@ -119,7 +131,7 @@ impl Terms {
                 _ => Some(self.finite_words(*x)?.into_iter().filter(|w| fits(w)).collect()),
             },
             Term::And(xs) => {
-                let lists: Option<Vec<_>> = xs.iter().map(|&x| self.lacks(x, fits)).collect();
+                let lists: Option<Vec<_>> = xs.iter().map(|&x| self.missing_words(x, fits)).collect();
                 lists.map(|lists| lists.concat())
             }
             _ => None,
@@ -131,7 +143,7 @@ impl Terms {
     }
 
     /// A term that is cut to its words of at most so many code points, and that number.
-    pub(super) fn cut_to(&self, t: TermId) -> Option<(TermId, u32)> {
+    pub(super) fn length_limit(&self, t: TermId) -> Option<(TermId, u32)> {
         let Term::And(xs) = self.get(t) else { return None };
         let most = |x: TermId| match self.get(x) {
             Term::Repeat(c, 0, hi) if self.is_any(*c) => Some(*hi),
@@ -206,12 +218,12 @@ impl Terms {
     }
 
     /// Whether the base is the term with its far counters endless, and a text of this length can't tell.
-    pub fn alike(&mut self, t: TermId, base: TermId, height: u32) -> bool {
+    pub fn agrees_up_to(&mut self, t: TermId, base: TermId, height: u32) -> bool {
         self.endless(t).is_some_and(|(endless, upto)| endless == base && height <= upto)
     }
 
     /// Whether the term accepts exactly the words that the base does, up to `height` code points.
-    pub fn fills(&self, t: TermId, base: TermId, height: u32) -> bool {
+    pub fn equals_up_to(&self, t: TermId, base: TermId, height: u32) -> bool {
         t == base
             || match (self.get(t), self.get(base)) {
                 (Term::Repeat(c, 0, hi), Term::Repeat(d, 0, INF)) => c == d && *hi >= height,
@@ -221,13 +233,13 @@ impl Terms {
     }
 
     /// Whether the term stays alive under every text of `height` code points under which the base does.
-    pub fn keeps_alive(&self, t: TermId, base: TermId, reach: u32, height: u32) -> bool {
+    pub fn keeps_alive(&self, t: TermId, base: TermId, eccentricity: u32, height: u32) -> bool {
         match self.get(t) {
             Term::Repeat(c, _, hi) => *hi >= height && self.fills_class(*c, base),
             Term::And(xs) => {
                 let far = |x: &TermId| {
                     matches!(self.get(*x), Term::Repeat(c, 0, hi)
-                        if *hi >= height.saturating_add(reach) && self.is_any(*c))
+                        if *hi >= height.saturating_add(eccentricity) && self.is_any(*c))
                 };
                 let others: Vec<TermId> = xs.iter().copied().filter(|x| !far(x)).collect();
                 match self.get(base) {

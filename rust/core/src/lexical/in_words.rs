@@ -1,4 +1,4 @@
-//! What may come next inside a lexeme, in words that people read: "a digit", not the classes of an automaton.
+//! What may come next inside a lexeme, for messages: "a digit", not the classes of an automaton.
 
 use super::term::{union_ranges, Term, MAX_CP};
 use super::{LexId, Lexicon, TermId, Terms};

@@ -1,4 +1,4 @@
-//! Lengths of a term's words: bounds known from its form when it is made, and the questions of liveness.
+//! Lengths of a term's words: bounds from its form, kept with each term, and searches where the form does not say.
 //!
 //! A conjunction with "at least `lo` and at most `hi` code points" loses what its other operands imply: a
 //! date-time of at least one character is a date-time, so that its states recur and share their masks.
@@ -123,7 +123,7 @@ impl Terms {
             Some(least) if least >= lo => return true,
             _ => {}
         }
-        if self.unbounded_at_will(rest) && hi == INF {
+        if self.has_all_greater_lengths(rest) && hi == INF {
             return true;
         }
         self.walk_levels(rest, lo, hi)
@@ -187,7 +187,7 @@ impl Terms {
     }
 
     /// The same where a short search tells; `None` where it takes a search of more than a few terms.
-    pub(super) fn least_at_a_glance(&mut self, t: TermId) -> Option<u32> {
+    pub(super) fn least_by_short_search(&mut self, t: TermId) -> Option<u32> {
         self.most_visited = FEW;
         let found = self.least_within(t, INF);
         self.most_visited = usize::MAX;
@@ -241,7 +241,7 @@ impl Terms {
         let mut best: FxHashMap<TermId, (u32, TermId)> = FxHashMap::default();
         let mut queue: BinaryHeap<(Reverse<u32>, u32, TermId)> = BinaryHeap::new();
         best.insert(start, (0, start));
-        queue.push((Reverse(self.missing(start)), 0, start));
+        queue.push((Reverse(self.least_missing(start)), 0, start));
         while let Some((Reverse(bound), depth, t)) = queue.pop() {
             if depth > best[&t].0 {
                 continue;
@@ -259,7 +259,7 @@ impl Terms {
             for run in runs.iter().filter(|run| run.to != Self::EMPTY) {
                 if best.get(&run.to).is_none_or(|found| depth < found.0) {
                     best.insert(run.to, (depth, t));
-                    queue.push((Reverse((depth + self.missing(run.to)).max(bound)), depth, run.to));
+                    queue.push((Reverse((depth + self.least_missing(run.to)).max(bound)), depth, run.to));
                 }
             }
         }
@@ -267,7 +267,7 @@ impl Terms {
     }
 
     /// At least so many code points are missing.
-    pub fn missing(&self, t: TermId) -> u32 {
+    pub fn least_missing(&self, t: TermId) -> u32 {
         let known = match self.known.least.get(&t) {
             Some(ShortestLength::Is(n)) => *n,
             Some(ShortestLength::Beyond(n)) => n.saturating_add(1),
@@ -290,12 +290,12 @@ impl Terms {
     }
 
     /// A form that has words of every length from some length on.
-    fn unbounded_at_will(&self, t: TermId) -> bool {
+    fn has_all_greater_lengths(&self, t: TermId) -> bool {
         match self.get(t) {
             Term::All => true,
             Term::Repeat(x, _, INF) => matches!(self.get(*x), Term::Class(_)),
-            Term::Concat(x, y) => self.unbounded_at_will(*x) || self.unbounded_at_will(*y),
-            Term::Or(xs) => xs.iter().any(|&x| self.unbounded_at_will(x)),
+            Term::Concat(x, y) => self.has_all_greater_lengths(*x) || self.has_all_greater_lengths(*y),
+            Term::Or(xs) => xs.iter().any(|&x| self.has_all_greater_lengths(x)),
             _ => false,
         }
     }

@@ -1,10 +1,10 @@
-//! Liveness: does a term accept anything at all?
+//! Nonemptiness: does a term accept any text at all?
 //!
-//! A term without `And`, `Not` is empty only if it is `Empty`: the constructors see to that.  Others are
-//! searched over their derivatives until one accepts; what was met on the way is answered with it.  A bound on
-//! length is taken apart first, because walking the counter would visit a term a count: `R & .{lo,hi}` needs
-//! the lengths of R's words, not its words.  A search ends with the call's work ([`crate::work`]): what is not
-//! decided by then fails the call, since a guess would lead a text into a dead end.
+//! A term without `And`, `Not` is empty only if it is `Empty`: the constructors see to that.  Others are searched over their
+//! derivatives until one accepts; the terms on the way get their answers with it.  A bound on length is taken apart first,
+//! because walking the counter would visit a term per count: `R & .{lo,hi}` needs the lengths of R's words, not its words.
+//! A search ends with the call's work ([`crate::work`]): what is not decided by then fails the call, since a guess would
+//! lead a text into a dead end.
 //! Invariant: an answer is never a guess.  Memory: an answer for each term that was met.
 
 use std::cmp::Reverse;
@@ -167,14 +167,14 @@ impl Terms {
             return answer;
         }
         let relaxed = self.relaxed(t);
-        if relaxed != t && self.soon_dead(relaxed) {
+        if relaxed != t && self.dies_soon(relaxed) {
             return false;
         }
         self.search(t, usize::MAX).unwrap_or(true)
     }
 
     /// Whether a search of not too many terms shows that nothing is accepted.
-    fn soon_dead(&mut self, t: TermId) -> bool {
+    fn dies_soon(&mut self, t: TermId) -> bool {
         if self.nullable(t) || !self.is_boolean(t) {
             return t == Self::EMPTY;
         }
@@ -183,8 +183,8 @@ impl Terms {
         }
         match self.get(t).clone() {
             Term::And(_) | Term::Not(_) => self.search(t, MANY) == Some(false),
-            Term::Concat(x, y) => self.soon_dead(x) || self.soon_dead(y),
-            Term::Or(xs) => xs.iter().all(|&x| self.soon_dead(x)),
+            Term::Concat(x, y) => self.dies_soon(x) || self.dies_soon(y),
+            Term::Or(xs) => xs.iter().all(|&x| self.dies_soon(x)),
             _ => false,
         }
     }

@@ -1,4 +1,4 @@
-//! What operands of a union or an intersection come to together: classes, counts of a class, repetitions.
+//! Rules that merge operands of a union or an intersection: classes, counts of a class, repetitions.
 //!
 //! Invariant: every rule keeps the language, and one spelling of a set is chosen whichever way it was reached.
 //! Complexity: one pass over the operands, sorted by class and tail where counts may touch.

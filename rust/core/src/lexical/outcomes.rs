@@ -1,7 +1,7 @@
 //! Outcomes of lexical states: which languages of a tuple accept, also in the middle of a code point.
 //!
-//! A lexeme that had ended before a code point of several bytes may turn out to end there: its outcome is kept until the
-//! code point is read, with the bytes read of it.
+//! A lexeme may end before a code point of several bytes, which shows only when the code point is complete.  So the outcome
+//! before it is kept until then, with the bytes read of it.
 
 use super::spell::{Lex, LexId, Lexicon, OutcomeId};
 use super::term::Term;

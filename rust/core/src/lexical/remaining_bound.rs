@@ -1,8 +1,8 @@
-//! What a word that was begun may still need: a bound for whatever was read of it.
+//! An upper bound on what a word that was begun still needs, whatever was read of it.
 //!
-//! Invariant: from every state that a term's derivatives lead to, and that accepts something, a shortest end is no
-//! longer; `None` where the form does not tell and the states are too many to look at.
-//! Complexity: the form, or at most `STATES` derivatives, once a term.
+//! Invariant: from every live state that a term's derivatives lead to, a shortest end is no longer; `None` where the form
+//! does not say and the states are too many to visit.
+//! Complexity: the form, or at most `STATES` derivatives, once per term.
 //! Rejected: the longest word, which most languages lack.
 
 use std::collections::VecDeque;
@@ -40,7 +40,7 @@ pub type RemainingBounds = FxHashMap<TermId, Option<u32>>;
 
 impl Lexicon {
     /// Bytes that end a lexeme that began in this state, whatever was read of it; the quote not counted.
-    pub fn remains(&mut self, lex: LexId) -> Option<usize> {
+    pub fn remaining_bound(&mut self, lex: LexId) -> Option<usize> {
         let (spelling, term) = self.term(lex)?;
         let points = self.terms.remains_at_last(term)? as usize;
         let bytes = match spelling {
@@ -54,21 +54,22 @@ impl Lexicon {
 
 impl Terms {
     /// Code points that end a word of the term, whatever was read of it.
-    pub fn remains(&mut self, t: TermId) -> Option<u32> {
-        memo!(self.known.remains, t, stacker::maybe_grow(64 << 10, 1 << 20, || self.find_remains(t)))
+    pub fn remaining_bound(&mut self, t: TermId) -> Option<u32> {
+        memo!(self.known.remaining_bound, t, stacker::maybe_grow(64 << 10, 1 << 20, || self.find_remains(t)))
     }
 
     /// The same for a whole language: worth a longer look where its parts do not tell.
     fn remains_at_last(&mut self, t: TermId) -> Option<u32> {
-        let found = self.remains(t).or_else(|| self.among_states(t, MORE_STATES)).or_else(|| self.longest(t));
-        self.known.remains.insert(t, found);
+        let found =
+            self.remaining_bound(t).or_else(|| self.among_states(t, MORE_STATES)).or_else(|| self.longest(t));
+        self.known.remaining_bound.insert(t, found);
         found
     }
 
     fn find_remains(&mut self, t: TermId) -> Option<u32> {
-        if let Some((rest, most)) = self.cut_to(t) {
+        if let Some((rest, most)) = self.length_limit(t) {
             // the nearest end of what is cut is nearest of what is left: others are longer still
-            return Some(self.remains(rest)?.min(most));
+            return Some(self.remaining_bound(rest)?.min(most));
         }
         match self.get(t).clone() {
             Term::Empty | Term::Eps | Term::All => Some(0),
@@ -79,14 +80,14 @@ impl Terms {
                 words.iter().map(|word| word.chars().count() as u32).max()
             }
             Term::Concat(x, y) => {
-                let (head, tail) = (self.remains(x)?, self.remains(y)?);
-                Some(head.saturating_add(self.least_at_a_glance(y)?).max(tail))
+                let (head, tail) = (self.remaining_bound(x)?, self.remaining_bound(y)?);
+                Some(head.saturating_add(self.least_by_short_search(y)?).max(tail))
             }
             Term::Or(xs) | Term::Tuple(xs) => self.most_of(&xs),
             Term::Repeat(x, lo, _) => {
                 // the copy that was begun, and those that must follow
-                let later = self.least_at_a_glance(x)?.saturating_mul(lo.saturating_sub(1));
-                Some(self.remains(x)?.saturating_add(later))
+                let later = self.least_by_short_search(x)?.saturating_mul(lo.saturating_sub(1));
+                Some(self.remaining_bound(x)?.saturating_add(later))
             }
             Term::And(xs) => {
                 let known = self.remains_of_all(&xs).or_else(|| self.among_states(t, STATES));
@@ -105,7 +106,7 @@ impl Terms {
     fn most_of(&mut self, xs: &[TermId]) -> Option<u32> {
         let mut most = 0;
         for &x in xs.iter().filter(|&&x| x != Self::EMPTY) {
-            most = most.max(self.remains(x)?);
+            most = most.max(self.remaining_bound(x)?);
         }
         Some(most)
     }
@@ -127,7 +128,7 @@ impl Terms {
             return None;
         }
         if self.is_open(only) {
-            return Some(self.remains(only)?.saturating_add(1));
+            return Some(self.remaining_bound(only)?.saturating_add(1));
         }
         let Term::Repeat(class, lo, _) = *self.get(only) else { return None };
         let Term::Class(set) = *self.get(class) else { return None };
@@ -157,15 +158,15 @@ impl Terms {
 
     /// The same for what is left of the language when any words but 2^32 are taken out, as long as something is left:
     /// the keys of an object come once each.
-    pub fn remains_apart(&mut self, t: TermId) -> Option<u32> {
-        let known = self.apart_by_form(t).or_else(|| self.longest(t));
-        known.or_else(|| self.apart_by_states(t))
+    pub fn remains_side_by_side(&mut self, t: TermId) -> Option<u32> {
+        let known = self.side_by_side_by_form(t).or_else(|| self.longest(t));
+        known.or_else(|| self.side_by_side_by_states(t))
     }
 
-    fn apart_by_form(&mut self, t: TermId) -> Option<u32> {
+    fn side_by_side_by_form(&mut self, t: TermId) -> Option<u32> {
         if self.is_open(t) {
             // two of a million code points
-            return Some(self.remains(t)?.saturating_add(2));
+            return Some(self.remaining_bound(t)?.saturating_add(2));
         }
         match self.get(t).clone() {
             Term::Repeat(x, lo, INF) => match *self.get(x) {
@@ -177,13 +178,13 @@ impl Terms {
                 _ => None,
             },
             Term::Concat(x, y) => {
-                let tail = self.apart_by_form(y)?;
-                Some(self.remains(x)?.saturating_add(tail))
+                let tail = self.side_by_side_by_form(y)?;
+                Some(self.remaining_bound(x)?.saturating_add(tail))
             }
             Term::Or(xs) => {
                 let mut most = 0;
                 for &x in xs.iter() {
-                    most = most.max(self.apart_by_form(x)?);
+                    most = most.max(self.side_by_side_by_form(x)?);
                 }
                 Some(most)
             }
@@ -192,7 +193,7 @@ impl Terms {
     }
 
     /// By the way from each state to one after which everything is a word.
-    fn apart_by_states(&mut self, t: TermId) -> Option<u32> {
+    fn side_by_side_by_states(&mut self, t: TermId) -> Option<u32> {
         let states = self.states(t, 4 * STATES, Self::delta)?;
         let mut ways: Vec<Option<u32>> = vec![None; states.len()];
         let mut todo: VecDeque<usize> = VecDeque::new();
@@ -216,7 +217,7 @@ impl Terms {
         // first without asking which of them are alive
         self.states(t, most * 2, Self::delta_raw)?;
         let states = self.states(t, most, Self::delta)?;
-        states.into_keys().try_fold(0, |most, t| Some(most.max(self.least_at_a_glance(t)?)))
+        states.into_keys().try_fold(0, |most, t| Some(most.max(self.least_by_short_search(t)?)))
     }
 
     /// The states of a term, each with those before it; `None` where they are more than `most`, or have many runs: of a
@@ -300,7 +301,7 @@ mod tests {
         ] {
             let mut lexicon = Lexicon::default();
             let term = lexicon.terms.lower(&parse(pattern, Dialect::Python).expect("a pattern"));
-            let (bound, exact) = (lexicon.terms.remains(term), farthest(&mut lexicon.terms, term));
+            let (bound, exact) = (lexicon.terms.remaining_bound(term), farthest(&mut lexicon.terms, term));
             assert!(bound.is_some_and(|bound| bound >= exact), "{pattern}: {bound:?} < {exact}");
         }
     }

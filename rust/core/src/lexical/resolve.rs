@@ -1,11 +1,11 @@
-//! What one operand settles in another: `a & (!a | b)` is `a & b`, `a & (a | b)` is `a`; the same for unions, with
-//! both signs changed.
+//! Unit resolution among operands: `a & (!a | b)` is `a & b`, `a & (a | b)` is `a`; the same for unions, with both signs
+//! changed.
 //!
-//! Purpose: what is not in `a & !b` is `!a | b`, so that a language and its own complement meet as parts; seen as
-//! terms without a connection, only a search through all their states would tell that nothing is in both.
+//! Purpose: the complement of `a & !b` is `!a | b`, so a language and its own complement meet as parts.  As unrelated
+//! terms, only a search through all their states would show that nothing is in both.
 //! Invariant: every rule keeps the language.
 //! Complexity: operands times the members of those that are of the other kind, both at most [`PAIRED`].
-//! Rejected: more than single operands (resolution of pairs), which has no end that is near.
+//! Rejected: resolution of pairs (it has no end that is near).
 
 use super::term::{Term, TermId, Terms};
 use crate::work;

@@ -1,4 +1,4 @@
-//! Runs of code points and the states that they lead to: parts of them, and neighbours joined.
+//! Transition rows: runs of code points and the states that they lead to; their parts, and neighbours joined.
 
 use std::sync::Arc;
 

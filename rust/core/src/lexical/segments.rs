@@ -1,4 +1,4 @@
-//! Where the code points of a lexical state lead, in segments.
+//! The transitions of a lexical state over code points, in segments.
 //!
 //! Complexity, memory: a segment for each run of code points that lead alike; nothing is kept.
 

@@ -1,4 +1,4 @@
-//! A short end of a lexeme: the least that completes what was begun.
+//! The shortest text that completes a lexeme.
 //!
 //! Complexity: A*, at most `SEARCH` states.
 
@@ -48,7 +48,8 @@ pub fn shortest_lexeme(lexicon: &mut Lexicon, from: LexId, most: usize) -> Optio
         Some(term) if lexicon.terms.is_numbers(term) => SEARCH_DIGITS,
         _ => SEARCH,
     };
-    let missing = |lexicon: &Lexicon, lex: LexId| lexicon.term(lex).map_or(0, |t| lexicon.terms.missing(t.1));
+    let missing =
+        |lexicon: &Lexicon, lex: LexId| lexicon.term(lex).map_or(0, |t| lexicon.terms.least_missing(t.1));
     let mut parent: FxHashMap<LexId, (LexId, char)> = FxHashMap::default();
     let mut seen: FxHashMap<LexId, u32> = FxHashMap::from_iter([(at, 0)]);
     // of equals the deepest, then the one met first

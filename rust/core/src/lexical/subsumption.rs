@@ -1,8 +1,7 @@
-//! Languages that plainly hold others: a union need not name what another operand holds, a conjunction not what
-//! holds another operand.
+//! Subsumption by form: a union drops operands that another one contains, a conjunction those that contain another one.
 //!
 //! Purpose: the derivative of `.*a{30000}.*` after k times "a" is a union of k counts, that of `(.*[A-Z]){4}` any
-//! subset of four tails.  Seen as one term each, such patterns have as many states as they count, not the square
+//! subset of four tails.  Kept as one term each, such patterns have as many states as they count, not the square
 //! of it or a power of two.
 //! Invariant: "yes" is proven by the form of both terms; "no" means nothing.
 //! Complexity: a walk along the operands' heads, for pairs of which one begins with a loop or ends with anything.
@@ -33,7 +32,7 @@ impl Terms {
         let holders: Vec<TermId> = flat.iter().copied().filter(|&x| self.may_cover(x)).collect();
         for holder in holders {
             if flat.contains(&holder) {
-                flat.retain(|&x| x == holder || !self.holds(holder, x));
+                flat.retain(|&x| x == holder || !self.covers_cached(holder, x));
             }
         }
     }
@@ -45,14 +44,14 @@ impl Terms {
         }
         work::spend(flat.len() as u64);
         let holders: Vec<TermId> =
-            flat.iter().copied().filter(|&x| self.denied(x).is_some() || self.may_cover(x)).collect();
+            flat.iter().copied().filter(|&x| self.negated(x).is_some() || self.may_cover(x)).collect();
         for holder in holders {
-            let denied = self.denied(holder);
-            let needless = flat.iter().filter(|&&x| x != holder).any(|&x| match (denied, self.denied(x)) {
+            let negated = self.negated(holder);
+            let needless = flat.iter().filter(|&&x| x != holder).any(|&x| match (negated, self.negated(x)) {
                 // what is not in the larger language is not in the smaller one
-                (Some(y), Some(x)) => self.may_cover(x) && self.holds(x, y),
+                (Some(y), Some(x)) => self.may_cover(x) && self.covers_cached(x, y),
                 (Some(_), None) => false,
-                (None, _) => self.holds(holder, x),
+                (None, _) => self.covers_cached(holder, x),
             });
             if needless {
                 flat.retain(|&x| x != holder);
@@ -60,7 +59,7 @@ impl Terms {
         }
     }
 
-    fn denied(&self, x: TermId) -> Option<TermId> {
+    fn negated(&self, x: TermId) -> Option<TermId> {
         match *self.get(x) {
             Term::Not(y) => Some(y),
             _ => None,
@@ -68,17 +67,17 @@ impl Terms {
     }
 
     fn may_cover(&self, x: TermId) -> bool {
-        self.is_open(x) || self.front(x).is_some()
+        self.is_open(x) || self.leading_loop(x).is_some()
     }
 
     /// The same as [`Terms::covers`], remembered: the operands of a derivative are mostly those of others.
-    fn holds(&mut self, a: TermId, b: TermId) -> bool {
+    fn covers_cached(&mut self, a: TermId, b: TermId) -> bool {
         memo!(self.known.covered, (a, b), self.covers(a, b, &mut { PARTS }))
     }
 
     /// Whether the form shows that every word of `b` is one of `a`.
     fn covers(&mut self, a: TermId, mut b: TermId, left: &mut u32) -> bool {
-        let front = self.front(a);
+        let leading_loop = self.leading_loop(a);
         loop {
             if a == b || a == Self::ALL {
                 return true;
@@ -95,14 +94,14 @@ impl Terms {
             let ((x, least), (y, more)) = (self.copies(head), self.copies(other));
             if x == y && tail == rest && least <= more {
                 // n copies and a tail that holds whatever follows, or copies that the loop of the first can read
-                let loops = front.is_some_and(|front| self.reads(x, front));
+                let loops = leading_loop.is_some_and(|leading_loop| self.loop_covers(x, leading_loop));
                 if tail == Self::ALL || loops {
                     return true;
                 }
             }
             // the loop reads the head, and what is left must be in the language again
-            match front {
-                Some(front) if self.reads(other, front) => match rest {
+            match leading_loop {
+                Some(leading_loop) if self.loop_covers(other, leading_loop) => match rest {
                     Self::EPS => return matches!(self.get(a), Term::Repeat(_, 0, INF)),
                     rest => b = rest,
                 },
@@ -128,28 +127,28 @@ impl Terms {
     }
 
     /// The loop that every word of the term may begin with: `L` holds all `c L` for a `c` of the loop.
-    fn front(&self, t: TermId) -> Option<LeadingLoop> {
+    fn leading_loop(&self, t: TermId) -> Option<LeadingLoop> {
         match *self.get(t) {
             Term::All => Some(LeadingLoop::Any),
-            Term::Concat(x, _) => self.front(x),
+            Term::Concat(x, _) => self.leading_loop(x),
             Term::Repeat(x, 0, INF) => match *self.get(x) {
                 Term::Class(set) => Some(LeadingLoop::Of(set)),
                 _ => None,
             },
-            Term::Repeat(x, 1.., _) => self.front(x),
+            Term::Repeat(x, 1.., _) => self.leading_loop(x),
             _ => None,
         }
     }
 
     /// Whether the loop reads every word; remembered, since classes of characters may have hundreds of ranges.
-    fn reads(&mut self, t: TermId, front: LeadingLoop) -> bool {
-        let LeadingLoop::Of(set) = front else { return true };
-        memo!(self.known.read_by, (t, set), self.within(t, front, &mut { PARTS }))
+    fn loop_covers(&mut self, t: TermId, leading_loop: LeadingLoop) -> bool {
+        let LeadingLoop::Of(set) = leading_loop else { return true };
+        memo!(self.known.read_by, (t, set), self.within(t, leading_loop, &mut { PARTS }))
     }
 
     /// Whether all characters of all words are among those of the loop.
-    fn within(&self, t: TermId, front: LeadingLoop, left: &mut u32) -> bool {
-        let LeadingLoop::Of(set) = front else { return true };
+    fn within(&self, t: TermId, leading_loop: LeadingLoop, left: &mut u32) -> bool {
+        let LeadingLoop::Of(set) = leading_loop else { return true };
         if *left == 0 {
             return false;
         }
@@ -157,9 +156,9 @@ impl Terms {
         match self.get(t) {
             Term::Eps => true,
             Term::Class(own) => *own == set || self.is_subset(*own, set),
-            Term::Concat(x, y) => self.within(*x, front, left) && self.within(*y, front, left),
-            Term::Repeat(x, ..) => self.within(*x, front, left),
-            Term::Or(xs) => xs.iter().all(|&x| self.within(x, front, left)),
+            Term::Concat(x, y) => self.within(*x, leading_loop, left) && self.within(*y, leading_loop, left),
+            Term::Repeat(x, ..) => self.within(*x, leading_loop, left),
+            Term::Or(xs) => xs.iter().all(|&x| self.within(x, leading_loop, left)),
             Term::Words(w) if w.hi - w.lo <= *left => {
                 *left -= w.hi - w.lo;
                 let words = self.word_slice(*w);

@@ -1,9 +1,9 @@
-//! A language that is given by the states of its automaton, as one term.
+//! A language given by the states of its automaton, as one term.
 //!
 //! For languages that no expression over others says: the words of a terminal before some characters, which are those
 //! that end in certain states ([`crate::cfg`]).  A term is a state.
-//! Invariant: some word leads from each state to an end; of equal states there is one, in tables that are small.
-//! Complexity: a table is made small by refining its states (Moore 1956), up to [`SMALL`] of them.
+//! Invariant: every state can reach an end; small tables are minimal.
+//! Complexity: minimized by refining the states (Moore 1956), up to [`SMALL`] of them.
 //! Memory: the states and their runs, as long as the arena.
 
 use std::collections::VecDeque;

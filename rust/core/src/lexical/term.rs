@@ -111,10 +111,10 @@ pub(super) struct TermMemos {
     pub clamped: FxHashMap<TermId, (TermId, u32)>,
     pub bases: FxHashMap<TermId, Option<super::comparison::Comparison>>,
     pub contents: super::content::Contents,
-    pub remains: super::remaining_bound::RemainingBounds,
+    pub remaining_bound: super::remaining_bound::RemainingBounds,
 }
 
-heap_size::tables!(TermMemos: live, witness, least, clamped, relaxed, read_by, covered, bases, remains, contents);
+heap_size::tables!(TermMemos: live, witness, least, clamped, relaxed, read_by, covered, bases, remaining_bound, contents);
 
 impl Default for Terms {
     fn default() -> Self {

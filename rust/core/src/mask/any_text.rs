@@ -1,9 +1,9 @@
-//! What the tokens without an escape do in a string of any text: by how many code points they hold, and how the last is
-//! cut. Found once a vocabulary and spelling; states that lead on alike under every code point read it off
+//! What the tokens without an escape do in a string of any text, grouped by their number of code points and by how the last
+//! one is cut.  Found once per vocabulary and spelling; states that every code point leads on alike take it from here
 //! ([`super::string_transitions`]).
 //!
 //! Invariant: each token without an escape is in one group, or behind a quote.
-//! Complexity: a walk of the trie, once a vocabulary and spelling.  Memory: 2 MB for 131,072 tokens.
+//! Complexity: a walk of the trie, once per vocabulary and spelling.  Memory: 2 MB for 131,072 tokens.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,11 +1,11 @@
-//! The face of the engine: a constraint over the tokens of a vocabulary, for any number of threads.
+//! The public interface of the engine: a constraint over the tokens of a vocabulary, for any number of threads.
 //!
-//! What a state's record says is read without a lock; what is missing is made by the builder of an epoch, which
-//! one thread at a time takes (see [`super::epoch`]), in the shard of [`super::shards`] that suits it.
-//! Invariant: an error or a panic belongs to the call in which it happened.  What that call was building is dropped
-//! as a whole and made again when it is asked for, so that nothing is remembered that was cut short.
-//! Memory: an epoch that holds more than `Limits.memory` (beside what texts brought along from the one before it)
-//! ends; states that are held stay valid, and are made again in the next one from their texts.
+//! A state's record is read without a lock.  What it lacks is made by the builder of an epoch, which one thread at a time
+//! takes ([`super::epoch`]), in the shard that suits the thread ([`super::shards`]).
+//! Invariant: an error or a panic belongs to the call in which it happened.  All that the call was building is dropped and
+//! made again on demand, so that nothing is remembered that was cut short.
+//! Memory: an epoch ends when it holds more than `Limits.memory` (without what live texts brought along from the one
+//! before).  States that a caller holds stay valid: the next epoch makes them again from their texts.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};

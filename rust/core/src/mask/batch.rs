@@ -1,8 +1,8 @@
-//! Rows of many automata in one call: masks written, and what else a decoding loop asks of each state.
+//! Rows of many automata in one call: their masks, and what else a decoding loop asks of each state.
 //!
-//! Rows are handed out one by one to the threads that fill them, so that a row that has to be built delays no other.
-//! Invariant: an error belongs to its row; the others are as if it were not there.
-//! Complexity: a row that is known costs its copy; no thread is started but the pool's own, once a process.
+//! The threads take rows one by one, so that a row that has to be built delays no other.
+//! Invariant: an error belongs to its row; the other rows are as if it were not there.
+//! Complexity: a known row costs its copy; no thread is started but those of the pool, once per process.
 
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;

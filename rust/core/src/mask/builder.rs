@@ -1,16 +1,15 @@
 //! The builder of an epoch: one engine, and the records of the states that it has met.
 //!
-//! Invariant: a state of any epoch of the same automaton is found again here: the records before it say by which
-//! tokens it was reached, and these are taken once more from the nearest one that is known.  That costs the length of
-//! the text once an epoch; what it makes is counted as needed by a live text, not as kept.
+//! Invariant: a state of any epoch of the same automaton is found again here.  Its record and those before it name the
+//! tokens that lead to it; the builder follows these from the nearest state that it knows.  That costs the length of the
+//! text once per epoch; the memory is counted as needed by a live text, not as kept.
 //!
-//! Masks may be made before they are asked for, where a host has time ([`Builder::prepare`]).  First the states along a
-//! short document, byte by byte, then those that one token leads to from these, one for each class of tokens, the most
-//! frequent first: texts differ in what they say, and little in how they begin and are put together, and what lexical
-//! states share is made on the way.
-//! Invariant: nothing is made that a text could not reach, and nothing is kept that would not be kept when it is asked for.
-//! Rejected: tokens drawn at random (strings take most of them); the first states breadth first (they are ways to
-//! begin, and the first key is not behind them).
+//! Masks may be made ahead, where a host has time ([`Builder::prepare`]): for the states along a short document, byte by
+//! byte, then for those one token further, one for each class of tokens, the most frequent first.  Texts differ in what
+//! they say, and little in how they begin and are put together.  What lexical states share is made on the way.
+//! Invariant: no state is made that a text could not reach, and nothing is kept that a call on demand would not keep.
+//! Rejected: tokens drawn at random (strings take most of them); breadth first (the first states are ways to begin, and
+//! the first key is not among them).
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
@@ -47,7 +46,7 @@ pub(super) struct Builder {
     records: Vec<Option<State>>,
     /// Those that are there.
     states: usize,
-    pub ways: Completions,
+    pub completions: Completions,
     /// Bytes of what records hold.
     pub(super) published: usize,
     /// Bytes that the engine held before any text.
@@ -73,7 +72,7 @@ impl Builder {
             epoch,
             records,
             states: 1,
-            ways: Completions::default(),
+            completions: Completions::default(),
             published: 0,
             own,
             moved: 0,
@@ -84,7 +83,10 @@ impl Builder {
 
     /// Bytes that the builder and the records of its states hold.
     pub fn bytes(&mut self) -> usize {
-        self.engine.bytes() + heap_size::bytes!(self: ways, records) + self.states * RECORD + self.published
+        self.engine.bytes()
+            + heap_size::bytes!(self: completions, records)
+            + self.states * RECORD
+            + self.published
     }
 
     /// [`Builder::bytes`] after a call that spent so much work: every few calls, more often at first, and after a call
@@ -318,7 +320,7 @@ impl Builder {
         let (mut made, mut seen) = (0, FxHashSet::from_iter([start.0.id]));
         let mut ready = VecDeque::from([start.clone()]);
         let mut at = start;
-        for piece in self.engine.way_out(at.0.id, LONGEST).unwrap_or_default() {
+        for piece in self.engine.completion(at.0.id, LONGEST).unwrap_or_default() {
             let Piece::Bytes(bytes) = piece else { break };
             for byte in bytes {
                 let Some(next) = self.step_bytes(&at, &[byte])? else { break };

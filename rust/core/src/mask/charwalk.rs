@@ -1,16 +1,16 @@
-//! The walk of a vocabulary by whole code points, for states inside a string of JSON or another text.
+//! The walk of a vocabulary by whole code points, for states inside a JSON string or another text.
 //!
-//! Purpose: tell in a fraction of a millisecond what a state of a pattern does with 131,072 tokens.  Most states
-//! lead back to themselves under a large class of characters: below such a state, tokens made of the class are
-//! read off by a scan of one array, and where nearly all characters are of the class, only the places of the
-//! others are looked at, in a copy of the free string's mask.
+//! Purpose: what a state of a pattern does with 131,072 tokens, in a fraction of a millisecond.  Most states lead back to
+//! themselves under a large class of characters.  Below such a state, tokens made of the class are read off by a scan of
+//! one array; where nearly all characters are of the class, only the nodes of the others are visited, in a copy of the
+//! free string's mask.
 //! Invariant: the same tokens and exits as [`super::walk::Walk`] finds, in the same order.
-//! Complexity: nodes inside the class, or places outside of it; the byte walk takes 20 times as long.
-//! Escapes are left to the byte walk: how they are spelled is known to the lexicon alone.
+//! Complexity: nodes inside the class, or nodes outside of it; the byte walk takes 20 times as long.
+//! Escapes are left to the byte walk: only the lexicon knows how they are spelled.
 //!
-//! Texts that are no strings of JSON (the bodies of strings and comments of a grammar) end anywhere, and no character is
-//! special in them; where nearly all stay inside, only the places of the few other characters are looked at, and where
-//! these are many (a text of letters alone), characters are told apart one by one.
+//! Texts that are no JSON strings (strings and comments of a grammar) end anywhere, and no character is special in them.
+//! Where nearly all tokens stay inside, only the nodes of the few other characters are visited; where these are many (a
+//! text of letters alone), characters are decided one by one.
 //! Memory: what was found, and the states that were met, as long as the walk.
 
 use std::cell::OnceCell;
@@ -63,7 +63,7 @@ pub(super) struct CharTable {
     ascii: [LexId; 128],
     outcome: OutcomeId,
     /// Its loop, where it was looked for.
-    lone: OnceCell<SelfLoop>,
+    self_loop: OnceCell<SelfLoop>,
 }
 
 impl CharTable {
@@ -78,7 +78,7 @@ impl CharTable {
                 break;
             }
         }
-        CharTable { row, ascii, outcome, lone: OnceCell::new() }
+        CharTable { row, ascii, outcome, self_loop: OnceCell::new() }
     }
 
     #[inline]
@@ -108,17 +108,17 @@ impl<'a> CharWalk<'a> {
         lex: LexId,
         free: Option<&[u32]>,
     ) -> Option<Self> {
-        let at = vocab.chars().place(top)?;
+        let at = vocab.chars().index_of(top)?;
         let mut this = CharWalk::new(lexicon, vocab, top);
         this.depth = vocab.chars().depth(at);
-        let (begun, all) = (this.begun(lex), vocab.trie().subtree_tokens(top).len());
+        let (begun, all) = (this.count_readable(lex), vocab.trie().subtree_tokens(top).len());
         let free = free.filter(|_| begun * 2 > all);
         this.words = match free {
             Some(free) => Some(free.to_vec()),
             None => (begun > MANY).then(|| vec![0; vocab.mask_words()]),
         };
         let known = this.known(lex);
-        this.below(at, lex, &known, free.is_some());
+        this.visit_below(at, lex, &known, free.is_some());
         Some(this)
     }
 
@@ -138,7 +138,7 @@ impl<'a> CharWalk<'a> {
     }
 
     /// The nodes below one at which the state stands. `preset`: the mask holds what the free string allows there.
-    pub(super) fn below(&mut self, at: u32, lex: LexId, known: &CharTable, preset: bool) {
+    pub(super) fn visit_below(&mut self, at: u32, lex: LexId, known: &CharTable, preset: bool) {
         let chars: &'a Chars = self.vocab.chars();
         let (from, to) = (at + 1, chars.end(at));
         if from == to {
@@ -147,46 +147,46 @@ impl<'a> CharWalk<'a> {
         if self.below_counted(at, lex, known, preset) {
             return;
         }
-        let lone = self.lone(lex, known, to - from);
-        match (lone, chars.kids(at)) {
-            (Some(lone), _) if preset && lone.rare => {
+        let self_loop = self.self_loop(lex, known, to - from);
+        match (self_loop, chars.children(at)) {
+            (Some(self_loop), _) if preset && self_loop.few_outside => {
                 let mut next = from;
-                for &at in lone.places(chars, from, to) {
+                for &at in self_loop.outside_nodes(chars, from, to) {
                     if at >= next {
-                        self.other(at, lex, known, true);
+                        self.visit_elsewhere(at, lex, known, true);
                         next = chars.end(at);
                     }
                 }
             }
             // a text may end before a child that it can't read
-            (_, Some(kids)) if !preset && self.ends.is_none() => {
-                for at in self.live_kids(kids, known) {
-                    self.sweep((at, chars.end(at)), lex, known, lone, false);
+            (_, Some(children)) if !preset && self.ends.is_none() => {
+                for at in self.live_children(children, known) {
+                    self.sweep((at, chars.end(at)), lex, known, self_loop, false);
                 }
             }
-            _ => self.sweep((from, to), lex, known, lone, preset),
+            _ => self.sweep((from, to), lex, known, self_loop, preset),
         }
     }
 
     /// The children that a state can read, in preorder.
-    pub(super) fn live_kids(&self, kids: &[(CharId, u32)], known: &CharTable) -> Vec<u32> {
+    pub(super) fn live_children(&self, children: &[(CharId, u32)], known: &CharTable) -> Vec<u32> {
         let chars: &'a Chars = self.vocab.chars();
-        let upto = |c: CharId| kids.partition_point(|k| k.0 < c);
+        let upto = |c: CharId| children.partition_point(|k| k.0 < c);
         let mut places: Vec<u32> = Vec::new();
-        let mut from = upto(chars.upto(0x1F));
+        let mut from = upto(chars.chars_up_to(0x1F));
         for &(end, to) in known.row.iter() {
-            let next = upto(chars.upto(end)).max(from);
+            let next = upto(chars.chars_up_to(end)).max(from);
             if to != Lexicon::DEAD {
-                places.extend(kids[from..next].iter().map(|k| k.1));
+                places.extend(children[from..next].iter().map(|k| k.1));
             }
             from = next;
         }
-        let special = [0x22, 0x5C].map(|point| chars.upto(point).wrapping_sub(1));
+        let special = [0x22, 0x5C].map(|point| chars.chars_up_to(point).wrapping_sub(1));
         for c in special {
-            places.extend(kids[upto(c)..].first().filter(|k| k.0 == c).map(|k| k.1));
+            places.extend(children[upto(c)..].first().filter(|k| k.0 == c).map(|k| k.1));
         }
         if known.row.iter().any(|r| r.0 >= 0x80 && r.1 != Lexicon::DEAD) {
-            let tails = &kids[upto(chars.points().len() as u32)..];
+            let tails = &children[upto(chars.points().len() as u32)..];
             places.extend(tails.iter().map(|k| k.1));
         }
         crate::lists::sort_unique(&mut places);
@@ -199,7 +199,7 @@ impl<'a> CharWalk<'a> {
         (from, to): (u32, u32),
         lex: LexId,
         known: &CharTable,
-        lone: Option<&SelfLoop>,
+        self_loop: Option<&SelfLoop>,
         preset: bool,
     ) {
         let chars: &'a Chars = self.vocab.chars();
@@ -208,30 +208,30 @@ impl<'a> CharWalk<'a> {
         let mut at = from;
         while at < to {
             let c = chars.char_of(at);
-            match lone {
-                Some(lone) if lone.has(c) => {
+            match self_loop {
+                Some(self_loop) if self_loop.has(c) => {
                     let run = at;
-                    at = (at + 1..to).find(|&at| !lone.has(chars.char_of(at))).unwrap_or(to);
+                    at = (at + 1..to).find(|&at| !self_loop.has(chars.char_of(at))).unwrap_or(to);
                     if !preset {
                         self.set(run, at);
                     }
                     continue;
                 }
-                Some(lone) if lone.is_dead(c) => {
-                    self.dead(chars.node(at), lex, preset);
+                Some(self_loop) if self_loop.is_dead(c) => {
+                    self.visit_dead(chars.node(at), lex, preset);
                 }
-                _ => self.other(at, lex, known, preset),
+                _ => self.visit_elsewhere(at, lex, known, preset),
             }
             at = chars.end(at);
         }
     }
 
     /// A node whose character leads the state elsewhere, with all that is below.
-    pub(super) fn other(&mut self, at: u32, lex: LexId, known: &CharTable, preset: bool) {
+    pub(super) fn visit_elsewhere(&mut self, at: u32, lex: LexId, known: &CharTable, preset: bool) {
         let chars: &'a Chars = self.vocab.chars();
         let (c, node) = (chars.char_of(at), chars.node(at));
         match self.target(known, c) {
-            Target::Dead | Target::Tail(false) => self.dead(node, lex, preset),
+            Target::Dead | Target::Tail(false) => self.visit_dead(node, lex, preset),
             Target::Tail(true) if !preset => self.set(at, at + 1),
             Target::Tail(true) => {}
             Target::Live(next) => {
@@ -246,8 +246,8 @@ impl<'a> CharWalk<'a> {
                 let known = other.as_deref().unwrap_or(known);
                 // the stack is looked at now and then: most nodes are not deep
                 match chars.depth(at) % LEVELS {
-                    0 => stacker::maybe_grow(64 << 10, 1 << 20, || self.below(at, next, known, preset)),
-                    _ => self.below(at, next, known, preset),
+                    0 => stacker::maybe_grow(64 << 10, 1 << 20, || self.visit_below(at, next, known, preset)),
+                    _ => self.visit_below(at, next, known, preset),
                 }
             }
             Target::Quote => self.close(node, known, chars.depth(at)),
@@ -261,7 +261,7 @@ impl<'a> CharWalk<'a> {
     }
 
     /// A node that the state can't read.
-    pub(super) fn dead(&mut self, node: NodeId, lex: LexId, preset: bool) {
+    pub(super) fn visit_dead(&mut self, node: NodeId, lex: LexId, preset: bool) {
         if preset {
             self.clear_below(node);
         }
@@ -324,7 +324,7 @@ impl<'a> CharWalk<'a> {
 
     /// How many tokens begin with a character under which a state lives, about: the letter é stands for all beyond
     /// ASCII.
-    fn begun(&mut self, lex: LexId) -> usize {
+    fn count_readable(&mut self, lex: LexId) -> usize {
         let known = self.known(lex);
         let trie = self.vocab.trie();
         let (bytes, nodes) = trie.children(self.top);
@@ -336,19 +336,19 @@ impl<'a> CharWalk<'a> {
     }
 
     /// The loop of a state with so many nodes below: looked for only where they are many.
-    pub(super) fn lone<'k>(&self, lex: LexId, known: &'k CharTable, nodes: u32) -> Option<&'k SelfLoop> {
+    pub(super) fn self_loop<'k>(&self, lex: LexId, known: &'k CharTable, nodes: u32) -> Option<&'k SelfLoop> {
         if nodes < FEW_NODES {
             return None;
         }
-        if let Some(lone) = known.lone.get() {
-            return Some(lone);
+        if let Some(self_loop) = known.self_loop.get() {
+            return Some(self_loop);
         }
         if nodes < LOOP_NODES || nodes < NO_LOOP_NODES && known.row.iter().all(|r| r.1 != lex) {
             return None;
         }
         let lives = |tail| Some(begins(&known.row, tail));
         let find = || SelfLoop::find(self.vocab.chars(), lex, &known.row, self.ends.is_none(), lives);
-        Some(known.lone.get_or_init(find))
+        Some(known.self_loop.get_or_init(find))
     }
 
     /// The tokens of nodes from..to stay inside.
@@ -380,18 +380,19 @@ impl<'a> CharWalk<'a> {
 
     /// Adds what stays inside below a node; `false` where the walk by bytes is as good.
     pub(super) fn add(&mut self, node: NodeId, lex: LexId) -> bool {
-        let Some(at) = self.vocab.chars().place(node) else { return false };
+        let Some(at) = self.vocab.chars().index_of(node) else { return false };
         let known = self.known(lex);
-        let rare = self.lone(lex, &known, u32::MAX).is_some_and(|lone| lone.rare);
-        if !rare && (self.lexicon.outcome(lex) != Lexicon::NONE || !self.is_wide(lex)) {
+        let few_outside =
+            self.self_loop(lex, &known, u32::MAX).is_some_and(|self_loop| self_loop.few_outside);
+        if !few_outside && (self.lexicon.outcome(lex) != Lexicon::NONE || !self.is_wide(lex)) {
             return false;
         }
         let words = self.words.get_or_insert_default();
-        match rare {
+        match few_outside {
             true => self.vocab.add_texts_below(node, words),
             false => words.resize(self.vocab.mask_words(), 0),
         }
-        self.below(at, lex, &known, rare);
+        self.visit_below(at, lex, &known, few_outside);
         true
     }
 

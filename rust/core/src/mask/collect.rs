@@ -1,10 +1,10 @@
-//! How the mask of a position is put together: the shared part of its lexical state, and the tokens that leave
-//! the lexeme, walked through the structure layer and remembered by where they lead.
-//! Where no token goes on below a node, it is asked whether the structure reads the byte, not what begins there: the
-//! languages of keys that a text never reaches are not made.
+//! How the mask of a position is made: the shared mask of its lexical state, and the tokens that leave the lexeme, which
+//! are walked through the structure layer and remembered by the position that they lead to.
+//! Below a node where no token goes on, the walk asks whether the structure reads the byte, not what begins there: languages
+//! of keys that a text never reaches are not made.
 //! Invariant: the tokens that `oracle` finds, whatever was remembered before.
 //! Complexity: the tokens that leave the lexeme, once for each position that follows; the others are a copy of the
-//! shared part.  Memory: lists of ids by the position that follows; [`Core`] counts them.
+//! shared mask.  Memory: lists of ids by the position that follows; [`Core`] counts them.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -55,7 +55,7 @@ impl<S: ByteAutomaton> Core<S> {
         if let Some(mask) = key.as_ref().and_then(|k| STORE.current().get(k)) {
             return mask;
         }
-        if let Some(same) = self.same_within_token(lex) {
+        if let Some(same) = self.equivalent_within_token(lex) {
             return self.lexmask(node, same);
         }
         let mask = Arc::new(self.build_lexmask(node, lex));
@@ -67,7 +67,7 @@ impl<S: ByteAutomaton> Core<S> {
     }
 
     /// A state that differs from this one by a bound on the length alone, which no token can reach.
-    fn same_within_token(&mut self, lex: LexId) -> Option<LexId> {
+    fn equivalent_within_token(&mut self, lex: LexId) -> Option<LexId> {
         let longest = self.vocab.longest_in_trie() as u32;
         let lexicon = self.structure.lexicon();
         let (spelling, term) =
@@ -75,7 +75,7 @@ impl<S: ByteAutomaton> Core<S> {
         let how = lexicon.terms.base(term)?;
         let (least, most) = how.bounds?;
         let same = lexicon.at(spelling, how.term);
-        (least == 0 && most >= longest.saturating_add(how.reach) && same != lex).then_some(same)
+        (least == 0 && most >= longest.saturating_add(how.eccentricity) && same != lex).then_some(same)
     }
 
     /// Lengths of the tokens in a string of this spelling.
@@ -148,7 +148,7 @@ impl<S: ByteAutomaton> Core<S> {
         if !self.structure.records(pos.ctx) {
             self.collect_exits(&mask, pos, out);
         } else if !self.collect_generic(node, &mask, pos, text, out) {
-            match self.structure.after_any(pos.ctx) {
+            match self.structure.bytes_after_any_text(pos.ctx) {
                 Some(after) => {
                     let on: Vec<NodeId> = mask.exits.going_on(after).map(|(exit, _)| exit.node).collect();
                     let (on, ends): (Vec<_>, Vec<_>) =
@@ -171,8 +171,8 @@ impl<S: ByteAutomaton> Core<S> {
     /// many, those one byte on are few.
     fn collect_split(&mut self, node: NodeId, pos: Pos, out: &mut Vec<u32>) -> Option<Arc<LexMask>> {
         let vocab = self.vocab.clone();
-        if let Some(usual) = self.usual_after(node, pos) {
-            return self.collect_unlike(pos, usual, out);
+        if let Some(usual) = self.usual_target(node, pos) {
+            return self.collect_divergent(pos, usual, out);
         }
         let (bytes, nodes) = vocab.trie().children(node);
         for (&byte, &child) in bytes.iter().zip(nodes) {
@@ -267,14 +267,14 @@ impl<S: ByteAutomaton> Core<S> {
         }
         let Some(plain) = without_escapes(text) else { return false };
         let Some(next) = self.structure.close_generic(pos.ctx, held) else { return false };
-        let before = self.structure.changes();
+        let before = self.structure.closings();
         let ids = self.tokens_after(&mask.exits, next);
-        if self.structure.changes() != before {
+        if self.structure.closings() != before {
             // a token holds another key as a whole: what it may be depends on this one
             self.after.remove(&(next, mask.exits.id));
             return false;
         }
-        let single = self.odd_texts(node, mask, pos.ctx, &plain);
+        let single = self.exceptional_exits(node, mask, pos.ctx, &plain);
         let mut gone = single.clone();
         gone.extend(mask.missing.iter());
         self.without(&ids, &gone, out);
@@ -302,18 +302,18 @@ impl<S: ByteAutomaton> Core<S> {
 
     /// The exits below a node behind texts that are not like most others, or have an escape: those from which a token
     /// goes on, where the others can be closed whatever the text.
-    fn odd_texts(&mut self, node: NodeId, mask: &LexMask, ctx: CtxId, begun: &str) -> Vec<NodeId> {
+    fn exceptional_exits(&mut self, node: NodeId, mask: &LexMask, ctx: CtxId, begun: &str) -> Vec<NodeId> {
         let vocab = self.vocab.clone();
         let trie = vocab.trie();
-        let mut odd: Vec<NodeId> = match self.structure.after_any(ctx) {
+        let mut odd: Vec<NodeId> = match self.structure.bytes_after_any_text(ctx) {
             Some(after) => {
                 // all texts that the frame knows begin with none: they are not listed
-                let rests = (!begun.is_empty()).then(|| self.structure.exceptional(ctx, begun));
+                let suffix_sets = (!begun.is_empty()).then(|| self.structure.exceptional(ctx, begun));
                 let above = trie.path(Trie::ROOT, node).len();
                 let mut is_odd = |exit: &Exit, path: &[u8]| {
                     exit.escaped
-                        || match (&rests, std::str::from_utf8(&path[above..])) {
-                            (Some(rests), Ok(path)) => rests.iter().any(|rest| rest == path),
+                        || match (&suffix_sets, std::str::from_utf8(&path[above..])) {
+                            (Some(suffix_sets), Ok(path)) => suffix_sets.iter().any(|rest| rest == path),
                             (None, Ok(path)) => self.structure.is_exceptional(ctx, path),
                             (_, Err(_)) => true,
                         }
@@ -322,10 +322,10 @@ impl<S: ByteAutomaton> Core<S> {
                 on.filter(|(exit, path)| is_odd(exit, path)).map(|(exit, _)| exit.node).collect()
             }
             None => {
-                let rests = self.structure.exceptional(ctx, begun).into_iter();
+                let suffix_sets = self.structure.exceptional(ctx, begun).into_iter();
                 let named = |rest: String| trie.spells(node, &rest).and_then(|at| trie.child(at, b'"'));
                 let escaped = mask.exits.list.iter().filter(|exit| exit.escaped).map(|exit| exit.node);
-                rests.filter_map(named).chain(escaped).collect()
+                suffix_sets.filter_map(named).chain(escaped).collect()
             }
         };
         crate::lists::sort_unique(&mut odd);
@@ -394,7 +394,7 @@ impl<S: ByteAutomaton> Core<S> {
     }
 
     /// The tokens of a position inside a JSON string, from those of the text that the string stands for.
-    pub(super) fn collect_quoted(&mut self, pos: Pos, inner: Pos, out: &mut Vec<u32>) {
+    pub(super) fn collect_unquoted(&mut self, pos: Pos, inner: Pos, out: &mut Vec<u32>) {
         let vocab = self.vocab.clone();
         let (plain, others) = vocab.spelled_in_json();
         let parts = self.structure.split(inner).unwrap_or_else(|| vec![(inner, Vec::new())]);

@@ -1,7 +1,7 @@
-//! Completions: the tokens of a short way to an end, and what masks of budgets have said of a state.
+//! Completions: the tokens of a short path to an accepted end, and what the masks of budgets found about a state.
 //!
-//! Invariant: a way is a list of tokens that needs no builder, and the records of the states that depend on it keep it
-//! (see [`CachedDistance`]).  Memory: what ways share they hold once; the ends after a state's tokens, for the last few states.
+//! Invariant: a completion is a list of tokens that needs no builder; the records of the states that depend on it keep it
+//! ([`CachedDistance`]).  Memory: completions share their tails; the ends after a state's tokens, for the last few states.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

@@ -1,11 +1,11 @@
-//! The tokens that one language ends in and loses to another, which reads on or ends there too and is chosen.
+//! Longest-match conflicts: tokens in which one language ends while another reads on, or ends there too and is preferred.
 //!
-//! Two languages that begin alike are walked side by side as long as both live.  A pair of states leads back to itself
-//! under most characters where both are wide (a plain scalar and a comment of YAML), so such a pair is asked for the
-//! few other characters alone, as [`super::charwalk`] does with one language.
-//! Invariant: of the tokens that are text, the same as the walk byte by byte finds ([`lost_by_bytes`]); what is no text is read
-//! by no lexeme that could follow.
-//! Complexity: places of the characters that lead a pair elsewhere, and what is below them; the byte walk takes 10 to
+//! Two languages that begin alike are walked side by side as long as both live.  Where both are wide (a plain scalar and a
+//! comment of YAML), the pair of states leads back to itself under most characters, so only the few other characters are
+//! visited, as [`super::charwalk`] does for one language.
+//! Invariant: of the tokens that are text, the same as the byte walk finds ([`lost_by_bytes`]); no lexeme that could follow
+//! reads a token that is no text.
+//! Complexity: nodes of the characters that lead a pair elsewhere, and what is below them; the byte walk takes 10 to
 //! 20 times as long.
 //! Memory: the pairs that were met, as long as the walk.
 
@@ -31,7 +31,7 @@ pub fn conflicts(
     lexicon: &mut Lexicon,
     vocab: &Vocabulary,
     trie: &Trie,
-    rest: TokenSuffixSet,
+    suffixes: TokenSuffixSet,
     terms: (TermId, TermId),
     first: &ByteSet,
     chosen: bool,
@@ -39,12 +39,12 @@ pub fn conflicts(
     let lexes = (lexicon.at(Spelling::Raw, terms.0), lexicon.at(Spelling::Raw, terms.1));
     let texts = std::ptr::eq(trie, vocab.trie());
     let mut walk = PairWalk { lexicon, vocab, chosen, pairs: FxHashMap::default(), out: Vec::new() };
-    for byte in first.and(&rest.bytes).iter() {
-        let Some(child) = trie.child(rest.node, byte) else { continue };
+    for byte in first.and(&suffixes.bytes).iter() {
+        let Some(child) = trie.child(suffixes.node, byte) else { continue };
         let steps = (walk.lexicon.step(lexes.0, byte), walk.lexicon.step(lexes.1, byte));
         let (Step::Stay(a), Step::Stay(b)) = steps else { continue };
-        match vocab.chars().place(child).filter(|_| texts && trie.subtree_size(child) >= TEXTS) {
-            Some(at) => walk.below(at, (a, b)),
+        match vocab.chars().index_of(child).filter(|_| texts && trie.subtree_size(child) >= TEXTS) {
+            Some(at) => walk.visit_below(at, (a, b)),
             None => lost_by_bytes(walk.lexicon, trie, child, (a, b), chosen, &mut walk.out),
         }
     }
@@ -91,7 +91,7 @@ struct ConflictPair {
     /// The code points under which both stay what they are, those under which nothing is lost, and the others.
     row: OnceCell<Box<[(u32, LexId)]>>,
     /// The same by characters, where it was looked for.
-    lone: OnceCell<SelfLoop>,
+    self_loop: OnceCell<SelfLoop>,
 }
 
 struct PairWalk<'a> {
@@ -107,24 +107,24 @@ impl<'a> PairWalk<'a> {
         memo!(self.pairs, states, {
             let ends = self.lexicon.outcome(states.0) != Lexicon::NONE;
             let both = self.chosen && ends && self.lexicon.outcome(states.1) != Lexicon::NONE;
-            Rc::new(ConflictPair { ends, both, row: OnceCell::new(), lone: OnceCell::new() })
+            Rc::new(ConflictPair { ends, both, row: OnceCell::new(), self_loop: OnceCell::new() })
         })
     }
 
     /// The nodes below one at which both states stand.
-    fn below(&mut self, at: u32, states: StatePair) {
+    fn visit_below(&mut self, at: u32, states: StatePair) {
         let chars: &'a Chars = self.vocab.chars();
         let (from, to) = (at + 1, chars.end(at));
         if from == to {
             return;
         }
         let pair = self.pair(states);
-        let lone = self.lone(states, &pair, to - from);
+        let self_loop = self.self_loop(states, &pair, to - from);
         let mut next = from;
-        if let Some(lone) = lone.filter(|lone| lone.rare) {
-            for &at in lone.places(chars, from, to) {
+        if let Some(self_loop) = self_loop.filter(|self_loop| self_loop.few_outside) {
+            for &at in self_loop.outside_nodes(chars, from, to) {
                 if at >= next {
-                    self.other(at, states, &pair);
+                    self.visit_elsewhere(at, states, &pair);
                     next = chars.end(at);
                 }
             }
@@ -133,11 +133,11 @@ impl<'a> PairWalk<'a> {
         work::spend(1 + u64::from(to - from) / 16);
         while next < to {
             let c = chars.char_of(next);
-            match lone {
-                Some(lone) if lone.has(c) => next += 1,
-                Some(lone) if lone.is_dead(c) => next = chars.end(next),
+            match self_loop {
+                Some(self_loop) if self_loop.has(c) => next += 1,
+                Some(self_loop) if self_loop.is_dead(c) => next = chars.end(next),
                 _ => {
-                    self.other(next, states, &pair);
+                    self.visit_elsewhere(next, states, &pair);
                     next = chars.end(next);
                 }
             }
@@ -145,16 +145,21 @@ impl<'a> PairWalk<'a> {
     }
 
     /// The loop of a pair with so many nodes below.
-    fn lone<'p>(&mut self, states: StatePair, pair: &'p ConflictPair, nodes: u32) -> Option<&'p SelfLoop> {
-        if pair.lone.get().is_some() || nodes < LOOP_NODES {
-            return pair.lone.get();
+    fn self_loop<'p>(
+        &mut self,
+        states: StatePair,
+        pair: &'p ConflictPair,
+        nodes: u32,
+    ) -> Option<&'p SelfLoop> {
+        if pair.self_loop.get().is_some() || nodes < LOOP_NODES {
+            return pair.self_loop.get();
         }
         let row = pair.row.get_or_init(|| self.row(states, pair.ends));
         if row.iter().all(|run| run.1 != STAYS) {
             return None;
         }
         let tail = if pair.ends { None } else { Some(false) };
-        Some(pair.lone.get_or_init(|| SelfLoop::find(self.vocab.chars(), STAYS, row, false, |_| tail)))
+        Some(pair.self_loop.get_or_init(|| SelfLoop::find(self.vocab.chars(), STAYS, row, false, |_| tail)))
     }
 
     fn row(&mut self, states: StatePair, ends: bool) -> Box<[(u32, LexId)]> {
@@ -181,7 +186,7 @@ impl<'a> PairWalk<'a> {
     }
 
     /// A node whose character leads the pair elsewhere, with all that is below.
-    fn other(&mut self, at: u32, (mut a, mut b): StatePair, pair: &ConflictPair) {
+    fn visit_elsewhere(&mut self, at: u32, (mut a, mut b): StatePair, pair: &ConflictPair) {
         let chars: &'a Chars = self.vocab.chars();
         let (bytes, size) = self.bytes(chars.node(at));
         for (i, &byte) in bytes[4 - size..].iter().enumerate() {
@@ -199,7 +204,7 @@ impl<'a> PairWalk<'a> {
             }
         }
         if chars.end(at) > at + 1 {
-            stacker::maybe_grow(64 << 10, 1 << 20, || self.below(at, (a, b)));
+            stacker::maybe_grow(64 << 10, 1 << 20, || self.visit_below(at, (a, b)));
         }
     }
 
@@ -265,9 +270,9 @@ mod tests {
             "a[^中]*#?",
         ];
         let mut lexicon = Lexicon::new(Terms::default());
-        let mut rests = TokenSuffixSets::default();
-        let all = rests.below(&vocab, Trie::ROOT);
-        let (rest, trie) = (rests.get(all), vocab.trie());
+        let mut suffix_sets = TokenSuffixSets::default();
+        let all = suffix_sets.below(&vocab, Trie::ROOT);
+        let (suffixes, trie) = (suffix_sets.get(all), vocab.trie());
         let child = trie.child(Trie::ROOT, b'a').expect("all texts begin so");
         assert!(trie.subtree_size(child) >= TEXTS);
         let terms = patterns.map(|p| lexicon.terms.lower(&parse(p, Dialect::Python).expect("a pattern")));
@@ -276,7 +281,7 @@ mod tests {
             terms.iter().flat_map(|&x| terms.iter().flat_map(move |&y| [(x, y, false), (x, y, true)]))
         {
             let first = ByteSet::of(b"a");
-            let found = conflicts(&mut lexicon, &vocab, trie, rest, (x, y), &first, chosen);
+            let found = conflicts(&mut lexicon, &vocab, trie, suffixes, (x, y), &first, chosen);
             let mut by_bytes = Vec::new();
             let begun = (lexicon.at(Spelling::Raw, x), lexicon.at(Spelling::Raw, y));
             if let (Step::Stay(a), Step::Stay(b)) = (lexicon.step(begun.0, b'a'), lexicon.step(begun.1, b'a'))

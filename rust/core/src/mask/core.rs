@@ -1,10 +1,10 @@
-//! States, masks and edges of one automaton; everything here builds, nothing here is shared.
+//! States, masks and edges of one automaton.  This is what a builder works on; no thread shares it.
 //!
-//! A state is (context, lexical state, text of the lexeme where it matters), interned: a number.  A mask is
-//! the lexical part (shared, [`super::lexmask`]) and the exits, walked through the structure layer and
-//! remembered by the position that follows them, so that every value of a kind pays once.
+//! A state is (context, lexical state, text of the lexeme where it matters), interned: a number.  Its mask is the shared
+//! mask of the lexical state ([`super::lexmask`]) and the exits, which are walked through the structure layer and
+//! remembered by the position that follows them, so that all values of a kind pay once.
 //! Invariant: a number means one state as long as the core lives, and equal states have equal numbers.
-//! Complexity: a hash a state; a mask costs what [`super::collect`] says.
+//! Complexity: a hash per state; a mask costs what [`super::collect`] says.
 //! Memory: all that is interned, until the epoch ends; [`Engine::bytes`] counts it.
 
 use std::sync::Arc;
@@ -47,7 +47,7 @@ heap_size::plain!(StateKey, Content);
 pub struct Core<S> {
     pub structure: S,
     pub(super) vocab: Arc<Vocabulary>,
-    stands: Interner<StateKey>,
+    states: Interner<StateKey>,
     texts: Interner<Box<[u8]>, Keyed>,
     pub(super) lexmasks: FxHashMap<(NodeId, LexId), Arc<LexMask>>,
     /// Tokens that leave a lexeme, by the position that follows and the set of exits.
@@ -60,12 +60,12 @@ pub struct Core<S> {
     content_ids: FxHashMap<LexId, Option<u32>>,
     pub(super) crossing: Option<Crossing>,
     /// What tokens do in strings, where a budget was near.
-    pub(super) insides: FxHashMap<StatePair, Arc<StringTransitions>>,
+    pub(super) string_transitions_of: FxHashMap<StatePair, Arc<StringTransitions>>,
     /// Whether characters leave a lexical state as it is.
     pub(super) kept: FxHashMap<LexId, bool>,
     pub(super) lexemes: LexerMaskBuilder,
     /// Classes are states: see [`Core::class_of`]; more than so many are not sought.
-    pub(super) states_apart: Option<usize>,
+    pub(super) states_as_classes: Option<usize>,
     /// Bytes of the lists and masks in the tables.
     pub(super) listed: usize,
 }
@@ -78,7 +78,7 @@ impl<S: ByteAutomaton> Core<S> {
         Core {
             structure,
             vocab,
-            stands: Interner::default(),
+            states: Interner::default(),
             texts,
             lexmasks: FxHashMap::default(),
             after: FxHashMap::default(),
@@ -87,17 +87,17 @@ impl<S: ByteAutomaton> Core<S> {
             content_ids: FxHashMap::default(),
             crossing: None,
             left: FxHashMap::default(),
-            insides: FxHashMap::default(),
+            string_transitions_of: FxHashMap::default(),
             kept: FxHashMap::default(),
             lexemes: LexerMaskBuilder::default(),
-            states_apart: None,
+            states_as_classes: None,
             listed: 0,
         }
     }
 
     fn intern(&mut self, pos: Pos, text: &[u8]) -> StateId {
         let text = self.text_number(text);
-        StateId(self.stands.intern(StateKey { pos, text }))
+        StateId(self.states.intern(StateKey { pos, text }))
     }
 
     fn text_number(&mut self, text: &[u8]) -> u32 {
@@ -107,17 +107,17 @@ impl<S: ByteAutomaton> Core<S> {
         }
     }
 
-    pub(super) fn stand(&self, s: StateId) -> StateKey {
-        self.stands[s.0 as usize]
+    pub(super) fn state_key(&self, s: StateId) -> StateKey {
+        self.states[s.0 as usize]
     }
 
     fn place(&self, s: StateId) -> (StateKey, Vec<u8>) {
-        let stand = self.stand(s);
-        (stand, self.text(stand))
+        let state_key = self.state_key(s);
+        (state_key, self.text(state_key))
     }
 
-    pub(super) fn text(&self, stand: StateKey) -> Vec<u8> {
-        self.texts[stand.text as usize].to_vec()
+    pub(super) fn text(&self, state_key: StateKey) -> Vec<u8> {
+        self.texts[state_key.text as usize].to_vec()
     }
 
     pub(super) fn joined(&self, bases: &[Arc<[u32]>], ids: Vec<u32>) -> Mask {
@@ -135,28 +135,30 @@ impl<S: ByteAutomaton> Core<S> {
         })
     }
 
-    fn build_mask(&mut self, stand: StateKey) -> (Mask, bool) {
-        let mut text = self.text(stand);
+    fn build_mask(&mut self, state_key: StateKey) -> (Mask, bool) {
+        let mut text = self.text(state_key);
         let mut ids = Vec::with_capacity(USUAL);
-        let accepting = self.structure.accepting(stand.pos, &text);
+        let accepting = self.structure.accepting(state_key.pos, &text);
         if accepting {
             ids.extend(self.vocab.eos().iter().map(|t| t.0));
         }
-        ids.extend(self.structure.specials(stand.pos, &text).iter().map(|t| t.0));
+        ids.extend(self.structure.specials(state_key.pos, &text).iter().map(|t| t.0));
         for &token in self.vocab.clone().long() {
-            if self.run(stand, self.vocab.clone().text_of(token)).0.is_none() {
+            if self.run(state_key, self.vocab.clone().text_of(token)).0.is_none() {
                 ids.push(token.0);
             }
         }
-        if let Some(mask) = self.mask_of_lexemes(stand, &mut ids) {
+        if let Some(mask) = self.mask_of_lexemes(state_key, &mut ids) {
             return (mask, accepting);
         }
-        let parts =
-            self.structure.split(stand.pos).unwrap_or_else(|| vec![(stand.pos, std::mem::take(&mut text))]);
+        let parts = self
+            .structure
+            .split(state_key.pos)
+            .unwrap_or_else(|| vec![(state_key.pos, std::mem::take(&mut text))]);
         let mut bases: Vec<Arc<[u32]>> = Vec::new();
         for (pos, mut text) in parts {
             if let Some(inner) = self.structure.unquoted(pos) {
-                self.collect_quoted(pos, inner, &mut ids);
+                self.collect_unquoted(pos, inner, &mut ids);
                 continue;
             }
             let base = self.collect(Trie::ROOT, pos, &mut text, &mut ids);
@@ -172,7 +174,7 @@ impl<S: ByteAutomaton> Core<S> {
     /// What a position has in common with others that have the same ways to an end; where states are told apart, the
     /// state itself.
     pub(super) fn class_of(&mut self, pos: Pos, text: &[u8]) -> DistanceClass {
-        if self.states_apart.is_some() {
+        if self.states_as_classes.is_some() {
             return (pos, self.text_number(text));
         }
         let same = Pos { ctx: self.structure.equivalent(pos.ctx), ..pos };
@@ -190,15 +192,15 @@ impl<S: ByteAutomaton> Core<S> {
                     |rest: &String| begun.first() == Some(&b'\\') || rest.as_bytes().starts_with(begun);
                 !self.structure.exceptional(pos.ctx, &plain).iter().any(fits)
             });
-        match kinds.map(|kinds| self.kind_after(kinds, text)) {
-            Some(kind) if usual => Self::class_of_kind((same, kind)),
+        match kinds.map(|kinds| self.partition_after(kinds, text)) {
+            Some(kind) if usual => Self::class_of_partition((same, kind)),
             None if usual => (same, u32::MAX),
             _ => (same, self.texts.intern(text.into())),
         }
     }
 
     /// The class of the texts that mean the same at a position, by the state of the languages that tell them apart.
-    pub(super) fn class_of_kind((pos, kind): (Pos, LexId)) -> DistanceClass {
+    pub(super) fn class_of_partition((pos, kind): (Pos, LexId)) -> DistanceClass {
         match kind {
             Lexicon::DEAD => (pos, u32::MAX),
             kind => (pos, u32::MAX - kind.0),
@@ -206,7 +208,7 @@ impl<S: ByteAutomaton> Core<S> {
     }
 
     /// The state of the languages that tell texts apart ([`ByteAutomaton::partition`]) after a text.
-    pub(super) fn kind_after(&mut self, kinds: LexId, text: &[u8]) -> LexId {
+    pub(super) fn partition_after(&mut self, kinds: LexId, text: &[u8]) -> LexId {
         let lexicon = self.structure.lexicon();
         work::spend(text.len() as u64);
         text.iter().fold(kinds, |at, &byte| match lexicon.step(at, byte) {
@@ -224,8 +226,8 @@ impl<S: ByteAutomaton> Core<S> {
     }
 
     /// Offset of the byte that can't be (`None`: all can), the position before it, and the text of its lexeme.
-    pub(super) fn run(&mut self, stand: StateKey, bytes: &[u8]) -> (Option<usize>, Pos, Vec<u8>) {
-        let (mut pos, mut text) = (stand.pos, self.text(stand));
+    pub(super) fn run(&mut self, state_key: StateKey, bytes: &[u8]) -> (Option<usize>, Pos, Vec<u8>) {
+        let (mut pos, mut text) = (state_key.pos, self.text(state_key));
         for (i, &byte) in bytes.iter().enumerate() {
             work::spend(1);
             let held = text.len();
@@ -234,7 +236,7 @@ impl<S: ByteAutomaton> Core<S> {
                 None => {
                     // a byte that closes the lexeme in vain has cleared its text
                     if text.len() < held {
-                        text = self.text_after(stand, &bytes[..i]);
+                        text = self.text_after(state_key, &bytes[..i]);
                     }
                     return (Some(i), pos, text);
                 }
@@ -244,8 +246,8 @@ impl<S: ByteAutomaton> Core<S> {
     }
 
     /// The text of the lexeme after bytes that can be.
-    fn text_after(&mut self, stand: StateKey, bytes: &[u8]) -> Vec<u8> {
-        let (mut pos, mut text) = (stand.pos, self.text(stand));
+    fn text_after(&mut self, state_key: StateKey, bytes: &[u8]) -> Vec<u8> {
+        let (mut pos, mut text) = (state_key.pos, self.text(state_key));
         for &byte in bytes {
             match step(&mut self.structure, pos, &mut text, byte) {
                 Some(next) => pos = next,
@@ -270,17 +272,17 @@ impl<S: ByteAutomaton> Engine for Core<S> {
     }
 
     fn mask(&mut self, s: StateId) -> (Arc<Mask>, bool) {
-        let stand = self.stand(s);
+        let state_key = self.state_key(s);
         let (levels, longest) = (self.vocab.most_closings() + 2, self.vocab.longest() as u32);
-        let near = self.structure.truncated_key(stand.pos.ctx, levels, longest);
-        let lexical = near.and_then(|_| self.content_id(stand.pos.lex));
+        let near = self.structure.truncated_key(state_key.pos.ctx, levels, longest);
+        let lexical = near.and_then(|_| self.content_id(state_key.pos.lex));
         let (Some(near), Some(lexical)) = (near, lexical) else {
-            let (mask, accepting) = self.build_mask(stand);
+            let (mask, accepting) = self.build_mask(state_key);
             return (Arc::new(mask), accepting);
         };
-        let key = (near, lexical, stand.text);
+        let key = (near, lexical, state_key.text);
         memo!(self.near, key, {
-            let (mask, accepting) = self.build_mask(stand);
+            let (mask, accepting) = self.build_mask(state_key);
             let mask = Arc::new(mask);
             self.listed += mask.bytes() + heap_size::BLOCK;
             (mask, accepting)
@@ -288,8 +290,8 @@ impl<S: ByteAutomaton> Engine for Core<S> {
     }
 
     fn advance_bytes(&mut self, s: StateId, bytes: &[u8]) -> Option<StateId> {
-        let stand = self.stand(s);
-        let (refused, pos, text) = self.run(stand, bytes);
+        let state_key = self.state_key(s);
+        let (refused, pos, text) = self.run(state_key, bytes);
         if refused.is_some() {
             return None;
         }
@@ -297,41 +299,41 @@ impl<S: ByteAutomaton> Engine for Core<S> {
     }
 
     fn accepting(&mut self, s: StateId) -> bool {
-        let (stand, text) = self.place(s);
-        self.structure.accepting(stand.pos, &text)
+        let (state_key, text) = self.place(s);
+        self.structure.accepting(state_key.pos, &text)
     }
 
     fn is_kept_by_text(&mut self, s: StateId) -> bool {
-        Core::is_kept_by_text(self, self.stand(s))
+        Core::is_kept_by_text(self, self.state_key(s))
     }
 
     fn counts_digits(&mut self, s: StateId) -> bool {
-        Core::counts_digits(self, self.stand(s))
+        Core::counts_digits(self, self.state_key(s))
     }
 
-    fn way_out(&mut self, s: StateId, most: usize) -> Option<Vec<Piece>> {
-        let (stand, text) = self.place(s);
-        self.one_by_one(|this| this.structure.way_out(stand.pos, &text, most))
+    fn completion(&mut self, s: StateId, most: usize) -> Option<Vec<Piece>> {
+        let (state_key, text) = self.place(s);
+        self.one_by_one(|this| this.structure.completion(state_key.pos, &text, most))
     }
 
-    fn remains(&mut self, s: StateId) -> Option<u32> {
+    fn remaining_bound(&mut self, s: StateId) -> Option<u32> {
         // each byte is a token at worst
         if !self.vocab.spells_every_byte() {
             return None;
         }
-        let stand = self.stand(s);
-        let bytes = self.structure.remains(stand.pos, self.vocab.most_openings());
+        let state_key = self.state_key(s);
+        let bytes = self.structure.remaining_bound(state_key.pos, self.vocab.most_openings());
         bytes.and_then(|bytes| u32::try_from(bytes).ok())
     }
 
     fn specials(&mut self, s: StateId) -> Vec<TokenId> {
-        let (stand, text) = self.place(s);
-        self.structure.specials(stand.pos, &text)
+        let (state_key, text) = self.place(s);
+        self.structure.specials(state_key.pos, &text)
     }
 
     fn take_special(&mut self, s: StateId, token: TokenId) -> Option<StateId> {
-        let (stand, text) = self.place(s);
-        let next = self.structure.take_special(stand.pos, &text, token);
+        let (state_key, text) = self.place(s);
+        let next = self.structure.take_special(state_key.pos, &text, token);
         next.map(|pos| self.intern(pos, &[]))
     }
 
@@ -367,23 +369,23 @@ impl<S: ByteAutomaton> Engine for Core<S> {
     }
 
     fn describe(&mut self, s: StateId, seen: Seen) -> (Vec<String>, Option<String>) {
-        let stand = self.stand(s);
-        self.structure.describe(stand.pos, seen)
+        let state_key = self.state_key(s);
+        self.structure.describe(state_key.pos, seen)
     }
 
     fn left(&mut self, s: StateId, most: usize) -> Option<Vec<Left>> {
-        let stand = self.stand(s);
-        self.structure.left(stand.pos, most)
+        let state_key = self.state_key(s);
+        self.structure.left(state_key.pos, most)
     }
 
     fn longest_left(&mut self, s: StateId) -> Option<u32> {
-        let stand = self.stand(s);
-        self.structure.longest_left(stand.pos)
+        let state_key = self.state_key(s);
+        self.structure.longest_left(state_key.pos)
     }
 
     fn walk(&mut self, s: StateId, bytes: &[u8]) -> (usize, StateId) {
-        let stand = self.stand(s);
-        let (refused, pos, text) = self.run(stand, bytes);
+        let state_key = self.state_key(s);
+        let (refused, pos, text) = self.run(state_key, bytes);
         (refused.unwrap_or(bytes.len()), self.intern(pos, &text))
     }
 
@@ -408,30 +410,30 @@ impl<S: ByteAutomaton> Engine for Core<S> {
     }
 
     fn state_count(&self) -> usize {
-        self.stands.len()
+        self.states.len()
     }
 
     fn bytes(&mut self) -> usize {
-        let tables = heap_size::bytes!(self: stands, texts, lexmasks, after, left, near, contents, content_ids, insides, kept);
+        let tables = heap_size::bytes!(self: states, texts, lexmasks, after, left, near, contents, content_ids, string_transitions_of, kept);
         let crossing = self.crossing.as_ref().map_or(0, Crossing::bytes);
         tables + crossing + self.listed + self.lexemes.bytes() + self.structure.bytes()
     }
 
     fn class(&mut self, s: StateId) -> DistanceClass {
-        let (stand, text) = self.place(s);
-        self.class_of(stand.pos, &text)
+        let (state_key, text) = self.place(s);
+        self.class_of(state_key.pos, &text)
     }
 
     fn classes_after(&mut self, s: StateId) -> Vec<SuccessorClass> {
-        let stand = self.stand(s);
+        let state_key = self.state_key(s);
         let (vocab, mut found) = (self.vocab.clone(), TokensByClass::default());
-        if !self.classes_in_string(stand, &mut found) {
+        if !self.classes_in_string(state_key, &mut found) {
             found = TokensByClass::default();
-            let mut text = self.text(stand);
-            self.classes_below(vocab.trie(), Trie::ROOT, stand.pos, &mut text, &mut found);
+            let mut text = self.text(state_key);
+            self.classes_below(vocab.trie(), Trie::ROOT, state_key.pos, &mut text, &mut found);
         }
         for &token in vocab.long() {
-            if let (None, pos, text) = self.run(stand, vocab.text_of(token)) {
+            if let (None, pos, text) = self.run(state_key, vocab.text_of(token)) {
                 let class = self.class_of(pos, &text);
                 found.add(class, &[token]);
             }
@@ -440,14 +442,14 @@ impl<S: ByteAutomaton> Engine for Core<S> {
     }
 
     fn followers(&mut self, s: StateId, most: usize) -> Option<Vec<(StateId, TokenId, Arc<Mask>)>> {
-        self.states_apart = Some(most);
+        self.states_as_classes = Some(most);
         let found = self.classes_after(s);
-        self.states_apart = None;
+        self.states_as_classes = None;
         if found.len() > most {
             return None;
         }
         let number = |SuccessorClass { class: (pos, text), first, tokens }| {
-            (StateId(self.stands.intern(StateKey { pos, text })), first, tokens)
+            (StateId(self.states.intern(StateKey { pos, text })), first, tokens)
         };
         Some(found.into_iter().map(number).collect())
     }

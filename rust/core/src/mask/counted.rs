@@ -1,9 +1,9 @@
 //! The walk by characters below a state that counts them: `[0-9a-f]{8}-`.
 //!
-//! Each character of the class leads to another state, so that no loop ([`super::self_loops`]) is there to be read off; but
-//! the states do the same with every character, and which of them a node is read by is told by its depth.
-//! Invariant: what [`CharWalk::below`] finds state by state.
-//! Complexity: the nodes inside the class, a look at an array each; a state is taken apart once.
+//! Each character of the class leads to another state, so there is no self-loop ([`super::self_loops`]).  But these states
+//! treat all characters alike, and the depth of a node says which of them reads it.
+//! Invariant: what [`CharWalk::visit_below`] finds state by state.
+//! Complexity: one array access for each node inside the class; each state is expanded once.
 
 use std::rc::Rc;
 
@@ -60,9 +60,9 @@ impl CharWalk<'_> {
         let class = SelfLoop::find(chars, next, &known.row, true, lives);
         let first = self.known(lex);
         let mut counted = Counted { states: vec![(lex, first), (next, after)], ends: false, class };
-        match chars.kids(at) {
-            Some(kids) if !preset => {
-                for kid in self.live_kids(kids, known) {
+        match chars.children(at) {
+            Some(children) if !preset => {
+                for kid in self.live_children(children, known) {
                     self.sweep_counted((kid, chars.end(kid)), chars.depth(at), &mut counted, preset);
                 }
             }
@@ -87,8 +87,8 @@ impl CharWalk<'_> {
             }
             let (lex, known) = counted.states[depth - 1].clone();
             match counted.class.is_dead(c) {
-                true => self.dead(chars.node(at), lex, preset),
-                false => self.other(at, lex, &known, preset),
+                true => self.visit_dead(chars.node(at), lex, preset),
+                false => self.visit_elsewhere(at, lex, &known, preset),
             }
             at = chars.end(at);
             run = at;

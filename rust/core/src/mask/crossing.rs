@@ -1,13 +1,13 @@
 //! Tokens in which a code point of several bytes may end one lexeme and begin the next, though both could go on with its
 //! first bytes.
 //!
-//! What a list of languages does with a token is told byte by byte for each language alone, where such a code point is
-//! no end: its first bytes are read and its last one can't be.  The few tokens that hold one are walked as a trie,
-//! where the lexeme does not read them whole.
+//! Languages side by side decide a token byte by byte, each alone.  At such a code point none of them ends: its first bytes
+//! are read, its last one can't be.  The few tokens that hold one are walked as a trie, where the lexeme does not read
+//! them whole.
 //!
-//! Complexity: the vocabulary, once an automaton whose terminals have such code points; those tokens, once a lexical
-//! state; those that leave its lexeme, each mask.
-//! Memory: a trie of at most [`MOST`] tokens a lexical state, of which equal ones are one.
+//! Complexity: the vocabulary, once per automaton whose terminals have such code points; those tokens, once per lexical
+//! state; those that leave its lexeme, for each mask.
+//! Memory: a trie of at most [`MOST`] tokens per lexical state; equal tries are one.
 
 use std::sync::Arc;
 
@@ -64,7 +64,8 @@ impl Crossing {
     /// The tokens that a list of languages does not tell from a lexical state on.
     pub fn left(&mut self, lexicon: &mut Lexicon, vocab: &Vocabulary, lex: LexId) -> Arc<Trie> {
         memo!(self.left, lex, {
-            let untold = |id: &&TokenId| !is_told(lexicon, lex, vocab.text_of(**id), &self.ranges);
+            let untold =
+                |id: &&TokenId| !is_decided_by_languages(lexicon, lex, vocab.text_of(**id), &self.ranges);
             let list: Box<[TokenId]> = self.tokens.iter().filter(untold).copied().collect();
             match self.tries.get(&list) {
                 Some(known) => known.clone(),
@@ -81,20 +82,25 @@ impl Crossing {
 /// The tokens with such a code point of those that are texts or end within a code point.
 fn add_texts(chars: &Chars, ranges: &[(u32, u32)], tokens: &mut Vec<TokenId>) {
     for &(first, last) in ranges {
-        for &at in chars.places(chars.upto(first - 1), chars.upto(last)) {
+        for &at in chars.nodes_of(chars.chars_up_to(first - 1), chars.chars_up_to(last)) {
             tokens.extend(chars.tokens(at, chars.end(at)).iter().map(|&id| TokenId(id)));
         }
     }
     for (c, tail) in (chars.points().len() as u32..).zip(chars.tails()) {
         if meets(ranges, (tail.first, tail.last)) {
-            let ends = chars.places(c, c + 1).iter();
+            let ends = chars.nodes_of(c, c + 1).iter();
             tokens.extend(ends.flat_map(|&at| chars.tokens(at, at + 1)).map(|&id| TokenId(id)));
         }
     }
 }
 
 /// Whether a lexeme reads a token whole, or can't end where it stops, or ends before text without such a code point.
-fn is_told(lexicon: &mut Lexicon, mut lex: LexId, token: &[u8], ranges: &[(u32, u32)]) -> bool {
+fn is_decided_by_languages(
+    lexicon: &mut Lexicon,
+    mut lex: LexId,
+    token: &[u8],
+    ranges: &[(u32, u32)],
+) -> bool {
     for (i, &byte) in token.iter().enumerate() {
         match lexicon.step(lex, byte) {
             Step::Stay(next) => lex = next,
@@ -146,13 +152,13 @@ impl<S: ByteAutomaton> Core<S> {
     }
 
     /// The mask where lists of languages tell it, with the ids that were found before.
-    pub(super) fn mask_of_lexemes(&mut self, stand: StateKey, ids: &mut Vec<u32>) -> Option<Mask> {
-        let alive = self.structure.scanner()?.alive(stand.pos.lex)?;
-        let crossing = self.crossing(stand.pos.lex)?;
-        let found = self.lexemes.tokens(self.structure.scanner()?, &self.vocab, stand.pos.ctx, &alive);
+    pub(super) fn mask_of_lexemes(&mut self, state_key: StateKey, ids: &mut Vec<u32>) -> Option<Mask> {
+        let alive = self.structure.scanner()?.alive(state_key.pos.lex)?;
+        let crossing = self.crossing(state_key.pos.lex)?;
+        let found = self.lexemes.tokens(self.structure.scanner()?, &self.vocab, state_key.pos.ctx, &alive);
         ids.extend(found.ids);
-        let text = self.text(stand);
-        self.walk_trie(&crossing, Trie::ROOT, stand.pos, &text, ids);
+        let text = self.text(state_key);
+        self.walk_trie(&crossing, Trie::ROOT, state_key.pos, &text, ids);
         Some(self.joined(&found.words, std::mem::take(ids)))
     }
 }

@@ -1,8 +1,8 @@
 //! How far the end is: the tokens of a short completion, and what a budget of tokens leaves of a mask.
 //!
-//! Invariant: a distance falls by at least one a token for whoever follows its way; and what a mask of a budget has
-//! allowed can be finished within it, whatever memory was let go since (see [`CachedDistance`]).
-//! Complexity: what lies on a way is remembered by its class, so that a long text pays for what is new in it.
+//! Invariant: whoever follows a completion finds the distance fall by at least one per token.  What the mask of a budget
+//! has allowed can be finished within the budget, whatever memory was freed since ([`CachedDistance`]).
+//! Complexity: completions are remembered by class, so that a long text pays for what is new in it.
 
 use std::sync::Arc;
 
@@ -65,13 +65,13 @@ impl Builder {
             return Ok(Some(None));
         }
         let class = self.engine.class(s);
-        if let Some(known) = self.ways.known.get(&class) {
+        if let Some(known) = self.completions.known.get(&class) {
             return Ok(known.clone());
         }
         let most = self.bytes_of(within);
-        let Some(way) = self.engine.way_out(s, most) else {
+        let Some(way) = self.engine.completion(s, most) else {
             if most == LONGEST {
-                self.ways.known.insert(class, None);
+                self.completions.known.insert(class, None);
             }
             return Ok(None);
         };
@@ -91,11 +91,11 @@ impl Builder {
         if let Some(first) = classes.first_mut() {
             *first = Some(class);
         }
-        Ok(Some(self.remember_way(&tokens, &classes, beyond)))
+        Ok(Some(self.remember_completion(&tokens, &classes, beyond)))
     }
 
     /// Remembers a way at each of its positions, but for those that know one as short; the way of the first.
-    fn remember_way(
+    fn remember_completion(
         &mut self,
         tokens: &[TokenId],
         classes: &[Option<DistanceClass>],
@@ -104,15 +104,16 @@ impl Builder {
         let mut way = beyond;
         for (&token, class) in tokens.iter().zip(classes).rev() {
             let left = length(&way) + 1;
-            let known = class.and_then(|class| self.ways.known.get(&class)).and_then(|known| known.as_ref());
+            let known =
+                class.and_then(|class| self.completions.known.get(&class)).and_then(|known| known.as_ref());
             if let Some(known) = known.filter(|known| length(known) <= left) {
                 way = known.clone();
                 continue;
             }
             way = Some(Arc::new(Link { token, left, next: way }));
-            self.ways.links += 1;
+            self.completions.links += 1;
             if let Some(class) = *class {
-                self.ways.known.insert(class, Some(way.clone()));
+                self.completions.known.insert(class, Some(way.clone()));
             }
         }
         way
@@ -161,7 +162,7 @@ impl Builder {
         if text.len() <= SHORT_WAY {
             return (way, None);
         }
-        let (mut found, known) = (None, &self.ways.known);
+        let (mut found, known) = (None, &self.completions.known);
         self.engine.follow(s, text, &mut |read, class| {
             let way = class.and_then(|class| known.get(&class)).and_then(|way| way.as_ref());
             found = way.map(|way| (read, way.clone()));
@@ -176,7 +177,7 @@ impl Builder {
     /// Whether an end is plainly within a budget whatever allowed token comes first: by a bound, no token is tried.
     pub fn is_far(&mut self, s: &State, budget: u32) -> Result<bool> {
         let here = self.here(s)?;
-        let most = self.engine.remains(here.0.id).filter(|&most| most < budget);
+        let most = self.engine.remaining_bound(here.0.id).filter(|&most| most < budget);
         if let Some(most) = most {
             here.0.set_farthest(most);
             s.0.set_farthest(most);
@@ -231,7 +232,7 @@ impl Builder {
     }
 
     /// A way to an end after a token; no record is made: a hundred thousand states and edges are not worth keeping.
-    fn way_after(&mut self, s: StateId, token: TokenId, within: u32) -> Result<Option<Completion>> {
+    fn completion_after(&mut self, s: StateId, token: TokenId, within: u32) -> Result<Option<Completion>> {
         match self.follow(s, token) {
             Some(next) => self.way(next, within),
             None => Ok(None),
@@ -242,36 +243,36 @@ impl Builder {
     /// class of them is tried, once for a state.
     fn ends_after(&mut self, here: &State, within: u32) -> Result<Arc<CompletionEnds>> {
         let s = here.0.id;
-        if let Some((_, known)) = self.ways.ends.iter().find(|e| e.0 == (s, within)) {
+        if let Some((_, known)) = self.completions.ends.iter().find(|e| e.0 == (s, within)) {
             return Ok(known.clone());
         }
         let accepting = self.engine.accepting(s);
-        let room = self.ways.known.len() + MOST_ENDS;
+        let room = self.completions.known.len() + MOST_ENDS;
         let after = self.engine.classes_after(s);
         let most = self.engine.terms() + MOST_TERMS;
         let mut found = TokenGroups::default();
         for successor in after {
-            let known = self.ways.known.get(&successor.class).cloned();
+            let known = self.completions.known.get(&successor.class).cloned();
             let way = match known {
                 Some(way) => way,
                 // too far, which is safe; the frequent tokens were tried
-                None if self.ways.known.len() > room || self.engine.terms() > most => None,
-                None => self.way_after(s, successor.first, within)?,
+                None if self.completions.known.len() > room || self.engine.terms() > most => None,
+                None => self.completion_after(s, successor.first, within)?,
             };
             found.add(way, successor.tokens);
         }
         for token in self.engine.specials(s) {
             if !(accepting && self.vocab.is_eos(token)) {
-                let way = self.way_after(s, token, within)?;
+                let way = self.completion_after(s, token, within)?;
                 found.add(way, Arc::new(Mask::Sparse(Box::new([token.0]))));
             }
         }
         let (groups, farthest) = found.all(self.vocab.size());
         let ends = Arc::new(CompletionEnds { groups, accepting, farthest });
-        if self.ways.ends.len() >= KEPT_ENDS {
-            self.ways.ends.pop_front();
+        if self.completions.ends.len() >= KEPT_ENDS {
+            self.completions.ends.pop_front();
         }
-        self.ways.ends.push_back(((s, within), ends.clone()));
+        self.completions.ends.push_back(((s, within), ends.clone()));
         Ok(ends)
     }
 }

@@ -1,8 +1,8 @@
-//! The mask of a position from that of the position which most bytes lead to.
+//! The mask of a position, made from that of the position which most bytes lead to.
 //!
-//! At the beginning of a string that may be one of some words, or any text, several languages are read side by side; after
-//! most bytes one is left, and is what it was.  Tokens whose bytes lead both positions to one are those of the second's
-//! mask, which many share; only the paths of the words are walked.
+//! At the beginning of a string that is one of some words, or any text, several languages are read side by side; after most
+//! bytes one is left, and is what it was.  Tokens whose bytes lead both positions to one are taken from the second
+//! position's mask, which many share; only the paths of the words are walked.
 //! Invariant: the tokens that a walk of the position itself finds.
 //! Complexity: the nodes that the words and the trie share, and what [`super::collect`] says of the second position.
 
@@ -32,7 +32,7 @@ struct Divergence {
 
 impl<S: ByteAutomaton> Core<S> {
     /// The position of few languages to which a position is led by the bytes that more than half of the trie begins with.
-    pub(super) fn usual_after(&mut self, node: NodeId, pos: Pos) -> Option<Pos> {
+    pub(super) fn usual_target(&mut self, node: NodeId, pos: Pos) -> Option<Pos> {
         if node != Trie::ROOT {
             return None;
         }
@@ -53,7 +53,7 @@ impl<S: ByteAutomaton> Core<S> {
     }
 
     /// What [`Core::collect`] finds at the root, told from another position.
-    pub(super) fn collect_unlike(
+    pub(super) fn collect_divergent(
         &mut self,
         pos: Pos,
         usual: Pos,
@@ -61,7 +61,7 @@ impl<S: ByteAutomaton> Core<S> {
     ) -> Option<Arc<LexMask>> {
         let vocab = self.vocab.clone();
         let mut unlike = Divergence::default();
-        self.walk_unlike(Trie::ROOT, pos, usual, &mut unlike);
+        self.walk_divergent(Trie::ROOT, pos, usual, &mut unlike);
         let mut own = Vec::new();
         let mask = self.collect(Trie::ROOT, usual, &mut Vec::new(), &mut own);
         self.without(&own, &unlike.nodes, out);
@@ -80,7 +80,7 @@ impl<S: ByteAutomaton> Core<S> {
         None
     }
 
-    fn walk_unlike(&mut self, node: NodeId, pos: Pos, usual: Pos, unlike: &mut Divergence) {
+    fn walk_divergent(&mut self, node: NodeId, pos: Pos, usual: Pos, unlike: &mut Divergence) {
         let vocab = self.vocab.clone();
         let (bytes, nodes) = vocab.trie().children(node);
         work::spend(1 + 2 * bytes.len() as u64);
@@ -95,7 +95,7 @@ impl<S: ByteAutomaton> Core<S> {
                 (Some(next), Some(like))
                     if next.ctx == pos.ctx && like.ctx == pos.ctx && unlike.looked < CHILDREN =>
                 {
-                    self.walk_unlike(child, next, like, unlike);
+                    self.walk_divergent(child, next, like, unlike);
                 }
                 _ => {
                     unlike.nodes.push(child);

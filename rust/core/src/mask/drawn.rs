@@ -1,9 +1,9 @@
-//! What a drawing of an automaton shows: the first states that texts reach, and the edges between them.
+//! The drawing of an automaton: the first states that texts reach, and the edges between them.
 //!
-//! Invariant: at most `most` states are told of; what is left out is an edge without a target, but for what begins an
-//! escape, breaks a line or is beyond ASCII, where something else may come: that is left out without a sign.
-//! Complexity: 256 byte steps a state and a byte of a label, at most [`STEPPED`] times that; all of it is one call, which
-//! follows no more ways when half of its work is done.
+//! Invariant: at most `most` states are drawn.  A state that is left out is an edge without a target; but where a byte that
+//! begins an escape, breaks a line or is beyond ASCII leads elsewhere, the edge is left out without a sign.
+//! Complexity: 256 byte steps per state and byte of a label, at most [`STEPPED`] times that; all of it is one call, which
+//! opens no more states when half of its work is done.
 //! Rejected: every byte an edge (a string would have 200 of them).
 
 #![allow(clippy::mutable_key_type)] // states are equal and hashed by identity, which never changes

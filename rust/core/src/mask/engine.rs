@@ -1,4 +1,4 @@
-//! What builders ask of a core, whatever structure stands behind it.
+//! The interface between builders and a core, whatever the structure behind it.
 //!
 //! Invariant: a number means one state as long as the engine lives.
 
@@ -30,9 +30,9 @@ pub trait Engine: Send {
     /// Whether all tokens of as many digits ([`crate::vocab::Vocabulary::numeral`]) lead from the state to one.
     fn counts_digits(&mut self, s: StateId) -> bool;
     /// A short way to an accepted end of at most so many bytes.
-    fn way_out(&mut self, s: StateId, most: usize) -> Option<Vec<Piece>>;
+    fn completion(&mut self, s: StateId, most: usize) -> Option<Vec<Piece>>;
     /// Tokens that are enough for an end after any token that is allowed; `None` where no such bound is known.
-    fn remains(&mut self, s: StateId) -> Option<u32>;
+    fn remaining_bound(&mut self, s: StateId) -> Option<u32>;
     /// The special tokens that may come.
     fn specials(&mut self, s: StateId) -> Vec<TokenId>;
     /// The state after a special token.

@@ -1,11 +1,11 @@
-//! An epoch: the memory in which an automaton is built, until it is let go as a whole.
+//! An epoch: the memory in which an automaton is built, freed as a whole.
 //!
-//! All that an automaton has interned and remembered lives in its [`Builder`].  Whoever misses something takes the
-//! builder out of its [`Lock`], works without holding anything, and puts it back; a builder that a call left in an
-//! unknown state (a limit, an interrupt, a panic) is not put back: the epoch is closed and another begins.
-//! States hold no epoch (see [`super::state`]), so a closed one is freed at once.
-//! Invariant: one thread at a time has the builder.  After `fork` a builder that another thread had taken never comes back: the epoch is known by
-//! its process, and closed.
+//! All that an automaton has interned and remembered is in its [`Builder`].  A thread that misses something takes the
+//! builder out of its [`Lock`], works without a lock, and puts it back.  A builder that a call left in an unknown state
+//! (a limit, an interrupt, a panic) is not put back: the epoch is closed and another begins.
+//! States don't refer to the epoch ([`super::state`]), so a closed one is freed at once.
+//! Invariant: one thread at a time has the builder.  After `fork`, a builder that another thread had taken never comes
+//! back: the epoch records its process, and is closed in any other.
 //! Complexity: two atomic loads where nothing has to be built.
 
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};

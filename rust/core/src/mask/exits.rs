@@ -1,4 +1,4 @@
-//! Where the tokens below a node leave the lexeme: only from there on does the structure layer matter.
+//! Exits: where the tokens below a node leave the lexeme.  Only from there on does the structure layer matter.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

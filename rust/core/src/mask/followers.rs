@@ -1,7 +1,7 @@
-//! Where the tokens of a state lead, by the state they end in: the edges that a canvas goes along.
+//! Successors of a state with their tokens: the edges of a canvas.
 //!
-//! Invariant: each token that the state's mask has is in one group; the tokens that end a text lead to the finished state,
-//! and are all that may follow there.
+//! Invariant: each token of the state's mask is in one group; tokens that end a text lead to the finished state, after
+//! which only such tokens may follow.
 //! Complexity: that of [`super::successors`], with every text that matters told apart.
 
 use std::sync::Arc;

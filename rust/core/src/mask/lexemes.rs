@@ -1,14 +1,14 @@
 //! Masks of a structure that reads lexemes: token sets are followed lexeme by lexeme instead of byte by byte.
 //!
-//! What the languages of a lexeme do with the rest of some tokens depends on the languages alone: which tokens stay
-//! inside, and for each language that may be chosen, what is left of the tokens behind it (a *plan*,
-//! [`super::plans`]).  A context only says which languages may begin and where each lexeme leads, so a new context costs
-//! one step of the parser for each sequence of lexemes that some token holds, not a walk for each token.
+//! What the languages of a lexeme do with a set of token suffixes depends on the languages alone: which tokens stay inside,
+//! and for each language that may be chosen, what is left of the tokens behind it (a *plan*, [`super::plans`]).  A context
+//! only says which languages may begin and where each lexeme leads, so a new context costs one parser step for each
+//! sequence of lexemes that some token holds, not a walk for each token.
 //!
-//! Invariant: the same tokens as the walk byte by byte; the oracle's tests hold it to that.
-//! Complexity: a new context costs the sequences that its tokens hold. Nearly all of them only push on the stack: what
-//! they find hangs on the top of the context alone ([`Scanner::top`]) and is remembered by it, up to [`KEPT`]; those that
-//! complete what began further down are followed on.
+//! Invariant: the same tokens as the byte walk; the oracle's tests hold it to that.
+//! Complexity: a new context costs the sequences that its tokens hold.  Nearly all of them only push on the stack: their
+//! result depends on the top of the context alone ([`Scanner::top`]) and is remembered by it, up to [`KEPT`].  Sequences
+//! that complete what began further down are followed for each context.
 
 use std::sync::Arc;
 
@@ -45,7 +45,7 @@ pub struct FoundTokens {
 struct TokensBelowTop {
     /// The places of the lexemes.
     path: Box<[u32]>,
-    rest: SuffixSetId,
+    suffixes: SuffixSetId,
     /// Tokens that are none of them.
     removed: Arc<[u32]>,
 }
@@ -66,10 +66,10 @@ impl FoundTokens {
             words.forbid_all(removed.iter().copied());
             self.words.push(words.into());
         }
-        for TokensBelowTop { path, rest, removed: own } in other.below {
+        for TokensBelowTop { path, suffixes, removed: own } in other.below {
             let mut all = [&own[..], &removed[..]].concat();
             crate::lists::sort_unique(&mut all);
-            self.below.push(TokensBelowTop { path, rest, removed: all.into() });
+            self.below.push(TokensBelowTop { path, suffixes, removed: all.into() });
         }
     }
 }
@@ -80,7 +80,7 @@ pub struct LexerMaskBuilder {
     lists: Vec<LanguageList>,
     list_ids: FxHashMap<Alive, LanguageListId>,
     by_context: FxHashMap<CtxId, LanguageListId>,
-    begun: FxHashMap<(LanguageListId, u8), LanguagesAfterByte>,
+    after_byte: FxHashMap<(LanguageListId, u8), LanguagesAfterByte>,
     /// By the list that goes on and the top of the context.
     found: FxHashMap<(SuffixSetId, LanguageListId, CtxId), Arc<FoundTokens>>,
     found_size: usize,
@@ -100,7 +100,7 @@ struct LexemeReader<'a> {
 impl LexerMaskBuilder {
     /// Bytes that the tables hold.
     pub fn bytes(&mut self) -> usize {
-        let tables = heap_size::bytes!(self: list_ids, by_context, begun, found);
+        let tables = heap_size::bytes!(self: list_ids, by_context, after_byte, found);
         tables + self.lists.len() * 512 + self.listed + self.found_size * 4 + self.plans.bytes()
     }
 
@@ -113,7 +113,7 @@ impl LexerMaskBuilder {
         alive: &Alive,
     ) -> FoundTokens {
         let mut out = FoundTokens::default();
-        let all = self.plans.rests.below(vocab, Trie::ROOT);
+        let all = self.plans.suffix_sets.below(vocab, Trie::ROOT);
         let mut reader = LexemeReader { tables: self, scanner, vocab, path: Vec::new() };
         let list = reader.list(alive);
         reader.read(all, list, ctx, &mut out);
@@ -161,25 +161,25 @@ impl LexemeReader<'_> {
         self.tables.plans.starts(self.scanner.lexicon(), term)
     }
 
-    fn plan(&mut self, rest: SuffixSetId, list: LanguageListId) -> Arc<Plan> {
+    fn plan(&mut self, suffixes: SuffixSetId, list: LanguageListId) -> Arc<Plan> {
         let LexerMaskBuilder { plans, lists, .. } = &mut *self.tables;
         let mut planner = Planner { known: plans, scanner: &mut *self.scanner, vocab: self.vocab };
-        planner.plan(rest, list, &lists[list.0 as usize])
+        planner.plan(suffixes, list, &lists[list.0 as usize])
     }
 
     /// Tokens whose rest is read by a lexeme of the list: as far as the top of the context tells, remembered.
-    fn read(&mut self, rest: SuffixSetId, list: LanguageListId, ctx: CtxId, out: &mut FoundTokens) {
+    fn read(&mut self, suffixes: SuffixSetId, list: LanguageListId, ctx: CtxId, out: &mut FoundTokens) {
         let top = self.scanner.top(ctx);
-        if top == ctx && self.tables.plans.rests.get(rest).size > REMEMBERED {
-            return self.read_from(rest, list, ctx, out);
+        if top == ctx && self.tables.plans.suffix_sets.get(suffixes).size > REMEMBERED {
+            return self.read_from(suffixes, list, ctx, out);
         }
-        let known = match self.tables.found.get(&(rest, list, top)) {
+        let known = match self.tables.found.get(&(suffixes, list, top)) {
             Some(known) => known.clone(),
-            None => self.find(rest, list, top),
+            None => self.find(suffixes, list, top),
         };
         out.ids.extend_from_slice(&known.ids);
         known.words.iter().for_each(|words| out.add_words(words));
-        for TokensBelowTop { path, rest, removed } in &known.below {
+        for TokensBelowTop { path, suffixes, removed } in &known.below {
             let next = path.iter().try_fold(ctx, |at, &place| match at {
                 CtxId::BELOW => Some(at),
                 at => self.scanner.after(at, place),
@@ -187,14 +187,14 @@ impl LexemeReader<'_> {
             let Some(next) = next else { continue };
             let before = self.path.len();
             self.path.extend_from_slice(path);
-            self.follow_without(&[*rest], next, removed, out);
+            self.follow_without(&[*suffixes], next, removed, out);
             self.path.truncate(before);
         }
     }
 
-    fn find(&mut self, rest: SuffixSetId, list: LanguageListId, top: CtxId) -> Arc<FoundTokens> {
+    fn find(&mut self, suffixes: SuffixSetId, list: LanguageListId, top: CtxId) -> Arc<FoundTokens> {
         let (path, mut found) = (std::mem::take(&mut self.path), FoundTokens::default());
-        stacker::maybe_grow(64 << 10, 1 << 20, || self.read_from(rest, list, top, &mut found));
+        stacker::maybe_grow(64 << 10, 1 << 20, || self.read_from(suffixes, list, top, &mut found));
         self.path = path;
         let own = found.words.iter().filter(|words| Arc::strong_count(words) == 1).map(|words| words.len());
         let size = ENTRY + found.ids.len() + found.below.len() * ENTRY + own.sum::<usize>();
@@ -204,18 +204,18 @@ impl LexemeReader<'_> {
             self.tables.found_size = size;
         }
         let found = Arc::new(found);
-        self.tables.found.insert((rest, list, top), found.clone());
+        self.tables.found.insert((suffixes, list, top), found.clone());
         found
     }
 
-    fn read_from(&mut self, rest: SuffixSetId, list: LanguageListId, ctx: CtxId, out: &mut FoundTokens) {
-        let plan = self.plan(rest, list);
+    fn read_from(&mut self, suffixes: SuffixSetId, list: LanguageListId, ctx: CtxId, out: &mut FoundTokens) {
+        let plan = self.plan(suffixes, list);
         plan.words.iter().for_each(|w| out.add_words(w));
         out.ids.extend_from_slice(&plan.ids);
         for exit in plan.exits.iter() {
             let Some(next) = self.scanner.after(ctx, exit.place) else { continue };
             self.path.push(exit.place);
-            self.follow_without(&exit.rests, next, &exit.removed, out);
+            self.follow_without(&exit.suffix_sets, next, &exit.removed, out);
             self.path.pop();
         }
     }
@@ -223,43 +223,43 @@ impl LexemeReader<'_> {
     /// Tokens whose rests are read from a context on, without some of them.
     fn follow_without(
         &mut self,
-        rests: &[SuffixSetId],
+        suffix_sets: &[SuffixSetId],
         next: CtxId,
         removed: &Arc<[u32]>,
         out: &mut FoundTokens,
     ) {
         if next == CtxId::BELOW {
             let path = || self.path[..].into();
-            let below = |&rest| TokensBelowTop { path: path(), rest, removed: removed.clone() };
-            return out.below.extend(rests.iter().map(below));
+            let below = |&suffixes| TokensBelowTop { path: path(), suffixes, removed: removed.clone() };
+            return out.below.extend(suffix_sets.iter().map(below));
         }
         if removed.is_empty() {
-            return rests.iter().for_each(|&rest| self.follow(rest, next, out));
+            return suffix_sets.iter().for_each(|&suffixes| self.follow(suffixes, next, out));
         }
         let mut found = FoundTokens::default();
-        rests.iter().for_each(|&rest| self.follow(rest, next, &mut found));
+        suffix_sets.iter().for_each(|&suffixes| self.follow(suffixes, next, &mut found));
         out.add_without(found, removed);
     }
 
     /// Tokens whose rest is read from a context on, where a lexeme begins.
-    fn follow(&mut self, rest: SuffixSetId, ctx: CtxId, out: &mut FoundTokens) {
+    fn follow(&mut self, suffixes: SuffixSetId, ctx: CtxId, out: &mut FoundTokens) {
         let list = self.list_at(ctx);
         let LanguageList { first, unsure, empty, .. } = self.tables.lists[list.0 as usize];
         let unsure = unsure.unwrap_or(first);
-        let own = self.tables.plans.rests.get(rest);
+        let own = self.tables.plans.suffix_sets.get(suffixes);
         if !first.meets(&own.bytes) && empty.is_none() {
             return;
         }
         if own.size <= WALKED {
             return self.begin(own, own.node, &own.bytes, ctx, list, out);
         }
-        self.read_allowed(rest, &own, &unsure, ctx, list, out);
+        self.read_allowed(suffixes, &own, &unsure, ctx, list, out);
     }
 
     /// As `read`, without the first bytes after which the lexeme could not end.
     fn read_allowed(
         &mut self,
-        rest: SuffixSetId,
+        suffixes: SuffixSetId,
         own: &TokenSuffixSet,
         unsure: &ByteSet,
         ctx: CtxId,
@@ -272,15 +272,18 @@ impl LexemeReader<'_> {
                 bytes = bytes.without(&ByteSet::of(&[byte]));
             }
         }
-        let rest =
-            if bytes == own.bytes { rest } else { self.tables.plans.rests.limited(self.vocab, rest, &bytes) };
-        self.read(rest, list, ctx, out);
+        let suffixes = if bytes == own.bytes {
+            suffixes
+        } else {
+            self.tables.plans.suffix_sets.starting_with(self.vocab, suffixes, &bytes)
+        };
+        self.read(suffixes, list, ctx, out);
     }
 
     /// A few tokens, byte by byte, from the beginning of a lexeme.
     fn begin(
         &mut self,
-        rest: TokenSuffixSet,
+        suffixes: TokenSuffixSet,
         node: NodeId,
         allowed: &ByteSet,
         ctx: CtxId,
@@ -290,9 +293,9 @@ impl LexemeReader<'_> {
         let LanguageList { first, unsure, empty, closed_by, .. } = self.tables.lists[list.0 as usize];
         let unsure = unsure.unwrap_or(first);
         let mut beyond = ByteSet::default();
-        let (count, _) = self.tables.plans.rests.trie(rest, self.vocab).children(node);
+        let (count, _) = self.tables.plans.suffix_sets.trie(suffixes, self.vocab).children(node);
         for i in 0..count.len() {
-            let (bytes, nodes) = self.tables.plans.rests.trie(rest, self.vocab).children(node);
+            let (bytes, nodes) = self.tables.plans.suffix_sets.trie(suffixes, self.vocab).children(node);
             let (byte, child) = (bytes[i], nodes[i]);
             if !allowed.has(byte) {
                 continue;
@@ -304,19 +307,19 @@ impl LexemeReader<'_> {
             if unsure.has(byte) && !self.scanner.may_begin(ctx, byte) {
                 continue;
             }
-            let begun = self.begun(list, byte);
-            self.walk(rest, child, &begun, ctx, out);
+            let after_byte = self.after_first_byte(list, byte);
+            self.walk(suffixes, child, &after_byte, ctx, out);
         }
         beyond = beyond.and(&closed_by);
         if let Some(place) = empty.filter(|_| !beyond.is_empty()) {
-            self.end(rest, node, &beyond, (ctx, place), out);
+            self.end(suffixes, node, &beyond, (ctx, place), out);
         }
     }
 
     /// The tokens below a node, where a lexeme has ended, that go on with some bytes.
     fn end(
         &mut self,
-        rest: TokenSuffixSet,
+        suffixes: TokenSuffixSet,
         node: NodeId,
         beyond: &ByteSet,
         (ctx, place): (CtxId, u32),
@@ -325,46 +328,46 @@ impl LexemeReader<'_> {
         let Some(next) = self.scanner.after(ctx, place) else { return };
         self.path.push(place);
         if next == CtxId::BELOW {
-            let rest = self.tables.plans.rests.behind(self.vocab, rest, node, beyond);
-            out.below.push(TokensBelowTop { path: self.path[..].into(), rest, removed: Arc::new([]) });
+            let suffixes = self.tables.plans.suffix_sets.after_node(self.vocab, suffixes, node, beyond);
+            out.below.push(TokensBelowTop { path: self.path[..].into(), suffixes, removed: Arc::new([]) });
         } else {
             let list = self.list_at(next);
-            self.begin(rest, node, beyond, next, list, out);
+            self.begin(suffixes, node, beyond, next, list, out);
         }
         self.path.pop();
     }
 
     /// The languages of a list that a byte begins.
-    fn begun(&mut self, list: LanguageListId, byte: u8) -> LanguagesAfterByte {
-        memo!(self.tables.begun, (list, byte), {
+    fn after_first_byte(&mut self, list: LanguageListId, byte: u8) -> LanguagesAfterByte {
+        memo!(self.tables.after_byte, (list, byte), {
             let lexicon = self.scanner.lexicon();
-            let begun = self.tables.lists[list.0 as usize].alive.iter().filter_map(|&(place, term)| {
+            let after_byte = self.tables.lists[list.0 as usize].alive.iter().filter_map(|&(place, term)| {
                 let lex = lexicon.at(Spelling::Raw, term);
                 match lexicon.step(lex, byte) {
                     Step::Stay(next) => Some((place, next)),
                     _ => None,
                 }
             });
-            let begun: LanguagesAfterByte = begun.collect();
-            self.tables.listed += heap_size::slice(&begun);
-            begun
+            let after_byte: LanguagesAfterByte = after_byte.collect();
+            self.tables.listed += heap_size::slice(&after_byte);
+            after_byte
         })
     }
 
     /// The tokens at and below a node, in the middle of a lexeme.
     fn walk(
         &mut self,
-        rest: TokenSuffixSet,
+        suffixes: TokenSuffixSet,
         node: NodeId,
         alive: &[(u32, LexId)],
         ctx: CtxId,
         out: &mut FoundTokens,
     ) {
-        let trie = self.tables.plans.rests.trie(rest, self.vocab);
+        let trie = self.tables.plans.suffix_sets.trie(suffixes, self.vocab);
         out.ids.extend(trie.tokens(node).iter().map(|t| t.0));
         let mut beyond = ByteSet::default();
         for i in 0..trie.children(node).0.len() {
-            let (bytes, nodes) = self.tables.plans.rests.trie(rest, self.vocab).children(node);
+            let (bytes, nodes) = self.tables.plans.suffix_sets.trie(suffixes, self.vocab).children(node);
             let (byte, child) = (bytes[i], nodes[i]);
             let lexicon = self.scanner.lexicon();
             let mut next: Vec<(u32, LexId)> = Vec::new();
@@ -375,7 +378,7 @@ impl LexemeReader<'_> {
             }
             match next.is_empty() {
                 true => beyond.insert(byte),
-                false => self.walk(rest, child, &next, ctx, out),
+                false => self.walk(suffixes, child, &next, ctx, out),
             }
         }
         if beyond.is_empty() {
@@ -385,7 +388,7 @@ impl LexemeReader<'_> {
         let ended: Vec<u32> =
             alive.iter().filter(|a| lexicon.outcome(a.1) != Lexicon::NONE).map(|a| a.0).collect();
         if let Some(place) = self.chosen(&ended) {
-            self.end(rest, node, &beyond, (ctx, place), out);
+            self.end(suffixes, node, &beyond, (ctx, place), out);
         }
     }
 

@@ -1,9 +1,9 @@
-//! What the lexical state alone decides about the tokens below a node of the trie.
+//! The mask of a lexical state: what it alone decides about the tokens below a node of the trie.
 //!
-//! A token either stays inside the lexeme (`within`: a function of the lexical state, whatever the grammar) or
-//! leaves it at some node (`exits`); only from there on does the structure layer matter.  In a free string of a
-//! 131,072-token vocabulary 98.3 % of the tokens stay, and 496 leave.
-//! Invariant: of equal content ([`crate::lexical::content`]) two states have one such mask.
+//! A token either stays inside the lexeme (`within`: a function of the lexical state, whatever the grammar) or leaves it
+//! at some node (`exits`); only from there on does the structure layer matter.  In a free string, with a vocabulary of
+//! 131,072 tokens, 98.3 % of the tokens stay and 496 leave.
+//! Invariant: two states of equal content ([`crate::lexical::content`]) have one such mask.
 //! Complexity: the nodes below, or the differences from a state that is nearly the same.
 //!
 //! Finite sets of strings (keys, enumerations) and the trie are walked together, byte by byte: the cost is the number of
@@ -109,13 +109,13 @@ impl LexMask {
                 return Self::endless(at, base, upto, lengths);
             }
             // every token comes near the bound: a walk of the state itself leaves out what dies at once
-            Some((_, most)) if node == Trie::ROOT && most <= how.reach => {
+            Some((_, most)) if node == Trie::ROOT && most <= how.eccentricity => {
                 let walk = CharWalk::run(at.lexicon, vocab, node, lex, None);
                 walk.expect("no code point is begun at the root").finish().0
             }
-            Some((_, most)) if node == Trie::ROOT => base.within.bounded(at, lengths, most, how.reach),
+            Some((_, most)) if node == Trie::ROOT => base.within.bounded(at, lengths, most, how.eccentricity),
             _ => {
-                let mut walk = DifferenceWalk::new(at.lexicon, vocab, how.reach);
+                let mut walk = DifferenceWalk::new(at.lexicon, vocab, how.eccentricity);
                 walk.visit(node, lex, under);
                 let DifferenceWalk { dead, closed, unsure, .. } = walk;
                 let within = base.within.minus(vocab, &dead);
@@ -194,7 +194,7 @@ impl LexMask {
 
     /// Runs the paths of the base's exits: those that the state has with its most frequent outcome are shared.
     fn compare_exits(&mut self, at: &mut SubtreeReading, base: &LexMask, how: Comparison) {
-        let plain = how.reach == 0 && at.lexicon.is_single(at.lex);
+        let plain = how.eccentricity == 0 && at.lexicon.is_single(at.lex);
         if let (Some((least, most)), true) = (how.bounds, plain) {
             let out = |e: &&Exit| e.length < least || e.length > most;
             self.missing = self.exits.list.iter().filter(out).map(|e| e.node).collect();
@@ -277,7 +277,7 @@ enum KnownExits {
 fn missing_words(at: &mut SubtreeReading) -> Option<Vec<NodeId>> {
     let (trie, node) = (at.vocab.trie(), at.node);
     let (_, term) = at.lexicon.term(at.lex)?;
-    let words = at.lexicon.terms.lacks(term, &mut |begun| trie.spells(node, begun).is_some())?;
+    let words = at.lexicon.terms.missing_words(term, &mut |begun| trie.spells(node, begun).is_some())?;
     let ends = words.iter().filter_map(|word| trie.child(trie.spells(node, word)?, b'"'));
     Some(ends.collect())
 }

@@ -1,13 +1,12 @@
-//! Positions from which many tokens lead to one: inside a string that plain text leaves as it is, where tokens of it are
-//! taken without asking a builder, and in a number whose digits are only counted, where one edge stands for all tokens
-//! that have as many.
+//! Positions from which many tokens lead to one position, so that they share an edge or need none.
 //!
-//! Most tokens of a text stand in free strings, and each lands where it began: an edge for each of them would cost a
-//! call of a builder and the memory of an edge, once a state and token.
-//! Invariant: every character that JSON spells as it is was tried, byte for byte; nothing is taken from what the lexical
-//! state stands for.
-//! Complexity: 1,500 steps a lexical state that keeps them all, one for most others; the state of any string, which is the
-//! same in every arena, is tried once a process.
+//! Inside a string that plain text leaves as it is, such tokens are taken without a builder: most tokens of a text stand in
+//! free strings, and an edge for each would cost a call of a builder and its memory, once per state and token.  In a number
+//! whose digits are only counted, one edge stands for all tokens of as many digits.
+//! Invariant: every character that JSON spells as it is was tried, byte for byte; nothing is inferred from the form of the
+//! lexical state.
+//! Complexity: 1,500 steps per lexical state that keeps them all, one for most others; the state of any string, which is the
+//! same in every arena, is tried once per process.
 //! Rejected: an edge for a class of tokens (which class a token is of depends on the lexical state).
 
 use std::ops::RangeInclusive;
@@ -70,10 +69,10 @@ fn keeps_characters(lexicon: &mut Lexicon, lex: LexId) -> bool {
 
 impl<S: ByteAutomaton> Core<S> {
     /// Whether the state is the same after any whole characters that JSON spells as they are.
-    pub(super) fn is_kept_by_text(&mut self, stand: StateKey) -> bool {
-        let lex = stand.pos.lex;
-        if stand.text != 0
-            || self.structure.records(stand.pos.ctx)
+    pub(super) fn is_kept_by_text(&mut self, state_key: StateKey) -> bool {
+        let lex = state_key.pos.lex;
+        if state_key.text != 0
+            || self.structure.records(state_key.pos.ctx)
             || !self.structure.lexicon().is_string(lex)
         {
             return false;
@@ -89,13 +88,13 @@ impl<S: ByteAutomaton> Core<S> {
 
     /// Whether what follows a run of up to [`NUMERAL`] digits depends on its length alone, as long as it stays in the
     /// lexeme.
-    pub(super) fn counts_digits(&mut self, stand: StateKey) -> bool {
-        if stand.text != 0 || self.structure.records(stand.pos.ctx) {
+    pub(super) fn counts_digits(&mut self, state_key: StateKey) -> bool {
+        if state_key.text != 0 || self.structure.records(state_key.pos.ctx) {
             return false;
         }
         let longest = self.vocab.reach().digits.min(NUMERAL as u32);
         let lexicon = self.structure.lexicon();
-        let mut at = stand.pos.lex;
+        let mut at = state_key.pos.lex;
         (0..longest).all(|_| match lexicon.step(at, b'0') {
             Step::Stay(next) => {
                 let same = (b'1'..=b'9').all(|digit| lexicon.step(at, digit) == Step::Stay(next));

@@ -1,8 +1,8 @@
-//! Plans: what the languages of a lexeme do with the rest of some tokens, whatever the context.
+//! Plans: what the languages of a lexeme do with a set of token suffixes, whatever the context.
 //!
-//! A plan is made of what each language does alone ([`super::quotient`]): a token leaves the lexeme where the last
-//! of the languages stops, so what one of them ends in is what it ends in alone, without the tokens in which
-//! another reads on or is chosen.  That is told pair by pair, and most pairs begin with different bytes.
+//! A plan is made from the quotient of each language alone ([`super::quotient`]).  A token leaves the lexeme where the last
+//! of the languages stops.  So a language ends in the tokens that it ends in alone, without those in which another reads on
+//! or is preferred ([`super::conflicts`]).  These are found for each pair, and most pairs begin with different bytes.
 //!
 //! Complexity: its languages and the pairs that meet.
 //! Rejected: one walk for each combination of languages (1 to 3 ms each, and a grammar of 90 terminals has
@@ -58,17 +58,17 @@ pub(super) struct Plan {
 
 pub(super) struct LanguageExit {
     pub place: u32,
-    pub rests: Arc<[SuffixSetId]>,
+    pub suffix_sets: Arc<[SuffixSetId]>,
     pub removed: Arc<[u32]>,
 }
 
 /// Plans that were made, and what they are made of.
 #[derive(Default)]
 pub(super) struct Plans {
-    pub rests: TokenSuffixSets,
+    pub suffix_sets: TokenSuffixSets,
     starts: FxHashMap<TermId, ByteSet>,
-    singles: FxHashMap<(SuffixSetId, TermId), Arc<Quotient>>,
-    losses: FxHashMap<(SuffixSetId, TermId, TermId, bool), Arc<[u32]>>,
+    quotients: FxHashMap<(SuffixSetId, TermId), Arc<Quotient>>,
+    conflicts_of: FxHashMap<(SuffixSetId, TermId, TermId, bool), Arc<[u32]>>,
     filtered: FxHashMap<(SuffixSetId, TermId, RivalLanguages), Arc<[SuffixSetId]>>,
     plans: FxHashMap<(SuffixSetId, LanguageListId), Arc<Plan>>,
     /// Bytes of masks and lists of ids.
@@ -78,8 +78,8 @@ pub(super) struct Plans {
 impl Plans {
     /// Bytes that the tables hold.
     pub fn bytes(&mut self) -> usize {
-        let tables = heap_size::bytes!(self: starts, singles, losses, filtered, plans);
-        tables + self.filtered.len() * 64 + self.listed + self.rests.bytes()
+        let tables = heap_size::bytes!(self: starts, quotients, conflicts_of, filtered, plans);
+        tables + self.filtered.len() * 64 + self.listed + self.suffix_sets.bytes()
     }
 
     /// The bytes that a text of a language may begin with.
@@ -104,17 +104,17 @@ impl Planner<'_> {
     }
 
     /// What the languages of a list do with the rest of some tokens.
-    pub fn plan(&mut self, rest: SuffixSetId, number: LanguageListId, list: &LanguageList) -> Arc<Plan> {
-        memo!(self.known.plans, (rest, number), {
-            let plan = Arc::new(self.make_plan(rest, list));
+    pub fn plan(&mut self, suffixes: SuffixSetId, number: LanguageListId, list: &LanguageList) -> Arc<Plan> {
+        memo!(self.known.plans, (suffixes, number), {
+            let plan = Arc::new(self.make_plan(suffixes, list));
             self.known.listed +=
-                128 + heap_size::slice(&plan.ids) + plan.words.iter().map(own_share).sum::<usize>();
+                128 + heap_size::slice(&plan.ids) + plan.words.iter().map(bytes_per_owner).sum::<usize>();
             plan
         })
     }
 
-    fn make_plan(&mut self, rest: SuffixSetId, list: &LanguageList) -> Plan {
-        let own = self.known.rests.get(rest);
+    fn make_plan(&mut self, suffixes: SuffixSetId, list: &LanguageList) -> Plan {
+        let own = self.known.suffix_sets.get(suffixes);
         let mut plan = Plan { words: Vec::new(), ids: Arc::new([]), exits: Box::new([]) };
         let (mut ids, mut exits) = (Vec::new(), Vec::new());
         let read: Vec<(u32, TermId, ByteSet)> = list
@@ -125,9 +125,9 @@ impl Planner<'_> {
             .collect();
         for &(place, term, first) in &read {
             // the same set for all that begin alike: what goes on otherwise is not read
-            let whole = self.known.rests.get(own.whole);
-            let from = if self.starts(term).and(&whole.bytes) == first { own.whole } else { rest };
-            let single = self.single(from, term);
+            let whole = self.known.suffix_sets.get(own.whole);
+            let from = if self.starts(term).and(&whole.bytes) == first { own.whole } else { suffixes };
+            let single = self.quotient(from, term);
             match &single.within {
                 Within::Few(few) => ids.extend_from_slice(few),
                 Within::Many(words) if !plan.words.iter().any(|w| Arc::ptr_eq(w, words)) => {
@@ -148,8 +148,8 @@ impl Planner<'_> {
         });
         let left = own.bytes.without(&stay).and(&list.closed_by);
         if let (Some(place), false) = (list.empty, left.is_empty()) {
-            let rests = Arc::new([self.known.rests.limited(self.vocab, rest, &left)]);
-            exits.push(LanguageExit { place, rests, removed: Arc::new([]) });
+            let suffix_sets = Arc::new([self.known.suffix_sets.starting_with(self.vocab, suffixes, &left)]);
+            exits.push(LanguageExit { place, suffix_sets, removed: Arc::new([]) });
         }
         crate::lists::sort_unique(&mut ids);
         plan.ids = ids.into();
@@ -160,7 +160,7 @@ impl Planner<'_> {
     /// What leaves a lexeme as one of its languages, beside others that begin alike.
     fn exit(
         &mut self,
-        rest: SuffixSetId,
+        suffixes: SuffixSetId,
         place: u32,
         term: TermId,
         single: &Quotient,
@@ -169,9 +169,9 @@ impl Planner<'_> {
         let mut removed: Vec<u32> = single.removed.to_vec();
         let mut lost: Vec<u32> = Vec::new();
         let mut winners: RivalLanguages = Vec::new();
-        let size: usize = single.exits.iter().map(|&r| self.known.rests.get(r).size).sum();
+        let size: usize = single.exits.iter().map(|&r| self.known.suffix_sets.get(r).size).sum();
         for (other, chosen) in others {
-            let loss = self.loss(rest, term, other, chosen);
+            let loss = self.lost_tokens(suffixes, term, other, chosen);
             if loss.is_empty() {
                 continue;
             }
@@ -183,28 +183,37 @@ impl Planner<'_> {
             }
         }
         crate::lists::sort_unique(&mut removed);
-        let rests =
-            if winners.is_empty() { single.exits.clone() } else { self.without(rest, term, winners, &lost) };
-        (!rests.is_empty()).then(|| LanguageExit { place, rests, removed: removed.into() })
+        let suffix_sets = if winners.is_empty() {
+            single.exits.clone()
+        } else {
+            self.exits_without_lost(suffixes, term, winners, &lost)
+        };
+        (!suffix_sets.is_empty()).then(|| LanguageExit { place, suffix_sets, removed: removed.into() })
     }
 
-    fn without(
+    fn exits_without_lost(
         &mut self,
-        rest: SuffixSetId,
+        suffixes: SuffixSetId,
         term: TermId,
         winners: RivalLanguages,
         lost: &[u32],
     ) -> Arc<[SuffixSetId]> {
-        let key = (rest, term, winners);
-        memo!(self.known.filtered, key, { exits_without(self.after(rest), term, lost) })
+        let key = (suffixes, term, winners);
+        memo!(self.known.filtered, key, { exits_without(self.reading(suffixes), term, lost) })
     }
 
-    fn loss(&mut self, rest: SuffixSetId, term: TermId, other: TermId, chosen: bool) -> Arc<[u32]> {
-        let key = (rest, term, other, chosen);
-        memo!(self.known.losses, key, {
+    fn lost_tokens(
+        &mut self,
+        suffixes: SuffixSetId,
+        term: TermId,
+        other: TermId,
+        chosen: bool,
+    ) -> Arc<[u32]> {
+        let key = (suffixes, term, other, chosen);
+        memo!(self.known.conflicts_of, key, {
             let first = self.starts(term).and(&self.starts(other));
-            let own = self.known.rests.get(rest);
-            let trie = self.known.rests.trie(own, self.vocab);
+            let own = self.known.suffix_sets.get(suffixes);
+            let trie = self.known.suffix_sets.trie(own, self.vocab);
             let terms = (term, other);
             let found: Arc<[u32]> =
                 conflicts(self.scanner.lexicon(), self.vocab, trie, own, terms, &first, chosen).into();
@@ -213,22 +222,27 @@ impl Planner<'_> {
         })
     }
 
-    fn after(&mut self, rest: SuffixSetId) -> Tokens<'_> {
-        let rest = self.known.rests.get(rest);
-        Tokens { lexicon: self.scanner.lexicon(), vocab: self.vocab, rests: &mut self.known.rests, rest }
+    fn reading(&mut self, suffixes: SuffixSetId) -> Tokens<'_> {
+        let suffixes = self.known.suffix_sets.get(suffixes);
+        Tokens {
+            lexicon: self.scanner.lexicon(),
+            vocab: self.vocab,
+            suffix_sets: &mut self.known.suffix_sets,
+            suffixes,
+        }
     }
 
-    fn single(&mut self, rest: SuffixSetId, term: TermId) -> Arc<Quotient> {
-        memo!(self.known.singles, (rest, term), {
-            let own = self.known.rests.get(rest);
+    fn quotient(&mut self, suffixes: SuffixSetId, term: TermId) -> Arc<Quotient> {
+        memo!(self.known.quotients, (suffixes, term), {
+            let own = self.known.suffix_sets.get(suffixes);
             let mut made = None;
             if own.size >= DIFFER {
                 if let Some(base) = without_exceptions(self.scanner.lexicon(), term) {
-                    let under = self.single(rest, base);
-                    made = differ(self.after(rest), (term, base), &under);
+                    let under = self.quotient(suffixes, base);
+                    made = differ(self.reading(suffixes), (term, base), &under);
                 }
             }
-            let single = Arc::new(made.unwrap_or_else(|| build(self.after(rest), term)));
+            let single = Arc::new(made.unwrap_or_else(|| build(self.reading(suffixes), term)));
             self.known.listed += single.bytes();
             single
         })
@@ -236,6 +250,6 @@ impl Planner<'_> {
 }
 
 /// Bytes of a shared mask, by those who share it.
-fn own_share(words: &Arc<[u32]>) -> usize {
+fn bytes_per_owner(words: &Arc<[u32]>) -> usize {
     heap_size::slice(words) / Arc::strong_count(words)
 }

@@ -1,12 +1,12 @@
-//! One language against the rest of some tokens: which of them stay inside, and where the others leave.
+//! The quotient of a set of token suffixes by one language: which tokens stay inside it, and where the others leave.
 //!
-//! A lexeme is read by several languages side by side, in ever new combinations; what each does alone is found
-//! once, and combinations are made of that ([`super::lexemes`]).
+//! A lexeme is read by several languages side by side, in ever new combinations.  What each does alone is found once, and
+//! combinations are made from that ([`super::lexemes`]).
 //!
 //! A language without some words (names that are no keywords) differs from the language without the exception on
-//! the paths of those words alone: it shares what leaves the other ([`differ`]).
-//! Complexity: the nodes of the trie that the language reads; of a difference, those where the two are not the
-//! same yet.
+//! the paths of those words alone: the two share what leaves the larger one ([`differ`]).
+//! Complexity: the nodes of the trie that the language reads; of a difference, the nodes above which the two states are
+//! not yet the same.
 
 use std::sync::Arc;
 
@@ -25,8 +25,8 @@ use crate::vocab::{NodeId, TokenSet, Trie, Vocabulary};
 pub struct Tokens<'a> {
     pub lexicon: &'a mut Lexicon,
     pub vocab: &'a Vocabulary,
-    pub rests: &'a mut TokenSuffixSets,
-    pub rest: TokenSuffixSet,
+    pub suffix_sets: &'a mut TokenSuffixSets,
+    pub suffixes: TokenSuffixSet,
 }
 
 /// What one language does with the rest of some tokens.
@@ -68,7 +68,8 @@ struct QuotientWalk<'a> {
 /// Walks a rest with one language alone. Where it ends before the first byte is not told.
 pub fn build(tokens: Tokens, term: TermId) -> Quotient {
     let vocab = tokens.vocab;
-    let WalkResult { mut words, ids, ends } = walk(tokens.lexicon, vocab, tokens.rests, tokens.rest, term);
+    let WalkResult { mut words, ids, ends } =
+        walk(tokens.lexicon, vocab, tokens.suffix_sets, tokens.suffixes, term);
     let exits = exits_of(tokens, ends, &[]);
     let within = match words.is_empty() {
         true => Within::of(ids, vocab),
@@ -90,21 +91,21 @@ struct WalkResult {
 fn walk(
     lexicon: &mut Lexicon,
     vocab: &Vocabulary,
-    rests: &TokenSuffixSets,
-    rest: TokenSuffixSet,
+    suffix_sets: &TokenSuffixSets,
+    suffixes: TokenSuffixSet,
     term: TermId,
 ) -> WalkResult {
     let lex = lexicon.at(Spelling::Raw, term);
-    let trie = rests.trie(rest, vocab);
-    let texts = std::ptr::eq(trie, vocab.trie()) && rest.size >= TEXTS;
+    let trie = suffix_sets.trie(suffixes, vocab);
+    let texts = std::ptr::eq(trie, vocab.trie()) && suffixes.size >= TEXTS;
     let mut begun: Vec<(NodeId, LexId)> = Vec::new();
     let mut walk = CharWalk::of_texts(lexicon, vocab);
     // where the language ends before the first byte is not told
-    let all = texts && rest.is_whole && walk.add(rest.node, lex);
+    let all = texts && suffixes.is_whole && walk.add(suffixes.node, lex);
     if !all {
-        for byte in walk.lexicon.starts(lex).and(&rest.bytes).iter() {
+        for byte in walk.lexicon.starts(lex).and(&suffixes.bytes).iter() {
             let next = walk.lexicon.step(lex, byte);
-            if let (Some(child), Step::Stay(next)) = (trie.child(rest.node, byte), next) {
+            if let (Some(child), Step::Stay(next)) = (trie.child(suffixes.node, byte), next) {
                 begun.push((child, next));
             }
         }
@@ -112,7 +113,7 @@ fn walk(
     let mut ids: Vec<u32> = begun.iter().flat_map(|b| trie.tokens(b.0)).map(|t| t.0).collect();
     begun.retain(|&(node, lex)| !(texts && trie.subtree_size(node) >= TEXTS && walk.add(node, lex)));
     let (words, mut ends) = walk.finish_texts();
-    ends.remove(&rest.node);
+    ends.remove(&suffixes.node);
     let mut walk = QuotientWalk::new(lexicon, trie);
     begun.iter().for_each(|&(node, lex)| walk.visit(node, lex));
     ids.extend(walk.ids);
@@ -196,8 +197,8 @@ fn ends_of(mut found: Vec<(NodeId, u8)>) -> Vec<(NodeId, ByteSet)> {
 
 /// What follows some ends, without the tokens `lost`.
 fn exits_of(tokens: Tokens, mut ends: Vec<(NodeId, ByteSet)>, lost: &[u32]) -> Arc<[SuffixSetId]> {
-    let Tokens { vocab, rests, rest, .. } = tokens;
-    let trie = rests.trie(rest, vocab);
+    let Tokens { vocab, suffix_sets, suffixes, .. } = tokens;
+    let trie = suffix_sets.trie(suffixes, vocab);
     let whole = std::ptr::eq(trie, vocab.trie()) && lost.is_empty();
     let (mut subtrees, mut tails) = (Vec::new(), SuffixList::without(lost));
     ends.sort_unstable_by_key(|e| e.0);
@@ -214,18 +215,19 @@ fn exits_of(tokens: Tokens, mut ends: Vec<(NodeId, ByteSet)>, lost: &[u32]) -> A
     }
     let mut out: Vec<SuffixSetId> = Vec::new();
     if !tails.is_empty() {
-        out.push(rests.merged(vocab, &tails));
+        out.push(suffix_sets.merged(vocab, &tails));
     }
     for (node, beyond) in subtrees {
-        let below = rests.below(vocab, node);
-        out.push(rests.limited(vocab, below, &beyond));
+        let below = suffix_sets.below(vocab, node);
+        out.push(suffix_sets.starting_with(vocab, below, &beyond));
     }
     out.into()
 }
 
 /// The exits of a language without the tokens that others take from it.
 pub fn exits_without(tokens: Tokens, term: TermId, lost: &[u32]) -> Arc<[SuffixSetId]> {
-    let WalkResult { ends, .. } = walk(tokens.lexicon, tokens.vocab, tokens.rests, tokens.rest, term);
+    let WalkResult { ends, .. } =
+        walk(tokens.lexicon, tokens.vocab, tokens.suffix_sets, tokens.suffixes, term);
     exits_of(tokens, ends, lost)
 }
 
@@ -240,11 +242,11 @@ pub fn without_exceptions(lexicon: &mut Lexicon, term: TermId) -> Option<TermId>
 
 /// The same from a language that reads more; `None` where the smaller one ends in tokens that the other reads on.
 pub fn differ(tokens: Tokens, terms: (TermId, TermId), base: &Quotient) -> Option<Quotient> {
-    let Tokens { lexicon, vocab, rests, rest } = tokens;
-    let trie = rests.trie(rest, vocab);
+    let Tokens { lexicon, vocab, suffix_sets, suffixes } = tokens;
+    let trie = suffix_sets.trie(suffixes, vocab);
     let (lex, under) = (lexicon.at(Spelling::Raw, terms.0), lexicon.at(Spelling::Raw, terms.1));
     let mut walk = QuotientDifference { lexicon, trie, dead: Vec::new(), lost: Vec::new(), early: false };
-    walk.visit(rest.node, lex, under, Some(&rest.bytes));
+    walk.visit(suffixes.node, lex, under, Some(&suffixes.bytes));
     if walk.early {
         return None;
     }

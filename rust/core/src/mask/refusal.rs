@@ -1,4 +1,4 @@
-//! Why a text is refused: where it can be read no further, what was expected there, and where that is said.
+//! Why a text is refused: the byte that can't follow, what was expected there, and the place in the schema that says so.
 
 use super::automaton::TokenAutomaton;
 use super::engine::StateId;

@@ -1,10 +1,10 @@
-//! What a state of a text does with each character of a vocabulary: it stays what it is, dies, or goes elsewhere.
+//! Self-loops: the characters of a vocabulary under which a state stays what it is, and those under which it dies.
 //!
-//! Purpose: two bits a character, made once for a state that is met above many nodes, so that most nodes of a walk cost
-//! a look at one of them.  Serves the strings of JSON ([`super::charwalk`]) and other texts.
-//! Invariant: a character has at most one of the bits; those with none are asked of the state.
+//! Purpose: two bits per character, made once for a state that is met above many nodes, so that most nodes of a walk cost
+//! one bit test.  Serves JSON strings ([`super::charwalk`]) and other texts.
+//! Invariant: a character has at most one of the bits; for one that has none the state is stepped.
 //! Complexity: the runs of the state's row, and the characters by words of 64.
-//! Memory: a quarter of a byte a character, and four a node outside of the loop; as long as the walk.
+//! Memory: a quarter of a byte per character, and four bytes per node outside of the loop; as long as the walk.
 
 use std::cell::OnceCell;
 
@@ -22,10 +22,10 @@ pub(super) struct SelfLoop {
     /// The characters under which it dies.
     dead: Box<[u64]>,
     /// Those outside of the loop, as ranges, and whether few nodes are theirs.
-    others: Vec<(CharId, CharId)>,
-    pub(super) rare: bool,
+    outside: Vec<(CharId, CharId)>,
+    pub(super) few_outside: bool,
     /// Those nodes, in preorder; found when first asked for.
-    places: OnceCell<Vec<u32>>,
+    outside_nodes: OnceCell<Vec<u32>>,
 }
 
 impl SelfLoop {
@@ -44,10 +44,10 @@ impl SelfLoop {
         let count = points + chars.tails().len() as u32;
         let mut bits = vec![0u64; count.div_ceil(64) as usize].into_boxed_slice();
         let mut dead = bits.clone();
-        let mut from = if string { chars.upto(0x1F) } else { 0 };
+        let mut from = if string { chars.chars_up_to(0x1F) } else { 0 };
         fill(&mut dead, 0, from);
         for &(end, to) in row {
-            let next = chars.upto(end).max(from);
+            let next = chars.chars_up_to(end).max(from);
             match to {
                 _ if to == lex => fill(&mut bits, from, next),
                 Lexicon::DEAD => fill(&mut dead, from, next),
@@ -66,9 +66,15 @@ impl SelfLoop {
             let known = if lives { &mut bits } else { &mut dead };
             known[c as usize >> 6] |= 1 << (c & 63);
         }
-        let others = gaps(&bits, count);
-        let outside: usize = others.iter().map(|&(a, b)| chars.places(a, b).len()).sum();
-        SelfLoop { bits, dead, others, rare: outside * RARE < chars.len(), places: OnceCell::new() }
+        let outside = gaps(&bits, count);
+        let nodes: usize = outside.iter().map(|&(a, b)| chars.nodes_of(a, b).len()).sum();
+        SelfLoop {
+            bits,
+            dead,
+            outside,
+            few_outside: nodes * RARE < chars.len(),
+            outside_nodes: OnceCell::new(),
+        }
     }
 
     #[inline]
@@ -82,10 +88,10 @@ impl SelfLoop {
     }
 
     /// The nodes of characters outside of the loop in a range of nodes.
-    pub(super) fn places(&self, chars: &Chars, from: u32, to: u32) -> &[u32] {
-        let all = self.places.get_or_init(|| {
-            let places = || self.others.iter().flat_map(|&(a, b)| chars.places(a, b)).copied();
-            in_order(chars.len(), places().count(), places())
+    pub(super) fn outside_nodes(&self, chars: &Chars, from: u32, to: u32) -> &[u32] {
+        let all = self.outside_nodes.get_or_init(|| {
+            let outside_nodes = || self.outside.iter().flat_map(|&(a, b)| chars.nodes_of(a, b)).copied();
+            in_order(chars.len(), outside_nodes().count(), outside_nodes())
         });
         &all[all.partition_point(|&at| at < from)..all.partition_point(|&at| at < to)]
     }

@@ -1,8 +1,8 @@
 //! Shards: builders that threads use side by side.
 //!
-//! Threads that keep missing what is not known yet get builders of their own: each shard has a current epoch, and a
-//! state of one is made again in another from its text. A shard is opened when threads have waited for each other about
-//! as long as that costs.
+//! Threads that keep missing what is not known yet get builders of their own.  Each shard has a current epoch; a state of
+//! one is made again in another from its text.  A shard is opened when threads have waited for each other about as long
+//! as that costs.
 //! Invariant: a shard that was opened stays open; a closed epoch is followed by one with a number of its own.
 //! Memory: all shards share the limit of one automaton.
 
@@ -127,7 +127,7 @@ impl TokenAutomaton {
                     let lost = if in_time { 1 } else { PATIENT };
                     if self.lost.fetch_add(lost, Ordering::Relaxed) + lost >= PATIENT {
                         self.lost.store(0, Ordering::Relaxed);
-                        epoch = self.shard(self.free_lane(shard));
+                        epoch = self.shard(self.free_shard(shard));
                     }
                 }
             }
@@ -135,7 +135,7 @@ impl TokenAutomaton {
     }
 
     /// A shard after this one whose builder no thread has; this one where there is none.
-    fn free_lane(&self, shard: usize) -> usize {
+    fn free_shard(&self, shard: usize) -> usize {
         let free = |next: &usize| self.shards[*next].load().as_ref().is_none_or(|g| !g.is_busy());
         (1..SHARDS).map(|on| (shard + on) % SHARDS).find(free).unwrap_or(shard)
     }

@@ -1,12 +1,12 @@
 //! A state: one record, written by builders and read by everybody without a lock.
 //!
 //! Invariant: what a record says is true of its text for ever; each field is published once, by one atomic store.
-//! A record knows how it was first reached, so that any builder of the automaton can make it again: a state stays
-//! valid as long as somebody holds it, whatever became of the memory that its automaton was built in.
-//! Memory: a record holds those before it, back to the start; nothing holds those after it but the builder.
+//! A record says how it was first reached, so that any builder of the automaton can make it again: a state stays valid
+//! as long as somebody holds it, whatever became of the memory that its automaton was built in.
+//! Memory: a record refers to those before it, back to the start; only the builder refers to those after it.
 //!
-//! Edges that were met are a trie by two bits of the token's hash at a time; a node is published once, by one atomic store.
-//! An edge that was added is found by whoever looks later, after log4 of the edges.
+//! Known edges are a trie by two bits of the token's hash at a time; a node is published once, by one atomic store.  An
+//! edge that was added is found by every later reader, in log4 of the number of edges.
 //! Rejected: a map behind a lock (a reader waits for a writer that the system has put to sleep); a map for all states
 //! of an automaton (it grows by copying, in the middle of a call).
 
@@ -214,7 +214,7 @@ impl State {
     /// What a mask of a budget has said of a token, the state after it keeps.
     pub(super) fn keep_cached(&self, token: TokenId, next: &State) {
         if let Some(way) = self.0.cached_after(token) {
-            next.keep_way(way);
+            next.keep_completion(way);
         }
     }
 
@@ -222,11 +222,11 @@ impl State {
     pub(super) fn inherit(&self, before: &State) {
         let known = before.0.cached_distance.get().and_then(|_| before.0.cached_distance());
         if let Some(way) = known.and_then(|cached_distance| cached_distance.own()) {
-            self.keep_way(way);
+            self.keep_completion(way);
         }
     }
 
-    fn keep_way(&self, way: Completion) {
+    fn keep_completion(&self, way: Completion) {
         self.0.set_distance(length(&way));
         if let Some(mut cached_distance) = self.0.cached_distance() {
             cached_distance.shorter(Some(way));

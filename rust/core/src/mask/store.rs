@@ -1,10 +1,10 @@
-//! Where lexical masks are kept: one table for the process, in parts, bounded in bytes; the host sizes and empties it.
+//! The cache of lexical masks: one table per process, in parts, bounded in bytes; the host sets its size and clears it.
 //!
 //! The key is the vocabulary, the node of its trie and the *content* of the lexical state, so that "inside a
 //! JSON string" is computed once for ten thousand schemas although each automaton numbers its own states.
-//! An arena shared by all automata was rejected: its lock would be one for all, and it could never be freed.
-//! Entries are reference counted; what is evicted lives on while an automaton holds it.
-//! Masks that nobody has asked for again take half of the bound at most: texts that go through states of their own
+//! Rejected: an arena shared by all automata (one lock for all, and it could never be freed).
+//! Entries are reference counted; an evicted entry lives on while an automaton holds it.
+//! Masks that were never asked for a second time take at most half of the bound: texts that go through states of their own
 //! (new keys, new numbers) neither fill the table to its bound nor drive out what many schemas share.
 //! Memory: the bound that `set_limits(shared=)` names.
 

@@ -1,12 +1,12 @@
-//! What the tokens do in a string: the lexical states to which they lead, and where they leave it.
+//! What the tokens do in a string: the lexical states that they lead to, and where they leave the string.
 //!
 //! Nearly all states of strings lead on alike under every code point (any text, a text of bounded length, a key that no
-//! schema names). What tokens do there differs by how many code points they hold and how the last one is cut: that is
-//! found once a vocabulary ([`super::any_text`]), and read off for each state; only escapes, and what comes before such a state,
-//! are walked.
+//! schema names).  There a token's effect depends only on its number of code points and on how the last one is cut.  That
+//! is found once per vocabulary ([`super::any_text`]) and read off for each state.  Only escapes, and the nodes above such
+//! states, are walked.
 //! Invariant: the answers are those of a walk of every token, byte by byte.
-//! Complexity: the nodes above the states that lead on alike, the escapes, and a look at each group.
-//! Memory: some 2 MB a vocabulary of 131,072 tokens, kept with the mask of its free string; of a state what is its own.
+//! Complexity: the nodes above the states that lead on alike, the escapes, and one step per group.
+//! Memory: some 2 MB per vocabulary of 131,072 tokens, kept with the mask of its free string; of a state what is its own.
 
 use std::sync::Arc;
 
@@ -37,7 +37,7 @@ pub(super) struct SharedExits {
     pub kind: StatePair,
     plain: Arc<AnyTextTable>,
     /// Tokens that are none of them, as words.
-    pub gone: Option<Box<[u32]>>,
+    pub excluded: Option<Box<[u32]>>,
 }
 
 impl SharedExits {
@@ -48,16 +48,16 @@ impl SharedExits {
 
     /// The nodes of the quotes.
     pub fn nodes<'a>(&'a self, trie: &'a Trie) -> impl Iterator<Item = NodeId> + 'a {
-        let gone = |node: NodeId| match (&self.gone, trie.subtree_tokens(node).first()) {
-            (Some(gone), Some(token)) => gone.allows(token.0),
+        let excluded = |node: NodeId| match (&self.excluded, trie.subtree_tokens(node).first()) {
+            (Some(excluded), Some(token)) => excluded.allows(token.0),
             _ => false,
         };
-        self.plain.exits.iter().map(|e| e.0).filter(move |&node| !gone(node))
+        self.plain.exits.iter().map(|e| e.0).filter(move |&node| !excluded(node))
     }
 
     /// Whether a token behind one of the quotes is meant.
     pub fn has(&self, id: u32) -> bool {
-        self.gone.as_ref().is_none_or(|gone| !gone.allows(id))
+        self.excluded.as_ref().is_none_or(|excluded| !excluded.allows(id))
     }
 }
 
@@ -79,16 +79,16 @@ impl StringTransitions {
             lists: Vec::new(),
             exits: Vec::new(),
             escaped: Vec::new(),
-            alike: None,
-            handed: Vec::new(),
-            gone: Vec::new(),
+            uniform: None,
+            uniform_below: Vec::new(),
+            excluded: Vec::new(),
         };
         if let Some(states) = walk.states_of_lengths(kind) {
             return walk.by_length(&states);
         }
-        if walk.next_kind(kind) == Some(kind) {
-            walk.alike = Some(kind);
-            walk.handed.push(Trie::ROOT);
+        if walk.uniform_successor(kind) == Some(kind) {
+            walk.uniform = Some(kind);
+            walk.uniform_below.push(Trie::ROOT);
         } else {
             walk.visit(Trie::ROOT, kind, false);
         }
@@ -97,8 +97,13 @@ impl StringTransitions {
 
     pub fn bytes(&self) -> usize {
         let groups: usize = self.groups.iter().map(|g| g.1.bytes()).sum();
-        let gone = self.shared.iter().flat_map(|s| &s.gone).map(|gone| heap_size::slice(gone)).sum::<usize>();
-        groups + gone + heap_size::slice(&self.exits) + heap_size::slice(&self.escaped)
+        let excluded = self
+            .shared
+            .iter()
+            .flat_map(|s| &s.excluded)
+            .map(|excluded| heap_size::slice(excluded))
+            .sum::<usize>();
+        groups + excluded + heap_size::slice(&self.exits) + heap_size::slice(&self.escaped)
     }
 }
 
@@ -111,10 +116,10 @@ struct TransitionWalk<'a> {
     exits: Vec<(NodeId, StatePair, bool)>,
     escaped: Vec<TokenId>,
     /// A state that every code point leads back to, and the nodes below which the tokens are in it.
-    alike: Option<StatePair>,
-    handed: Vec<NodeId>,
+    uniform: Option<StatePair>,
+    uniform_below: Vec<NodeId>,
     /// The tokens that are not below those nodes.
-    gone: Vec<u32>,
+    excluded: Vec<u32>,
 }
 
 /// Where a byte leads.
@@ -161,7 +166,7 @@ impl TransitionWalk<'_> {
         next
     }
 
-    fn next_kind(&mut self, kind: StatePair) -> Option<StatePair> {
+    fn uniform_successor(&mut self, kind: StatePair) -> Option<StatePair> {
         let lex = self.next_of(kind.0)?;
         match kind.1 {
             Lexicon::DEAD => Some((lex, kind.1)),
@@ -175,7 +180,7 @@ impl TransitionWalk<'_> {
         let mut states = vec![kind];
         // one more: the last code point may be cut
         for i in 0..=self.plain.longest as usize {
-            let next = self.next_kind(states[i])?;
+            let next = self.uniform_successor(states[i])?;
             if next == kind {
                 return None;
             }
@@ -207,7 +212,7 @@ impl TransitionWalk<'_> {
             ends.push((outcome.0 != Lexicon::NONE).then_some((kind, outcome)));
         }
         // the escapes are none of the shared quotes
-        self.gone.clear();
+        self.excluded.clear();
         let end = |length: u32| ends.get(length as usize).copied().flatten();
         let mut counts: FxHashMap<(OutcomeId, OutcomeId), usize> = FxHashMap::default();
         for found in plain.exits.iter().filter_map(|e| end(e.1)) {
@@ -223,15 +228,15 @@ impl TransitionWalk<'_> {
             }
             self.leave_out(node);
         }
-        let gone = self.words_gone();
-        self.finish(groups, kind, gone)
+        let excluded = self.excluded_words();
+        self.finish(groups, kind, excluded)
     }
 
     /// What the walk has left to the state that all code points lead back to.
     fn by_tail(mut self) -> StringTransitions {
-        let Some(kind) = self.alike else { return self.finish(Vec::new(), None, None) };
-        let (vocab, plain, gone) = (self.vocab, self.plain.clone(), self.words_gone());
-        for node in std::mem::take(&mut self.handed) {
+        let Some(kind) = self.uniform else { return self.finish(Vec::new(), None, None) };
+        let (vocab, plain, excluded) = (self.vocab, self.plain.clone(), self.excluded_words());
+        for node in std::mem::take(&mut self.uniform_below) {
             for &(escape, _) in AnyTextTable::below(&plain.escapes, vocab.trie(), node) {
                 self.escape(escape, kind);
             }
@@ -239,22 +244,22 @@ impl TransitionWalk<'_> {
         let mut groups = Vec::new();
         for group in &plain.by_tail {
             let to = self.run(kind, vocab.text_of(group.first));
-            let left = match &gone {
-                Some(gone) => group.without(gone, vocab.size()),
+            let left = match &excluded {
+                Some(excluded) => group.without(excluded, vocab.size()),
                 None => Some(group.clone()),
             };
             groups.extend(to.zip(left));
         }
         let closes = self.lexicon.outcome(kind.0) != Lexicon::NONE;
-        self.finish(groups, closes.then_some(kind), gone)
+        self.finish(groups, closes.then_some(kind), excluded)
     }
 
-    fn words_gone(&self) -> Option<Box<[u32]>> {
-        if self.gone.is_empty() {
+    fn excluded_words(&self) -> Option<Box<[u32]>> {
+        if self.excluded.is_empty() {
             return None;
         }
         let mut words = vec![0u32; self.vocab.mask_words()];
-        words.allow_all(self.gone.iter().copied());
+        words.allow_all(self.excluded.iter().copied());
         Some(words.into())
     }
 
@@ -262,9 +267,9 @@ impl TransitionWalk<'_> {
         self,
         mut groups: Vec<(StatePair, TokenGroup)>,
         shared: Option<StatePair>,
-        gone: Option<Box<[u32]>>,
+        excluded: Option<Box<[u32]>>,
     ) -> StringTransitions {
-        let shared = shared.map(|kind| SharedExits { kind, plain: self.plain.clone(), gone });
+        let shared = shared.map(|kind| SharedExits { kind, plain: self.plain.clone(), excluded });
         let size = self.vocab.size();
         groups.extend(
             self.lists.into_iter().filter_map(|(kind, ids)| Some((kind, TokenGroup::of(ids, size)?))),
@@ -273,7 +278,7 @@ impl TransitionWalk<'_> {
     }
 
     fn leave_out(&mut self, node: NodeId) {
-        self.gone.extend(self.vocab.trie().subtree_tokens(node).iter().map(|t| t.0));
+        self.excluded.extend(self.vocab.trie().subtree_tokens(node).iter().map(|t| t.0));
     }
 
     fn visit(&mut self, node: NodeId, kind: StatePair, escape: bool) {
@@ -294,12 +299,12 @@ impl TransitionWalk<'_> {
         match self.step(kind, byte) {
             StringStep::Stay(next) => {
                 let escape = escape || byte == b'\\';
-                if !escape && self.is_alike(next) {
-                    return self.handed.push(child);
+                if !escape && self.is_uniform(next) {
+                    return self.uniform_below.push(child);
                 }
                 let tokens = trie.tokens(child);
                 if !tokens.is_empty() {
-                    self.gone.extend(tokens.iter().map(|t| t.0));
+                    self.excluded.extend(tokens.iter().map(|t| t.0));
                     let place = *self.places.entry(next).or_insert(self.lists.len());
                     if place == self.lists.len() {
                         self.lists.push((next, Vec::new()));
@@ -318,11 +323,11 @@ impl TransitionWalk<'_> {
     }
 
     /// Whether a state leads back to itself under every code point; the first such is the one for all.
-    fn is_alike(&mut self, kind: StatePair) -> bool {
-        if self.alike.is_none() && self.next_kind(kind) == Some(kind) {
-            self.alike = Some(kind);
+    fn is_uniform(&mut self, kind: StatePair) -> bool {
+        if self.uniform.is_none() && self.uniform_successor(kind) == Some(kind) {
+            self.uniform = Some(kind);
         }
-        self.alike == Some(kind)
+        self.uniform == Some(kind)
     }
 }
 

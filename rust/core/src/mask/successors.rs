@@ -1,12 +1,12 @@
-//! Where tokens lead, by class: what a budget's mask asks about once instead of once a token.
+//! Where tokens lead, by class: the mask of a budget asks once per class instead of once per token.
 //!
-//! Most tokens of a string stay inside it, and which of them come to which lexical state does not depend on what is
-//! around the string: that is found once a lexical state ([`super::string_transitions`]). Of the texts that matter (keys), nearly all
-//! mean the same, as for masks ([`super::collect`]), or are told apart by patterns alone, which are read beside them
+//! Most tokens of a string stay inside it, and the lexical states that they lead to don't depend on what is around the
+//! string: these are found once per lexical state ([`super::string_transitions`]).  Of the texts that matter (keys), nearly
+//! all mean the same, as for masks ([`super::collect`]), or patterns alone tell them apart, which are read beside them
 //! ([`ByteAutomaton::partition`]); the others are followed one by one.
 //! Invariant: the classes are those of [`Core::classes_below`], which follows every token.
 //! Memory: a mask for each state that a lexical state leads to.
-//! Complexity: a look at each group of a string's tokens; the others are walked, a step a node.
+//! Complexity: one step per group of a string's tokens; the others are walked, a step per node.
 
 use std::sync::Arc;
 
@@ -63,8 +63,8 @@ impl TokensByClass {
         }
     }
 
-    fn remove(&mut self, gone: &[u32]) {
-        self.lists.iter_mut().for_each(|(_, ids)| ids.retain(|&id| !gone.allows(id)));
+    fn remove(&mut self, excluded: &[u32]) {
+        self.lists.iter_mut().for_each(|(_, ids)| ids.retain(|&id| !excluded.allows(id)));
     }
 
     pub fn successors(self, vocab: &Vocabulary) -> Vec<SuccessorClass> {
@@ -95,7 +95,7 @@ enum EndTarget {
 
 /// What was found of a string whose text matters.
 struct StringEnds {
-    stand: StateKey,
+    state_key: StateKey,
     text: Vec<u8>,
     /// The state of the languages that tell texts apart, [`Lexicon::DEAD`] where there are none.
     kind: LexId,
@@ -110,7 +110,7 @@ struct StringEnds {
 
 impl<S: ByteAutomaton> Core<S> {
     fn inside(&mut self, kind: StatePair) -> Arc<StringTransitions> {
-        memo!(self.insides, kind, {
+        memo!(self.string_transitions_of, kind, {
             let vocab = self.vocab.clone();
             let lexicon = self.structure.lexicon();
             let (spelling, _) = lexicon.term(kind.0).expect("at the border of a code point");
@@ -123,13 +123,13 @@ impl<S: ByteAutomaton> Core<S> {
     }
 
     /// The classes after the tokens that a string allows; false where each token must be followed.
-    pub(super) fn classes_in_string(&mut self, stand: StateKey, found: &mut TokensByClass) -> bool {
-        let (pos, vocab) = (stand.pos, self.vocab.clone());
+    pub(super) fn classes_in_string(&mut self, state_key: StateKey, found: &mut TokensByClass) -> bool {
+        let (pos, vocab) = (state_key.pos, self.vocab.clone());
         if !self.structure.lexicon().is_string(pos.lex) {
             return false;
         }
         if self.structure.records(pos.ctx) {
-            return self.states_apart.is_none() && self.classes_in_text(stand, found);
+            return self.states_as_classes.is_none() && self.classes_in_text(state_key, found);
         }
         let inside = self.inside((pos.lex, Lexicon::DEAD));
         for ((lex, _), group) in &inside.groups {
@@ -157,19 +157,19 @@ impl<S: ByteAutomaton> Core<S> {
     }
 
     /// The same where the string's text matters.
-    fn classes_in_text(&mut self, stand: StateKey, found: &mut TokensByClass) -> bool {
-        let (pos, text, vocab) = (stand.pos, self.text(stand), self.vocab.clone());
+    fn classes_in_text(&mut self, state_key: StateKey, found: &mut TokensByClass) -> bool {
+        let (pos, text, vocab) = (state_key.pos, self.text(state_key), self.vocab.clone());
         let (whole, begun) = unfinished(&text);
         let (Some(plain), true) = (without_escapes(whole), begun.is_empty()) else { return false };
         let kind = match self.structure.partition(pos.ctx) {
-            Some(kinds) => self.kind_after(kinds, &text),
+            Some(kinds) => self.partition_after(kinds, &text),
             None => Lexicon::DEAD,
         };
         let inside = self.inside((pos.lex, kind));
         let same = Pos { ctx: self.structure.equivalent(pos.ctx), ..pos };
         let (known, special, ends) = Default::default();
         let odd = vec![0; vocab.mask_words()];
-        let mut closed = StringEnds { stand, text: text.clone(), kind, known, special, ends, odd };
+        let mut closed = StringEnds { state_key, text: text.clone(), kind, known, special, ends, odd };
         self.mark_special(&plain, &inside, &mut closed);
         let mut own = TokensByClass::default();
         for &(node, kind, escape) in &inside.exits {
@@ -219,7 +219,7 @@ impl<S: ByteAutomaton> Core<S> {
                     return false;
                 }
             }
-            let class = Self::class_of_kind((Pos { lex: *lex, ..same }, *kind));
+            let class = Self::class_of_partition((Pos { lex: *lex, ..same }, *kind));
             let left = match group.tokens.meets(&closed.odd) {
                 true => group.without(&closed.odd, vocab.size()),
                 false => Some(group.clone()),
@@ -228,7 +228,7 @@ impl<S: ByteAutomaton> Core<S> {
         }
         own.remove(&closed.odd);
         for id in closed.odd.ids() {
-            if let (None, next, text) = self.run(stand, vocab.text_of(TokenId(id))) {
+            if let (None, next, text) = self.run(state_key, vocab.text_of(TokenId(id))) {
                 let class = self.class_of(next, &text);
                 own.add(class, &[TokenId(id)]);
             }
@@ -240,7 +240,7 @@ impl<S: ByteAutomaton> Core<S> {
     fn mark_special(&mut self, plain: &str, inside: &StringTransitions, closed: &mut StringEnds) {
         let vocab = self.vocab.clone();
         let trie = vocab.trie();
-        for rest in self.structure.exceptional(closed.stand.pos.ctx, plain) {
+        for rest in self.structure.exceptional(closed.state_key.pos.ctx, plain) {
             closed.special = true;
             let mut node = Some(Trie::ROOT);
             for &byte in rest.as_bytes() {
@@ -259,7 +259,7 @@ impl<S: ByteAutomaton> Core<S> {
 
     /// Where the string leads when it is closed at a node, one for all that mean the same.
     fn after_close(&mut self, closed: &mut StringEnds, (lex, kind): StatePair, node: NodeId) -> EndTarget {
-        let ctx = closed.stand.pos.ctx;
+        let ctx = closed.state_key.pos.ctx;
         let lexicon = self.structure.lexicon();
         let outcomes = (lexicon.outcome(lex), lexicon.outcome(kind));
         if let Some(&known) = closed.known.get(&outcomes) {
@@ -301,10 +301,10 @@ impl<S: ByteAutomaton> Core<S> {
         let (bytes, nodes) = trie.children(node);
         work::spend(bytes.len() as u64);
         for (&byte, &child) in bytes.iter().zip(nodes) {
-            let before = self.structure.changes();
+            let before = self.structure.closings();
             let next = step(&mut self.structure, pos, &mut Vec::new(), byte);
             let begun = next.is_some_and(|next| self.structure.records(next.ctx));
-            if begun || self.structure.changes() != before {
+            if begun || self.structure.closings() != before {
                 closed.odd.allow_all(trie.subtree_tokens(child).iter().map(|t| t.0));
             } else if let Some(next) = next {
                 self.classes_after_close((trie, child), next, closed, found);
@@ -330,7 +330,7 @@ impl<S: ByteAutomaton> Core<S> {
         text: &mut Vec<u8>,
         found: &mut TokensByClass,
     ) {
-        if self.states_apart.is_some_and(|most| found.lists.len() > most) {
+        if self.states_as_classes.is_some_and(|most| found.lists.len() > most) {
             return;
         }
         let (bytes, nodes) = trie.children(node);

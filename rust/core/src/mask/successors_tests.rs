@@ -87,14 +87,14 @@ fn walk(schema: &str, strings: crate::Strings, draws: &[u32]) -> usize {
     let mut core = Core::new(machine, vocabulary());
     let (mut state, mut read_off) = (core.start().expect("a start"), 0);
     for &draw in draws {
-        let stand = core.stand(state);
+        let state_key = core.state_key(state);
         let mut found = TokensByClass::default();
-        if core.classes_in_string(stand, &mut found) {
+        if core.classes_in_string(state_key, &mut found) {
             read_off += 1;
             let found = by_token(&core, found);
             let mut slow = TokensByClass::default();
-            let (vocab, mut text) = (core.vocab.clone(), core.text(stand));
-            core.classes_below(vocab.trie(), Trie::ROOT, stand.pos, &mut text, &mut slow);
+            let (vocab, mut text) = (core.vocab.clone(), core.text(state_key));
+            core.classes_below(vocab.trie(), Trie::ROOT, state_key.pos, &mut text, &mut slow);
             let slow = by_token(&core, slow);
             let shown = |id: &u32| String::from_utf8_lossy(vocab.text_of(TokenId(*id))).into_owned();
             for id in slow.keys().chain(found.keys()) {

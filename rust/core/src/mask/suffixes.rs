@@ -1,9 +1,9 @@
-//! What is left of tokens of which a beginning has been read: as a list, as a trie, and as interned sets.
+//! Token suffixes: what is left of tokens whose beginning has been read, as a list, as a trie, and as interned sets.
 //!
 //! The whole vocabulary is a set; so is what follows the names in the tokens that hold the end of a name.  A set is
-//! a node of a trie and the bytes that may come first there: large sets are subtrees of the vocabulary's own trie,
-//! small ones, from many places, are merged into a trie of their own.
-//! Memory: the bytes of each tail, one after the other; most are short.
+//! a node of a trie and the bytes that may come first there.  Large sets are subtrees of the vocabulary's own trie;
+//! small ones, from many nodes, are merged into a trie of their own.
+//! Memory: the bytes of each suffix, one after the other; most are short.
 
 use rustc_hash::FxHashMap;
 
@@ -46,8 +46,8 @@ impl TokenSuffixSets {
         self.all[id.0 as usize]
     }
 
-    pub fn trie<'a>(&'a self, rest: TokenSuffixSet, vocab: &'a Vocabulary) -> &'a Trie {
-        rest.trie.map_or(vocab.trie(), |i| &self.tries[i as usize])
+    pub fn trie<'a>(&'a self, suffixes: TokenSuffixSet, vocab: &'a Vocabulary) -> &'a Trie {
+        suffixes.trie.map_or(vocab.trie(), |i| &self.tries[i as usize])
     }
 
     /// The tokens below a node of the vocabulary's trie.
@@ -56,7 +56,7 @@ impl TokenSuffixSets {
     }
 
     /// The tokens of a set that go on with certain bytes.
-    pub fn limited(&mut self, vocab: &Vocabulary, id: SuffixSetId, bytes: &ByteSet) -> SuffixSetId {
+    pub fn starting_with(&mut self, vocab: &Vocabulary, id: SuffixSetId, bytes: &ByteSet) -> SuffixSetId {
         let TokenSuffixSet { trie, node, bytes: own, .. } = self.get(id);
         self.intern(vocab, trie, node, own.and(bytes))
     }
@@ -68,23 +68,23 @@ impl TokenSuffixSets {
     }
 
     /// What follows a node of a set's trie with certain bytes.
-    pub fn behind(
+    pub fn after_node(
         &mut self,
         vocab: &Vocabulary,
-        rest: TokenSuffixSet,
+        suffixes: TokenSuffixSet,
         node: NodeId,
         bytes: &ByteSet,
     ) -> SuffixSetId {
-        self.intern(vocab, rest.trie, node, *bytes)
+        self.intern(vocab, suffixes.trie, node, *bytes)
     }
 
     fn intern(&mut self, vocab: &Vocabulary, at: Option<u32>, node: NodeId, bytes: ByteSet) -> SuffixSetId {
         let trie = at.map_or(vocab.trie(), |i| &self.tries[i as usize]);
-        let (kids, nodes) = trie.children(node);
-        let all = ByteSet::of(kids);
+        let (children, nodes) = trie.children(node);
+        let all = ByteSet::of(children);
         let bytes = all.and(&bytes);
         memo!(self.known, (at, node, bytes), {
-            let own = kids.iter().zip(nodes).filter(|k| bytes.has(*k.0));
+            let own = children.iter().zip(nodes).filter(|k| bytes.has(*k.0));
             let size = own.map(|k| trie.subtree_size(*k.1)).sum();
             let whole = match bytes == all {
                 true => SuffixSetId(self.all.len() as u32),
@@ -128,10 +128,10 @@ impl SuffixList {
         if !self.lost.is_empty() && trie.subtree_tokens(node).iter().all(|&token| self.is_lost(token)) {
             return;
         }
-        self.add_below(trie, node, path);
+        self.add_subtree(trie, node, path);
     }
 
-    fn add_below(&mut self, trie: &Trie, node: NodeId, path: &mut Vec<u8>) {
+    fn add_subtree(&mut self, trie: &Trie, node: NodeId, path: &mut Vec<u8>) {
         for &token in trie.tokens(node) {
             if self.is_lost(token) {
                 continue;
@@ -142,7 +142,7 @@ impl SuffixList {
         let (bytes, nodes) = trie.children(node);
         for (&byte, &child) in bytes.iter().zip(nodes) {
             path.push(byte);
-            self.add_below(trie, child, path);
+            self.add_subtree(trie, child, path);
             path.pop();
         }
     }

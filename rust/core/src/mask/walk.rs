@@ -1,6 +1,6 @@
-//! The walks of the trie that tell what a lexical state does with every token below a node.
+//! Walks of the trie by bytes: what a lexical state does with every token below a node.
 //!
-//! Invariant: every token is found where the bytes of it lead, one by one: the judge of the faster walks.
+//! Invariant: every token is found where its bytes lead, one by one: the judge of the faster walks.
 //! Complexity: the nodes that are alive.  Memory: what was found; no table outlives the walk.
 
 use super::exits::Exit;
@@ -55,7 +55,7 @@ impl<'a> DifferenceWalk<'a> {
             return height == 0;
         };
         let terms = &self.lexicon.terms;
-        if height == 0 || terms.fills(t, b, height) || self.lexicon.terms.alike(t, b, height) {
+        if height == 0 || terms.equals_up_to(t, b, height) || self.lexicon.terms.agrees_up_to(t, b, height) {
             return true;
         }
         let terms = &self.lexicon.terms;

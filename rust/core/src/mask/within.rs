@@ -2,12 +2,12 @@
 //!
 //! A bounded repeat differs from the unbounded one by length alone: its tokens are those of at most so many code
 //! points, one `and` of two masks.
-//! Invariant: listed or as words, the same set; lengths are those that a walk by bytes counts, a code point that was only
-//! begun included: it will need its place.
-//! Complexity: lengths cost the nodes of the trie of characters, and by bytes what follows a backslash, once a vocabulary
+//! Invariant: listed or as words, the same set.  Lengths are those that a byte walk counts; a code point that is only
+//! begun counts as one, for it will need its place.
+//! Complexity: lengths cost the nodes of the trie of characters, and by bytes what follows a backslash, once per vocabulary
 //! and spelling.
-//! Memory: four bytes a token, or a bit for each of the vocabulary; ten bytes a token for the lengths, and a mask for each
-//! length that was a bound.
+//! Memory: four bytes per token, or a bit for each of the vocabulary; ten bytes per token for the lengths, and a mask for
+//! each length that was a bound.
 
 use std::sync::{Arc, OnceLock};
 

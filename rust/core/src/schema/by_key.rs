@@ -82,7 +82,7 @@ impl Schema {
                 let hi = if hi == u32::MAX { hi } else { hi - 1 };
                 Leaf::sure(self.count(lo.saturating_sub(1), hi))
             }
-            Obj::Distinct(apart) => self.apart_leaf(apart, key),
+            Obj::Distinct(apart) => self.distinct_leaf(apart, key),
             Obj::True | Obj::False | Obj::And(_) | Obj::Or(_) => Leaf::sure(o),
         }
     }

@@ -4,7 +4,7 @@
 //! atom: the objects that the one being read may still become, as a trie, and the keys that it has in common with
 //! them.  A key keeps those that have it with the same value.  Which value that is, is told when it is complete, so a
 //! key has one branch, however many objects are remembered; values after which nothing else could follow than one of
-//! the objects are taken from it before ([`Schema::told_values`]).
+//! the objects are taken from it before ([`Schema::deciding_values`]).
 //! Invariant: an object that is read to its end is never in the set: where nothing but the end would make it one,
 //! the formula asks for one key more.
 //! Complexity: a key costs the objects that agree with it so far, usually none after the first.
@@ -141,15 +141,15 @@ impl Schema {
         };
         self.remembered.objects.insert(seen, objects);
         let mut value = self.value(others).clone();
-        value.obj = self.apart(objects, KeySet::EMPTY);
+        value.obj = self.distinct(objects, KeySet::EMPTY);
         Ok(self.value_of(value))
     }
 
     /// What is left differs from what is left of each of these, after keys in which they agree.
-    fn apart(&mut self, items: KeySet, read: KeySet) -> ObjId {
+    fn distinct(&mut self, items: KeySet, read: KeySet) -> ObjId {
         let whole = self.remembered.of_size(self.key_sets.len(read));
-        let whole = self.key_sets.both(items, whole);
-        let items = self.key_sets.less(items, whole);
+        let whole = self.key_sets.intersection(items, whole);
+        let items = self.key_sets.difference(items, whole);
         let mut parts = Vec::new();
         if whole != KeySet::EMPTY {
             parts.push(self.count(1, u32::MAX));
@@ -160,9 +160,9 @@ impl Schema {
         self.and(&parts)
     }
 
-    pub(super) fn apart_leaf(&mut self, apart: Distinct, key: &Key) -> Leaf<ObjId> {
+    pub(super) fn distinct_leaf(&mut self, apart: Distinct, key: &Key) -> Leaf<ObjId> {
         match key {
-            Key::Name(name) if self.key_sets.meet(apart.items, self.remembered.with_key(*name)) => {
+            Key::Name(name) if self.key_sets.intersects(apart.items, self.remembered.with_key(*name)) => {
                 Leaf::sure(self.obj(Obj::Distinct(Distinct { phase: Phase::At(*name), ..apart })))
             }
             _ => Leaf::sure(ObjId::TRUE),
@@ -170,7 +170,7 @@ impl Schema {
     }
 
     /// "Is one of these", written out.
-    pub(super) fn not_apart(&mut self, apart: Distinct) -> ObjId {
+    pub(super) fn not_distinct(&mut self, apart: Distinct) -> ObjId {
         let mut list = Vec::new();
         for item in self.seen_values(apart.items) {
             let Json::Object(entries) = self.doc.get(item).clone() else { continue };
@@ -190,30 +190,34 @@ impl Schema {
     }
 
     /// Whether the value that was just read decides about what is left.
-    pub(crate) fn is_telling(&self, o: ObjId) -> bool {
-        o.facts(self).telling
+    pub(crate) fn is_decided_by_value(&self, o: ObjId) -> bool {
+        o.facts(self).decided_by_value
     }
 
     /// The formula after the value of a key; `None`: one that no object of the sets has.
-    pub(crate) fn told(&mut self, o: ObjId, value: Option<JsonNodeId>) -> ObjId {
-        self.telling(o, &mut |this, apart, name| {
+    pub(crate) fn after_value(&mut self, o: ObjId, value: Option<JsonNodeId>) -> ObjId {
+        self.decided_by_value(o, &mut |this, apart, name| {
             let Some(value) = value else { return ObjId::TRUE };
             let same = this.remembered.with_value(name, value);
-            let items = this.key_sets.both(apart.items, same);
+            let items = this.key_sets.intersection(apart.items, same);
             let read = this.key_sets.with(apart.read, name);
-            this.apart(items, read)
+            this.distinct(items, read)
         })
     }
 
     /// The formula before the value of a key, where it must not matter which of the objects' values that is.
-    pub(crate) fn whatever_is_told(&mut self, o: ObjId) -> ObjId {
-        self.telling(o, &mut |this, apart, _| {
+    pub(crate) fn after_any_value(&mut self, o: ObjId) -> ObjId {
+        self.decided_by_value(o, &mut |this, apart, _| {
             this.obj(Obj::Distinct(Distinct { phase: Phase::Whatever, ..apart }))
         })
     }
 
-    fn telling(&mut self, o: ObjId, how: &mut dyn FnMut(&mut Self, Distinct, NameId) -> ObjId) -> ObjId {
-        self.replaced(o, Self::is_telling, &mut |this, atom| match *this.object(atom) {
+    fn decided_by_value(
+        &mut self,
+        o: ObjId,
+        how: &mut dyn FnMut(&mut Self, Distinct, NameId) -> ObjId,
+    ) -> ObjId {
+        self.replaced(o, Self::is_decided_by_value, &mut |this, atom| match *this.object(atom) {
             Obj::Distinct(apart) => match apart.phase {
                 Phase::At(name) => how(this, apart, name),
                 Phase::Between | Phase::Whatever => atom,
@@ -223,7 +227,7 @@ impl Schema {
     }
 
     /// The values that the objects of the sets have at the key that was read.
-    pub(crate) fn told_values(&self, o: ObjId) -> Vec<JsonNodeId> {
+    pub(crate) fn deciding_values(&self, o: ObjId) -> Vec<JsonNodeId> {
         let mut out = Vec::new();
         for atom in self.atoms(o) {
             if let Obj::Distinct(Distinct { items, phase: Phase::At(name), .. }) = *self.object(atom) {
@@ -238,7 +242,7 @@ impl Schema {
     pub(super) fn values_at(&self, items: KeySet, name: NameId) -> Vec<JsonNodeId> {
         let Some(values) = self.remembered.values.get(&name) else { return Vec::new() };
         crate::work::spend(values.len() as u64);
-        let in_set = |&&v: &&JsonNodeId| self.key_sets.meet(items, self.remembered.with_value(name, v));
+        let in_set = |&&v: &&JsonNodeId| self.key_sets.intersects(items, self.remembered.with_value(name, v));
         values.iter().filter(in_set).copied().collect()
     }
 
@@ -254,11 +258,11 @@ impl Schema {
     }
 
     /// The keys in which the object may agree with one of the set.
-    pub(super) fn names_apart(&self, apart: Distinct) -> Vec<NameId> {
+    pub(super) fn distinct_names(&self, apart: Distinct) -> Vec<NameId> {
         let mut names: Vec<NameId> = self.remembered.with_key.keys().copied().collect();
         names.retain(|&n| {
             !self.key_sets.contains(apart.read, n)
-                && self.key_sets.meet(apart.items, self.remembered.with_key(n))
+                && self.key_sets.intersects(apart.items, self.remembered.with_key(n))
         });
         names.sort_unstable();
         names

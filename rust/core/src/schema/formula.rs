@@ -102,12 +102,12 @@ pub struct FormulaFacts {
     /// The object or array may end here.
     pub ends: bool,
     /// An object may need a key that the formula does not name: one more, or one of a pattern.
-    pub wants: bool,
+    pub wants_key: bool,
     /// It names keys for the declared order; some disjunction does.
     pub names: bool,
     pub branches: bool,
     /// The value that is read decides about it.
-    pub telling: bool,
+    pub decided_by_value: bool,
     /// Finished items must be remembered; an item may have to be equal to an earlier one.
     pub remembers: bool,
     pub wants_duplicates: bool,
@@ -123,10 +123,10 @@ impl FormulaFacts {
         let start = FormulaFacts { ends: all, size: 1, ..FormulaFacts::default() };
         operands.fold(start, |a, b| FormulaFacts {
             ends: if all { a.ends && b.ends } else { a.ends || b.ends },
-            wants: a.wants || b.wants,
+            wants_key: a.wants_key || b.wants_key,
             names: a.names || b.names,
             branches: a.branches || if all { b.branches } else { b.names },
-            telling: a.telling || b.telling,
+            decided_by_value: a.decided_by_value || b.decided_by_value,
             remembers: a.remembers || b.remembers,
             wants_duplicates: a.wants_duplicates || b.wants_duplicates,
             least: if all { a.least.max(b.least) } else { 0 },

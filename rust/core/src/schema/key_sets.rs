@@ -115,7 +115,7 @@ impl KeySets {
     }
 
     /// The names that are in both sets.
-    pub fn both(&mut self, a: KeySet, b: KeySet) -> KeySet {
+    pub fn intersection(&mut self, a: KeySet, b: KeySet) -> KeySet {
         crate::work::spend(1);
         if a == b || a == KeySet::EMPTY || b == KeySet::EMPTY {
             return if a == b { a } else { KeySet::EMPTY };
@@ -123,13 +123,13 @@ impl KeySets {
         let Some((prefix, bit)) = self.upper(a, b) else { return KeySet::EMPTY };
         let [without, with] = [false, true].map(|with| {
             let (a, b) = (self.side(a, prefix, bit, with), self.side(b, prefix, bit, with));
-            self.both(a, b)
+            self.intersection(a, b)
         });
         self.fork(prefix, bit, without, with)
     }
 
     /// The names of a set that are not in another.
-    pub fn less(&mut self, a: KeySet, b: KeySet) -> KeySet {
+    pub fn difference(&mut self, a: KeySet, b: KeySet) -> KeySet {
         crate::work::spend(1);
         if a == b || a == KeySet::EMPTY || b == KeySet::EMPTY {
             return if a == b { KeySet::EMPTY } else { a };
@@ -142,28 +142,28 @@ impl KeySets {
             return match with {
                 Some(with) => {
                     let b = self.side(b, prefix, bit, with == 1);
-                    self.less(a, b)
+                    self.difference(a, b)
                 }
                 None => a,
             };
         }
         let [without, with] = [false, true].map(|with| {
             let (a, b) = (self.side(a, prefix, bit, with), self.side(b, prefix, bit, with));
-            self.less(a, b)
+            self.difference(a, b)
         });
         self.fork(prefix, bit, without, with)
     }
 
     /// Whether a name is in both sets.
-    pub fn meet(&self, a: KeySet, b: KeySet) -> bool {
+    pub fn intersects(&self, a: KeySet, b: KeySet) -> bool {
         crate::work::spend(1);
         if a == KeySet::EMPTY || b == KeySet::EMPTY || a == b {
             return a == b && a != KeySet::EMPTY;
         }
         self.upper(a, b).is_some_and(|(prefix, bit)| {
-            [false, true]
-                .iter()
-                .any(|&with| self.meet(self.side(a, prefix, bit, with), self.side(b, prefix, bit, with)))
+            [false, true].iter().any(|&with| {
+                self.intersects(self.side(a, prefix, bit, with), self.side(b, prefix, bit, with))
+            })
         })
     }
 
@@ -303,8 +303,8 @@ mod tests {
             let (x, y) = (set(&mut a.iter().copied()), set(&mut b.iter().copied()));
             let both = set(&mut a.intersection(&b).copied());
             let less = set(&mut a.difference(&b).copied());
-            assert_eq!((sets.both(x, y), sets.less(x, y)), (both, less), "{a:?} {b:?}");
-            assert_eq!(sets.meet(x, y), both != KeySet::EMPTY);
+            assert_eq!((sets.intersection(x, y), sets.difference(x, y)), (both, less), "{a:?} {b:?}");
+            assert_eq!(sets.intersects(x, y), both != KeySet::EMPTY);
             assert_eq!(sets.len(x), a.len());
         }
     }

@@ -41,7 +41,7 @@ pub fn left_out(schemas: &[(String, Options)]) -> Vec<String> {
     let looked = work::run(Limits::default().work / SHARE, || {
         for (text, options) in schemas {
             if let Ok(mut schema) = Schema::new(text, options.clone()) {
-                schema.tell_left_out(&mut lines);
+                schema.report_left_out(&mut lines);
             }
         }
     });
@@ -55,13 +55,13 @@ pub fn left_out(schemas: &[(String, Options)]) -> Vec<String> {
 }
 
 impl Schema {
-    fn tell_left_out(&mut self, lines: &mut Vec<String>) {
+    fn report_left_out(&mut self, lines: &mut Vec<String>) {
         let root = self.resolver.root();
         let mut seen = vec![false; self.doc.node_count()];
         seen[root.0 as usize] = true;
         let mut stack = vec![root];
         while let Some(node) = stack.pop() {
-            self.tell_clashing_names(node, lines);
+            self.report_clashing_names(node, lines);
             let draft = self.resolver.draft(&self.doc, node);
             for (keyword, value) in self.doc.entries(node).to_vec() {
                 let (Some(what), false) = (
@@ -109,7 +109,7 @@ impl Schema {
     }
 
     /// Names of which several schemas that hold together ask what no value satisfies, each by itself something.
-    fn tell_clashing_names(&mut self, node: JsonNodeId, lines: &mut Vec<String>) {
+    fn report_clashing_names(&mut self, node: JsonNodeId, lines: &mut Vec<String>) {
         let joins = |key: &str| self.doc.key(node, key).is_some();
         if !joins("allOf") && !(joins("properties") && (joins("$ref") || joins("$dynamicRef"))) {
             return;

@@ -58,7 +58,7 @@ impl Schema {
                 Obj::Shape(s) | Obj::NotShape(s) => out.extend(self.shape(*s).props.iter().map(|p| p.0)),
                 Obj::Required(names) => out.extend(names.iter()),
                 Obj::Absent(name) => out.push(*name),
-                Obj::Distinct(apart) => out.extend(self.names_apart(*apart)),
+                Obj::Distinct(apart) => out.extend(self.distinct_names(*apart)),
                 _ => {}
             }
         }

@@ -82,7 +82,7 @@ impl Formula for ObjId {
     }
 
     fn facts_of_atom(self, schema: &Schema) -> FormulaFacts {
-        let facts = |ends, wants| FormulaFacts { ends, wants, ..FormulaFacts::default() };
+        let facts = |ends, wants_key| FormulaFacts { ends, wants_key, ..FormulaFacts::default() };
         match schema.object(self) {
             Obj::True | Obj::Absent(_) => facts(true, false),
             Obj::Shape(s) => FormulaFacts { names: schema.shape(*s).declared > 0, ..facts(true, false) },
@@ -90,7 +90,7 @@ impl Formula for ObjId {
             Obj::NotShape(_) => facts(false, true),
             Obj::Count(lo, _) => FormulaFacts { least: *lo, ..facts(*lo == 0, *lo > 0) },
             Obj::Distinct(apart) => FormulaFacts {
-                telling: matches!(apart.phase, Phase::At(_)),
+                decided_by_value: matches!(apart.phase, Phase::At(_)),
                 ..facts(apart.phase != Phase::Whatever, true)
             },
             Obj::And(_) | Obj::Or(_) => unreachable!("an atom"),
@@ -122,7 +122,7 @@ impl Formula for ObjId {
                 schema.or(&absent)
             }
             Obj::Absent(n) => schema.required(vec![n]),
-            Obj::Distinct(apart) => schema.not_apart(apart),
+            Obj::Distinct(apart) => schema.not_distinct(apart),
             Obj::Count(lo, hi) => schema.outside((lo, hi), Schema::count),
             Obj::And(_) | Obj::Or(_) => unreachable!("an atom"),
         }

@@ -55,10 +55,10 @@ pub struct Chars {
     /// Code points from the root.
     depth: Vec<u16>,
     /// The children of nodes that have many, by character.
-    kids: FxHashMap<u32, Box<[(CharId, u32)]>>,
+    children: FxHashMap<u32, Box<[(CharId, u32)]>>,
     /// Nodes by their character.
-    places_start: Vec<u32>,
-    places: Vec<u32>,
+    nodes_start: Vec<u32>,
+    by_char: Vec<u32>,
 }
 
 struct Builder<'a> {
@@ -133,27 +133,27 @@ impl Chars {
     }
 
     /// The place of a node of the byte trie that stands at the border of a code point.
-    pub fn place(&self, node: NodeId) -> Option<u32> {
+    pub fn index_of(&self, node: NodeId) -> Option<u32> {
         self.node.binary_search(&node).ok().map(|i| i as u32)
     }
 
     /// The children of a node in the order of their characters, where they are many.
-    pub fn kids(&self, at: u32) -> Option<&[(CharId, u32)]> {
+    pub fn children(&self, at: u32) -> Option<&[(CharId, u32)]> {
         // most nodes have too few below them: no need to look
         if self.end(at) - at <= MANY as u32 {
             return None;
         }
-        self.kids.get(&at).map(|kids| &**kids)
+        self.children.get(&at).map(|children| &**children)
     }
 
     /// The characters with code points up to the bound.
-    pub fn upto(&self, point: u32) -> CharId {
+    pub fn chars_up_to(&self, point: u32) -> CharId {
         self.points.partition_point(|&p| p <= point) as u32
     }
 
     /// The nodes of a range of characters.
-    pub fn places(&self, from: CharId, to: CharId) -> &[u32] {
-        &self.places[self.places_start[from as usize] as usize..self.places_start[to as usize] as usize]
+    pub fn nodes_of(&self, from: CharId, to: CharId) -> &[u32] {
+        &self.by_char[self.nodes_start[from as usize] as usize..self.nodes_start[to as usize] as usize]
     }
 }
 
@@ -171,24 +171,24 @@ impl Builder<'_> {
         let (bytes, nodes) = self.trie.children(node);
         for (&byte, &child) in bytes.iter().zip(nodes) {
             match byte {
-                0..=0x7F => self.whole(byte as u32, child, depth),
-                0xC2..=0xF4 => self.inside(&mut vec![byte], child, depth),
+                0..=0x7F => self.add_char(byte as u32, child, depth),
+                0xC2..=0xF4 => self.add_partial(&mut vec![byte], child, depth),
                 _ => {}
             }
         }
     }
 
-    fn whole(&mut self, point: u32, node: NodeId, depth: u16) {
+    fn add_char(&mut self, point: u32, node: NodeId, depth: u16) {
         let at = self.add(point, node, depth);
         stacker::maybe_grow(64 << 10, 1 << 20, || self.children(node, depth + 1));
         self.end[at] = self.node.len() as u32;
     }
 
-    fn inside(&mut self, read: &mut Vec<u8>, node: NodeId, depth: u16) {
+    fn add_partial(&mut self, read: &mut Vec<u8>, node: NodeId, depth: u16) {
         match std::str::from_utf8(read) {
             Ok(text) => {
                 let point = text.chars().next().map_or(0, |c| c as u32);
-                return self.whole(point, node, depth);
+                return self.add_char(point, node, depth);
             }
             // an error without a length: more bytes may still make it whole
             Err(error) if error.error_len().is_some() => return,
@@ -206,7 +206,7 @@ impl Builder<'_> {
         let (bytes, nodes) = self.trie.children(node);
         for (&byte, &child) in bytes.iter().zip(nodes) {
             read.push(byte);
-            self.inside(read, child, depth);
+            self.add_partial(read, child, depth);
             read.pop();
         }
     }
@@ -220,17 +220,17 @@ impl Builder<'_> {
         };
         let char_of: Vec<CharId> = self.char_of.iter().map(number).collect();
         let count = points.len() + self.tails.len();
-        let mut places_start = vec![0u32; count + 1];
+        let mut nodes_start = vec![0u32; count + 1];
         for &c in &char_of[1..] {
-            places_start[c as usize + 1] += 1;
+            nodes_start[c as usize + 1] += 1;
         }
         for i in 0..count {
-            places_start[i + 1] += places_start[i];
+            nodes_start[i + 1] += nodes_start[i];
         }
-        let mut next = places_start.clone();
-        let mut places = vec![0u32; char_of.len() - 1];
+        let mut next = nodes_start.clone();
+        let mut by_char = vec![0u32; char_of.len() - 1];
         for (at, &c) in (0u32..).zip(&char_of).skip(1) {
-            places[next[c as usize] as usize] = at;
+            by_char[next[c as usize] as usize] = at;
             next[c as usize] += 1;
         }
         let Builder { trie, tails, node, end, depth, .. } = self;
@@ -240,7 +240,7 @@ impl Builder<'_> {
             tokens.extend(trie.tokens(node).iter().map(|t| t.0));
             tokens_start.push(tokens.len() as u32);
         }
-        let mut kids = FxHashMap::default();
+        let mut children = FxHashMap::default();
         for at in 0..node.len() as u32 {
             // fewer nodes than this have no room for many children
             if (end[at as usize] - at) as usize > MANY {
@@ -252,10 +252,22 @@ impl Builder<'_> {
                 }
                 if list.len() >= MANY {
                     list.sort_unstable();
-                    kids.insert(at, list.into());
+                    children.insert(at, list.into());
                 }
             }
         }
-        Chars { points, tails, char_of, node, tokens, tokens_start, end, depth, kids, places_start, places }
+        Chars {
+            points,
+            tails,
+            char_of,
+            node,
+            tokens,
+            tokens_start,
+            end,
+            depth,
+            children,
+            nodes_start,
+            by_char,
+        }
     }
 }

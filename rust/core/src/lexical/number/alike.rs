@@ -1,9 +1,9 @@
-//! Texts of numbers with the same future become one state.
+//! Texts of numbers that have the same completions become one state.
 //!
-//! What bounds make of a number depends on its first digits as far as they are those of a bound, on whether the first
-//! other digit is above or below, and on the number of digits before and after the point, which are limited.  Behind an
-//! `e` the digits before it tell nothing but which exponents lead into the set.
-//! Invariant: a text and the one it is taken for have the same completions.
+//! The bounds of a set look at a number's first digits as far as they are those of a bound, at whether the first other digit
+//! is above or below, and at the number of digits before and after the point, which is limited.  After an `e` the digits
+//! before it matter only by the exponents that lead into the set.
+//! Invariant: a text and its representative have the same completions.
 //! Complexity: digits of the text times bounds, nine times.
 //! Rejected: forgetting how many digits there are (then a number could go on without end).
 

@@ -1,7 +1,7 @@
 //! Whether a text that was begun can still become a number of its language.
 //!
 //! The completions of `12` are the intervals `[12*10^k, 13*10^k)`, shifted by the exponents that may follow, and on a
-//! grid where the digits that may follow are counted: exact arithmetic tells whether one of them meets the set.
+//! grid where the digits that may follow are counted.  Exact arithmetic decides whether one of them meets the set.
 
 use std::sync::LazyLock;
 

@@ -1,5 +1,5 @@
-//! What brings a number that was begun to its end where a search would try many digits: arithmetic tells a number
-//! of the set that begins so, or an exponent that leads into the set.
+//! A short end of a number that was begun, by arithmetic where a search would try many digits: a number of the set that
+//! begins so, or an exponent that leads into the set.
 
 use std::sync::LazyLock;
 

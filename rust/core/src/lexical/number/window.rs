@@ -1,5 +1,4 @@
-//! Where a number that was begun needs no more arithmetic: all its completions are in the set, or the number of
-//! digits that follow decides.
+//! Numbers that need no more arithmetic: all completions are in the set, or the number of digits that follow decides.
 
 use super::decimal::Decimal;
 use super::piece::{Bound, Piece};

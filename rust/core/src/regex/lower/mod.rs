@@ -178,10 +178,11 @@ impl Lowering {
                 let Node::Set(set) = &look.body else {
                     return Err(Fail::Crossing(look.column));
                 };
-                let holds =
-                    |past: &PrecedingChar| past.as_ref().is_some_and(|last| !last.intersect(set).is_empty());
-                let keep = |(past, k): (&PrecedingChar, &Lang)| {
-                    if holds(past) != look.negative {
+                let holds = |preceding: &PrecedingChar| {
+                    preceding.as_ref().is_some_and(|last| !last.intersect(set).is_empty())
+                };
+                let keep = |(preceding, k): (&PrecedingChar, &Lang)| {
+                    if holds(preceding) != look.negative {
                         k.clone()
                     } else {
                         Lang::Empty
@@ -203,7 +204,9 @@ impl Lowering {
         for part in asserting {
             branches.push(self.then(part, k)?);
         }
-        Ok((0..k.len()).map(|past| Lang::or(branches.iter().map(|branch| branch[past].clone()))).collect())
+        Ok((0..k.len())
+            .map(|preceding| Lang::or(branches.iter().map(|branch| branch[preceding].clone())))
+            .collect())
     }
 
     /// `lang`, which asserts nothing, and then `k` by what `lang` ended in. What all continuations share
@@ -233,7 +236,9 @@ impl Lowering {
                 continue;
             }
             let same = self.pasts.iter().zip(&rests).filter(|(_, other)| *other == rest);
-            let last = same.filter_map(|(past, _)| past.as_ref()).fold(CharSet::empty(), |a, b| a.union(b));
+            let last = same
+                .filter_map(|(preceding, _)| preceding.as_ref())
+                .fold(CharSet::empty(), |a, b| a.union(b));
             moved.push(Lang::concat([ending_in(lang, &last), rest.clone()]));
         }
         let nullable = lang.nullable();

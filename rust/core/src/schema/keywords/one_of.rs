@@ -37,7 +37,7 @@ enum Constant {
 impl Schema {
     /// Exactly one of the formulas holds.
     pub(super) fn exactly_one(&mut self, list: &[ValId]) -> ValId {
-        let apart = self.told_apart(list);
+        let apart = self.exclude_each_other(list);
         let mut disjoint: FxHashMap<(usize, usize), bool> = FxHashMap::default();
         let mut denied: Vec<Option<ValId>> = vec![None; list.len()];
         let mut each = Vec::with_capacity(list.len());
@@ -66,7 +66,7 @@ impl Schema {
     }
 
     /// For each branch those that share a constant with it; `None` where constants don't tell.
-    fn told_apart(&mut self, list: &[ValId]) -> Option<Vec<Vec<usize>>> {
+    fn exclude_each_other(&mut self, list: &[ValId]) -> Option<Vec<Vec<usize>>> {
         if list.len() < SOME {
             return None;
         }

@@ -15,7 +15,7 @@ type ChosenKeys = Vec<(NameId, ExprId)>;
 impl Schema {
     /// An object of the chosen keys and as many more as the count asks for, or as it takes to differ from all that the
     /// conjunction tells it apart from.
-    pub(super) fn set_apart(
+    pub(super) fn find_distinct(
         &mut self,
         conj: &Conjunction,
         chosen: ChosenKeys,
@@ -28,13 +28,13 @@ impl Schema {
         if list.is_empty() {
             return Some(filled);
         }
-        self.unlike(&list, &filled).or_else(|| {
-            stacker::maybe_grow(64 << 10, 1 << 20, || self.different(conj, &list, chosen, keys, 0))
+        self.distinct_values(&list, &filled).or_else(|| {
+            stacker::maybe_grow(64 << 10, 1 << 20, || self.distinct_object(conj, &list, chosen, keys, 0))
         })
     }
 
     /// `from`: the first of the keys that shapes name which may be added.
-    fn different(
+    fn distinct_object(
         &mut self,
         conj: &Conjunction,
         list: &[Distinct],
@@ -47,7 +47,7 @@ impl Schema {
             return None;
         }
         if chosen.len() >= conj.lo as usize {
-            if let Some(found) = self.unlike(list, &chosen) {
+            if let Some(found) = self.distinct_values(list, &chosen) {
                 return Some(found);
             }
         }
@@ -58,7 +58,7 @@ impl Schema {
             let sub = self.value_at(&conj.shapes, &Key::Name(name));
             if self.sub_is_live(sub) {
                 let more = chosen.iter().copied().chain([(name, sub)]).collect();
-                if let Some(found) = self.different(conj, list, more, keys, i + 1) {
+                if let Some(found) = self.distinct_object(conj, list, more, keys, i + 1) {
                     return Some(found);
                 }
             }
@@ -71,7 +71,7 @@ impl Schema {
             let Some(name) = self.fresh(conj, term, &chosen, keys) else { continue };
             let more = chosen.iter().copied().chain([(name, sub)]).collect();
             // named keys come before others, so that no set of keys is tried twice
-            if let Some(found) = self.different(conj, list, more, keys, usize::MAX) {
+            if let Some(found) = self.distinct_object(conj, list, more, keys, usize::MAX) {
                 return Some(found);
             }
         }
@@ -79,9 +79,10 @@ impl Schema {
     }
 
     /// Values of exactly these keys that no object of the sets has.
-    fn unlike(&mut self, list: &[Distinct], chosen: &ChosenKeys) -> Option<ChosenKeys> {
-        let new =
-            |this: &Self, a: &Distinct, name| !this.key_sets.meet(a.items, this.remembered.with_key(name));
+    fn distinct_values(&mut self, list: &[Distinct], chosen: &ChosenKeys) -> Option<ChosenKeys> {
+        let new = |this: &Self, a: &Distinct, name| {
+            !this.key_sets.intersects(a.items, this.remembered.with_key(name))
+        };
         let list: Vec<Distinct> =
             list.iter().filter(|a| !chosen.iter().any(|c| new(self, a, c.0))).copied().collect();
         let size: usize = list.iter().map(|a| self.key_sets.len(a.items)).sum();
@@ -104,9 +105,9 @@ impl Schema {
         let mut alike = Vec::new();
         for a in &list {
             let size = self.remembered.of_size(self.key_sets.len(a.read) + chosen.len());
-            let mut items = self.key_sets.both(a.items, size);
+            let mut items = self.key_sets.intersection(a.items, size);
             for &(name, _) in chosen {
-                items = self.key_sets.both(items, self.remembered.with_key(name));
+                items = self.key_sets.intersection(items, self.remembered.with_key(name));
             }
             alike.push(items);
         }
@@ -131,7 +132,8 @@ impl Schema {
         let values: Vec<JsonNodeId> = self.listed(sub, most).unwrap_or_default();
         for value in values {
             let same = self.remembered.with_value(name, value);
-            let left: Vec<KeySet> = alike.iter().map(|&items| self.key_sets.both(items, same)).collect();
+            let left: Vec<KeySet> =
+                alike.iter().map(|&items| self.key_sets.intersection(items, same)).collect();
             chosen[i].1 = self.sub(SchemaExpr::Const(value));
             if self.other_values(&left, chosen, i + 1, most) {
                 return true;

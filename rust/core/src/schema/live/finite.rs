@@ -185,10 +185,10 @@ impl Schema {
                 continue;
             }
             for text in self.finite_values(sub, limit)?.iter() {
-                let after = match self.is_telling(rest) {
+                let after = match self.is_decided_by_value(rest) {
                     true => {
                         let value = self.constant_of_text(text)?;
-                        self.told(rest, Some(value))
+                        self.after_value(rest, Some(value))
                     }
                     false => rest,
                 };

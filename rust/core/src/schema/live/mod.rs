@@ -43,10 +43,10 @@ pub(crate) struct LivenessMemos {
     /// The values of an item after which the rest of the array can be completed.
     completable: FxHashMap<(ExprId, ArrId), ExprId>,
     witnesses: FxHashMap<ValId, Option<Arc<Witness>>>,
-    remains: remaining_bound::RemainingBounds,
+    remaining_bound: remaining_bound::RemainingBounds,
 }
 
-heap_size::tables!(LivenessMemos: lives, rests, finite, completable, witnesses, remains;
+heap_size::tables!(LivenessMemos: lives, rests, finite, completable, witnesses, remaining_bound;
     this => heap_size::bytes!(this: lives, rests, finite, completable, witnesses));
 
 impl Schema {
@@ -107,10 +107,10 @@ impl Schema {
     /// Whether no value satisfies both, as far as it is seen without looking into nested schemas.
     pub(crate) fn provably_disjoint(&mut self, a: ValId, b: ValId) -> bool {
         let both = self.and_values(a, b);
-        self.plainly_empty(both, 3)
+        self.syntactically_empty(both, 3)
     }
 
-    fn plainly_empty(&mut self, v: ValId, depth: u32) -> bool {
+    fn syntactically_empty(&mut self, v: ValId, depth: u32) -> bool {
         let value = self.value(v).clone();
         value.consts == 0
             && !value.num
@@ -140,7 +140,7 @@ impl Schema {
                 shapes.iter().map(|&s| self.shape_key(s, &super::by_key::Key::Name(name))).collect();
             let sub = self.and(&subs);
             match self.compile(sub) {
-                Ok(v) => self.plainly_empty(v, depth - 1),
+                Ok(v) => self.syntactically_empty(v, depth - 1),
                 // met again while it is being compiled: nothing is known of it yet
                 Err(_) => false,
             }

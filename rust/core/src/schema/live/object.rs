@@ -134,7 +134,7 @@ impl Schema {
 
     /// Whether an object may need a key that the formula does not name: one more, or one of a pattern.
     pub(crate) fn wants_some_key(&self, o: ObjId) -> bool {
-        o.facts(self).wants
+        o.facts(self).wants_key
     }
 
     fn solve(&mut self, o: ObjId, keys: &Keys) -> Option<Vec<(NameId, ExprId)>> {

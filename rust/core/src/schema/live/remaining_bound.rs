@@ -57,7 +57,7 @@ impl Schema {
     /// inside each other.
     pub fn value_remains(&mut self, v: ValId, opens: Openings) -> Option<usize> {
         memo!(
-            self.answers.remains.values,
+            self.answers.remaining_bound.values,
             (v, opens),
             stacker::maybe_grow(256 << 10, 4 << 20, || self.find_value_remains(v, opens))
         )
@@ -90,14 +90,14 @@ impl Schema {
     fn lexeme_remains(&mut self, spelling: Spelling, term: TermId) -> Option<usize> {
         let lex = self.lexicon.at(spelling, term);
         match self.lexicon.term(lex) {
-            Some(_) => self.lexicon.remains(lex),
+            Some(_) => self.lexicon.remaining_bound(lex),
             None => Some(0),
         }
     }
 
     /// The same for an object of which the formula is left.
     pub fn object_remains(&mut self, o: ObjId, opens: Openings) -> Option<OpenBound> {
-        memo!(self.answers.remains.objects, (o, opens), self.find_object_remains(o, opens))
+        memo!(self.answers.remaining_bound.objects, (o, opens), self.find_object_remains(o, opens))
     }
 
     fn find_object_remains(&mut self, o: ObjId, opens: Openings) -> Option<OpenBound> {
@@ -192,7 +192,7 @@ impl Schema {
                 continue;
             }
             // keys that are named or were used are no longer in the language
-            let key = WIDEST.saturating_mul(self.lexicon.terms.remains_apart(*term)? as usize);
+            let key = WIDEST.saturating_mul(self.lexicon.terms.remains_side_by_side(*term)? as usize);
             self.any_member(simple, violated, (&Key::Cell(cell), key), opens, &mut open, &mut member)?;
         }
         let more = (simple.least as usize).saturating_sub(simple.required.len());
@@ -242,7 +242,7 @@ impl Schema {
 
     /// The same for an array of which the formula is left.
     pub fn array_remains(&mut self, a: ArrId, opens: Openings) -> Option<OpenBound> {
-        memo!(self.answers.remains.arrays, (a, opens), self.find_array_remains(a, opens))
+        memo!(self.answers.remaining_bound.arrays, (a, opens), self.find_array_remains(a, opens))
     }
 
     fn find_array_remains(&mut self, a: ArrId, opens: Openings) -> Option<OpenBound> {

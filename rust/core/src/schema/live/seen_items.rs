@@ -54,11 +54,11 @@ impl Schema {
             return known;
         }
         let narrowed = match self.listed(sub, FEW) {
-            Some(values) => self.good_values(sub, rest, values),
-            None if self.array_is_live(rest) => self.without_bad_values(sub, rest),
+            Some(values) => self.allowed_values(sub, rest, values),
+            None if self.array_is_live(rest) => self.without_needed_values(sub, rest),
             None => {
-                let twins = self.twins(sub, rest);
-                self.or(&twins)
+                let repeatable_values = self.repeatable_values(sub, rest);
+                self.or(&repeatable_values)
             }
         };
         if self.answers.asking.is_empty() {
@@ -68,7 +68,7 @@ impl Schema {
     }
 
     /// Those of an item's few values after which the rest can be completed.
-    fn good_values(&mut self, sub: ExprId, rest: ArrId, values: Vec<JsonNodeId>) -> ExprId {
+    fn allowed_values(&mut self, sub: ExprId, rest: ArrId, values: Vec<JsonNodeId>) -> ExprId {
         let all = values.len();
         let mut good = Vec::new();
         for value in values {
@@ -84,9 +84,9 @@ impl Schema {
     }
 
     /// The item without the values that a later one needs.
-    fn without_bad_values(&mut self, sub: ExprId, rest: ArrId) -> ExprId {
+    fn without_needed_values(&mut self, sub: ExprId, rest: ArrId) -> ExprId {
         let mut wanted = Vec::new();
-        self.wanted(rest, &mut wanted);
+        self.needed_values(rest, &mut wanted);
         let mut bad = Vec::new();
         for value in wanted {
             let after = self.remember(rest, value);
@@ -100,10 +100,10 @@ impl Schema {
     }
 
     /// The values of later items that have few of them.
-    fn wanted(&mut self, a: ArrId, out: &mut Vec<JsonNodeId>) {
+    fn needed_values(&mut self, a: ArrId, out: &mut Vec<JsonNodeId>) {
         let subs: Vec<ExprId> = match self.array(a).clone() {
             Arr::And(list) | Arr::Or(list) => {
-                list.iter().for_each(|&part| self.wanted(part, out));
+                list.iter().for_each(|&part| self.needed_values(part, out));
                 return;
             }
             Arr::Items { list, from, rest } | Arr::NotItems { list, from, rest } => {
@@ -125,7 +125,7 @@ impl Schema {
     }
 
     /// What an item of this kind can be so that a later one equals it and the array ends.
-    fn twins(&mut self, sub: ExprId, rest: ArrId) -> Vec<ExprId> {
+    fn repeatable_values(&mut self, sub: ExprId, rest: ArrId) -> Vec<ExprId> {
         let mut out = Vec::new();
         let mut seen = FxHashSet::from_iter([rest]);
         let mut todo = vec![rest];
@@ -137,8 +137,8 @@ impl Schema {
                 }
                 if self.wants_duplicates(rest) {
                     let both = self.and(&[sub, next]);
-                    let paired = self.paired(rest);
-                    if !out.contains(&both) && self.sub_is_live(both) && self.array_is_live(paired) {
+                    let after_duplicate = self.after_duplicate(rest);
+                    if !out.contains(&both) && self.sub_is_live(both) && self.array_is_live(after_duplicate) {
                         if both == sub {
                             return vec![sub];
                         }
@@ -154,7 +154,7 @@ impl Schema {
     }
 
     /// The formula after two items were equal.
-    fn paired(&mut self, a: ArrId) -> ArrId {
+    fn after_duplicate(&mut self, a: ArrId) -> ArrId {
         self.replaced(a, Self::remembers, &mut |this, atom| match this.array(atom) {
             Arr::Unique(_) => ArrId::FALSE,
             Arr::NotUnique(_) => ArrId::TRUE,
@@ -162,10 +162,10 @@ impl Schema {
         })
     }
 
-    /// Number of items until the array may end, by breadth-first search over formulas; `twin`: an item that was
+    /// Number of items until the array may end, by breadth-first search over formulas; `repeated`: an item that was
     /// read already and that a later one may equal.
-    pub(super) fn distance_to_end(&mut self, start: ArrId, twin: Option<ExprId>) -> Option<usize> {
-        let start = (start, twin);
+    pub(super) fn distance_to_end(&mut self, start: ArrId, repeated: Option<ExprId>) -> Option<usize> {
+        let start = (start, repeated);
         let mut seen = FxHashSet::from_iter([start]);
         let mut level = vec![start];
         let mut best: Option<usize> = None;
@@ -174,7 +174,7 @@ impl Schema {
                 return best;
             }
             let mut next = Vec::new();
-            for (a, twin) in level {
+            for (a, repeated) in level {
                 if self.may_end(a) {
                     return Some(depth);
                 }
@@ -190,7 +190,7 @@ impl Schema {
                 count_step();
                 for (sub, rest) in self.read_item(a) {
                     if self.sub_is_live(sub) {
-                        self.successors(sub, rest, twin, &mut next);
+                        self.successors(sub, rest, repeated, &mut next);
                     }
                 }
             }
@@ -204,27 +204,33 @@ impl Schema {
     }
 
     /// What an item leads to: each of few values apart, else a value like no other, or one that is paired.
-    fn successors(&mut self, sub: ExprId, rest: ArrId, twin: Option<ExprId>, out: &mut Vec<ReachedFormula>) {
+    fn successors(
+        &mut self,
+        sub: ExprId,
+        rest: ArrId,
+        repeated: Option<ExprId>,
+        out: &mut Vec<ReachedFormula>,
+    ) {
         if !self.remembers(rest) {
             return out.push((rest, None));
         }
-        if let (Some(twin), true) = (twin, self.wants_duplicates(rest)) {
-            let both = self.and(&[twin, sub]);
+        if let (Some(repeated), true) = (repeated, self.wants_duplicates(rest)) {
+            let both = self.and(&[repeated, sub]);
             if self.sub_is_live(both) {
-                let paired = self.paired(rest);
-                out.push((paired, None));
+                let after_duplicate = self.after_duplicate(rest);
+                out.push((after_duplicate, None));
             }
         }
         match self.listed(sub, FOLLOWED) {
             Some(values) => {
                 for value in values {
                     let after = self.remember(rest, value);
-                    out.push((after, twin));
+                    out.push((after, repeated));
                 }
             }
             None => {
-                out.push((rest, twin));
-                if twin.is_none() && self.wants_duplicates(rest) {
+                out.push((rest, repeated));
+                if repeated.is_none() && self.wants_duplicates(rest) {
                     out.push((rest, Some(sub)));
                 }
             }

@@ -32,7 +32,7 @@ impl Schema {
     }
 
     fn syntactic(&self, node: JsonNodeId, looks: &mut usize) -> bool {
-        if !look(looks) {
+        if !spend_look(looks) {
             return false;
         }
         let entries = match self.doc.get(node) {
@@ -99,7 +99,7 @@ impl Schema {
             let named = |&n: &JsonNodeId| self.doc.str(n) == Some("string");
             named(&of) || self.doc.items(of).iter().any(named)
         });
-        strings && !texts.is_empty() && texts.iter().all(|&n| look(looks) && self.doc.str(n).is_some())
+        strings && !texts.is_empty() && texts.iter().all(|&n| spend_look(looks) && self.doc.str(n).is_some())
     }
 
     /// The object of the required keys: each is declared, and no pattern says more of it.
@@ -127,7 +127,7 @@ impl Schema {
 }
 
 /// Counts one look; false where there were too many.
-fn look(looks: &mut usize) -> bool {
+fn spend_look(looks: &mut usize) -> bool {
     crate::work::spend(1);
     let left = looks.checked_sub(1);
     *looks = left.unwrap_or(0);

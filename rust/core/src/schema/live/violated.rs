@@ -74,7 +74,7 @@ impl Schema {
         }
         crate::work::spend(1 + chosen.len() as u64);
         let Some(&shape) = search.order.get(i) else {
-            return self.set_apart(search.conj, chosen, search.keys);
+            return self.find_distinct(search.conj, chosen, search.keys);
         };
         if self.is_violated(shape, &chosen) {
             return self.violate_from(search, i + 1, chosen);
