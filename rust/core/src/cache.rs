@@ -1,11 +1,11 @@
-//! What was compiled before: the same source, vocabulary and limits cost a hash and a look.
+//! The cache of compiled grammars: the same source, vocabulary and limits cost a hash and a lookup.
 //!
-//! A key is a whole source, so that no two sources are ever taken for one. Under it: what reading it reported
-//! and cost, and its automata. What another reader made a source of (a grammar in Lark's language) is its name, by which
-//! it is found too, without that reader. The table bounds what it keeps by itself, texts and fixed parts; what automata build is
-//! bounded with that of all others (see [`crate::mask::reclaim`]) and made again when it is asked for.
+//! A key is a whole source, so that no two sources are ever taken for one.  An entry holds what reading the source reported
+//! and cost, and its automata.  A source that another reader made (of a grammar in Lark's language) is also found by that
+//! text, its name, without that reader.  The table bounds what it keeps itself, texts and fixed parts; what automata build
+//! is bounded with that of all others ([`crate::mask::reclaim`]) and made again on demand.
 //! Invariant: an automaton of the table allows what a fresh one allows; what was refused or cut short is never kept.
-//! Complexity: a look is one hash of the source; past the bound the half that was not asked for longest goes.
+//! Complexity: a lookup is one hash of the source; past the bound the least recently used half goes.
 //! Rejected: keys that are hashes alone (an attacker who finds a collision is served another's constraint); entries
 //! that live as long as somebody uses them (a server compiles the same schema for one request after the other).
 

@@ -1,9 +1,9 @@
-//! How many bytes tables hold: what the limits on memory are counted in.
+//! How many bytes tables hold: what the limits on memory count.
 //!
-//! Counted from capacities and sizes, so the same on every machine of one word size; what the allocator adds to each
-//! block is taken as [`BLOCK`].
-//! What is too much, `mask::epoch` (an automaton) and `mask::reclaim` (the process) decide.
-//! Complexity: constant a table: [`Interner`] counts what is in boxes as it comes.
+//! Counted from capacities and sizes, so the same on every machine of one word size; the allocator's own bytes per block are
+//! taken as [`BLOCK`].
+//! The bounds are those of `mask::epoch` (an automaton) and `mask::reclaim` (the process).
+//! Complexity: constant per table: [`Interner`] counts boxed contents as they come.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, Hash};

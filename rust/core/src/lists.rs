@@ -1,4 +1,4 @@
-//! Lists that stand for sets.
+//! Sorted lists that stand for sets.
 
 use std::hash::Hash;
 

@@ -1,9 +1,9 @@
-//! The lock around an epoch's builder (`mask::epoch`): who takes it works without holding anything, and puts it back.
+//! The lock around an epoch's builder (`mask::epoch`): a thread takes the builder out, works without a lock, and puts it back.
 //!
-//! A mutex would be held for as long as the work takes, across unwinding and `fork`; here a closed lock lets go of what
-//! another thread has, and those who wait look elsewhere after a while.
-//! Invariant: who moves the status from HERE or UNBUILT to TAKEN owns the thing until it puts it back.  Once CLOSED, for
-//! ever: whoever has the thing then, or finds it, lets it go; nobody else does.
+//! A mutex would be locked for as long as the work takes, across unwinding and `fork`.  This lock can be closed while
+//! another thread has the builder, and threads that wait go elsewhere after a while.
+//! Invariant: the thread that moves the status from HERE or UNBUILT to TAKEN owns the builder until it puts it back.  CLOSED
+//! is final: the thread that then has the builder, or finds it, drops it; nobody else does.
 //! `rust/loom` runs this file under every order of two and three threads; [`crate::sync`] names what it is made of.
 
 use std::sync::PoisonError;

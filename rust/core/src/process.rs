@@ -1,6 +1,6 @@
-//! What the engine shares within one process, and what becomes of it after `fork`.
+//! State that the engine shares within one process, and what becomes of it after `fork`.
 //!
-//! Invariant: a child begins anew: locks that other threads of the parent held when it was forked would stay locked
+//! Invariant: a child begins anew: locks that other threads of the parent had locked at the fork would stay locked
 //! for ever, so the child never looks at them.  Whatever is global and locked is a
 //! [`PerProcess`].
 

@@ -1,4 +1,4 @@
-//! What a grammar is made of, as plain data.
+//! The source of a grammar, as plain data.
 
 use std::sync::Arc;
 

@@ -1,19 +1,19 @@
-//! What a process remembers of texts that it has read, so that they are not read again.
+//! A process-wide memo of texts that were read, so that they are not read again.
 //!
-//! Invariant: never waited for: in a process that was forked meanwhile nobody gives the lock back.
-//! Memory: so many bytes; past that all are forgotten.
+//! Invariant: no thread waits for it: after a fork nobody might release the lock.
+//! Memory: bounded in bytes; past the bound all is forgotten.
 
 use std::sync::{LazyLock, Mutex};
 
 /// A table of the process; `T` holds what is remembered.
-pub(crate) struct ReadBefore<T> {
+pub(crate) struct TextMemo<T> {
     known: LazyLock<Mutex<(T, usize)>>,
     most: usize,
 }
 
-impl<T: Default> ReadBefore<T> {
+impl<T: Default> TextMemo<T> {
     pub const fn new(most: usize) -> Self {
-        ReadBefore { known: LazyLock::new(Mutex::default), most }
+        TextMemo { known: LazyLock::new(Mutex::default), most }
     }
 
     /// What is known; `None` also where another thread is looking.

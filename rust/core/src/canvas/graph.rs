@@ -1,7 +1,7 @@
 //! The states that canvases of one automaton have met, by number, and the edges between them.
 //!
 //! Invariant: a number means one state as long as the graph lives; edges are found once.
-//! Complexity: a hash a state; edges cost what [`TokenAutomaton::followers`] says.
+//! Complexity: a hash per state; edges cost what [`TokenAutomaton::followers`] says.
 //! Memory: the masks of edges, shared where the automaton shares them; [`Graph::bytes`] counts it.
 
 use std::sync::Arc;

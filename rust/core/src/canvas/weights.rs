@@ -1,7 +1,7 @@
 //! What tokens weigh at a position: rows of logits over a temperature, and the sums or the largest of masks.
 //!
 //! Invariant: float64; what has no weight is -infinity, and stays it.
-//! Complexity: a look at each token of each mask, once a position.
+//! Complexity: one step for each token of each mask, once per position.
 
 use std::sync::Arc;
 

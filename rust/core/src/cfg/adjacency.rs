@@ -1,14 +1,14 @@
-//! Terminals that no lexer reads one behind the other: what the first ends in goes on with all that the second begins
-//! with, as two names in a row do where nothing is ignored.
+//! Terminals that no lexer can read one behind the other: the first goes on with all that the second begins with, like two
+//! names in a row where nothing is ignored.
 //!
-//! An expansion that needs such neighbours is never read to its end.  Looking ahead ([`super::lexeme_ends`]) finds that where they
-//! come soon, but not where the rule needs itself before (`start: "(" start NAME NAME | "x"` goes on opening brackets), so
-//! such expansions are found beforehand.  Their terminals still take part in the lexer's choices.
-//! Invariant: what is found is never read to its end; what is not found may never be either.
-//! Complexity: [`SWEEPS`] looks at all symbols, each for the terminals by 64, in each of [`ROUNDS`] rounds at most; the states
-//! of the few terminals that stand in question.
+//! An expansion that needs such neighbours is never read to its end.  Looking ahead ([`super::lexeme_ends`]) finds that where
+//! they come soon, but not where the rule needs itself before (`start: "(" start NAME NAME | "x"` goes on opening brackets),
+//! so such expansions are found beforehand.  Their terminals still take part in the lexer's choices.
+//! Invariant: an expansion that is found is never read to its end; one that is not found may never be either.
+//! Complexity: [`SWEEPS`] passes over all symbols, each for the terminals by 64, in each of [`ROUNDS`] rounds at most; the
+//! states of the few terminals in question.
 //! Rejected: pairs of first and last terminals for each rule, which would find all: the square of the terminals for each
-//! symbol.  Leaving the expansions out: what wins a lexeme in them would be another terminal then.
+//! symbol.  Leaving the expansions out: another terminal would win their lexemes then.
 
 use rustc_hash::FxHashMap;
 

@@ -1,10 +1,10 @@
-//! Short ways to an accepted end, and what is expected.
+//! Short completions of a grammar's positions, as terminals and as text.
 //!
-//! The way through the open items is a shortest path: an item costs the shortest texts of the symbols that are
+//! The plan through the open items is a shortest path: an item costs the shortest texts of the symbols that are
 //! left of it, then goes on in one of the items that wait for it (Dijkstra over the item sets of the stack; Knuth
-//! 1977 for the costs of rules).  The terminals on the way are spelled one by one and every byte is checked
+//! 1977 for the costs of rules).  The terminals of the plan are spelled one by one and every byte is checked
 //! against the structure, with an ignored text between two lexemes that would run together.
-//! Complexity: the items on the stack, times their logarithm, down to a place from which a way was found before.
+//! Complexity: the items on the stack, times their logarithm, down to one from which a plan was found before.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};

@@ -1,7 +1,7 @@
-//! What hangs on the text around a terminal, seen from the language of its words with what may follow.
+//! Whether a terminal depends on the text around it, found from the language of its words with what may follow.
 //!
-//! For [`super::terminals`], which refuses what can't be followed, [`super::split_terminals`] and [`super::trailing_context`].
-//! Invariant: as far as one character behind a word; what looks further is told.
+//! For [`super::terminals`], which refuses what can't be decided, [`super::split_terminals`] and [`super::trailing_context`].
+//! Invariant: one character behind a word is examined; what looks further is reported.
 //! Complexity: [`MOST`] states of a terminal, and of two beside each other.  Memory: none of its own.
 
 use indexmap::IndexSet;

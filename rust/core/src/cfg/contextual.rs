@@ -1,6 +1,6 @@
 //! The automaton over bytes of a grammar behind a contextual lexer: where a byte leads, and where a text may end.
 //!
-//! Invariant: a state from which no text goes on to an end is none.
+//! Invariant: every state can reach an accepted end.
 
 use super::completion;
 use super::lexeme_ends::stays;

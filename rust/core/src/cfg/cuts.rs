@@ -1,4 +1,4 @@
-//! Does longest match find the only way to cut a text into terminals?
+//! Is longest match the only way to cut a text into terminals?
 //!
 //! Invariant: yes, where no terminal ends at a character at which another one that can come at its place ends too, or
 //! goes on with what may follow the first. "No" may also mean that the bounds below did not let it be shown.

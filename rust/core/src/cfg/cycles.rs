@@ -1,4 +1,4 @@
-//! Nodes of a graph that depend on each other in a circle.
+//! Strongly connected components: nodes of a graph that depend on each other.
 //!
 //! Source: Tarjan, "Depth-first search and linear graph algorithms" (1972), without recursion.
 //! Complexity: linear in nodes and edges.

@@ -1,4 +1,4 @@
-//! What may come at a position of a grammar, in words: texts where they are few, kinds of characters, names.
+//! What may come at a position of a grammar, for messages: texts where they are few, kinds of characters, names.
 
 use super::grammar::Grammar;
 use super::scanned::Scanned;

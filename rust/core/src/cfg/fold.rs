@@ -1,4 +1,4 @@
-//! Regular parts of a grammar become terminals, and grammars without a lexer get one where it makes no difference.
+//! Folding: regular parts of a grammar become terminals, and a grammar without a lexer gets one where that is equivalent.
 //!
 //! Purpose: a string spelled character by character is as quick as a pattern, and a grammar over characters (GBNF)
 //! as one with a lexer.

@@ -1,11 +1,11 @@
-//! Terminals that end together and all count, and terminals that end where they first can.
+//! Joints: several terminals of one length that all count; and lazy terminals, which end where they first can.
 //!
-//! Where a grammar says so, no rank decides between terminals of one length, as in llguidance: the texts that several
-//! terminals of a context have in common get a place of the tuple, a joint, behind which the parser has read any of them.
-//! A lazy terminal ends where it first can: no other goes on from there, or ends there.
+//! In such a grammar no rank decides between terminals of one length, as in llguidance.  The texts that several terminals of
+//! a context have in common get a place of the tuple, a joint, behind which the parser has read any of them.  No other
+//! terminal goes on from the end of a lazy one, or ends there.
 //! Invariant: at a context a text ends as the joint of all terminals that it is of.
-//! Complexity: the languages that overlap are cut into what each set of terminals alone reads, once a shape of a context; at
-//! most [`MOST`] joints a grammar.
+//! Complexity: overlapping languages are cut into what each set of terminals alone reads, once per LR(0) core of a context;
+//! at most [`MOST`] joints per grammar.
 //! Rejected: a set of contexts behind a lexeme (one item set is one number, and merges what is alike).
 
 use rustc_hash::FxHashMap;

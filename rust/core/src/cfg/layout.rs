@@ -1,8 +1,8 @@
 //! Line breaks as NEWLINE, INDENT and DEDENT (the meaning of `lark.indenter.Indenter`).
 //!
-//! A line break that the grammar sees is told by the columns after it: each width that the context allows is a
-//! language of its own (the terminal's words with that many columns behind the last `\n`), so widths are read by
-//! the lexical layer and no text is kept.  Brackets are counted; inside them a line break counts for nothing.
+//! The columns after a line break decide which of these it is: each width that the context allows is a language of its own
+//! (the terminal's words with that many columns behind the last `\n`), so the lexical layer reads widths and no text is
+//! kept.  Brackets are counted; inside them a line break counts for nothing.
 //!
 //! Limits, both documented: a line opens a block at most [`STEP`] columns deeper than the one before, and no line
 //! is indented by more than [`WIDEST`] columns.

@@ -1,8 +1,8 @@
 //! Whether a lexeme that has begun can end, and whether a text can go on behind it.
 //!
-//! Invariant: "no" is sure; "yes" holds as far as it is looked ahead.
-//! Complexity: [`LOOKS`] positions and [`ESCAPE_STATES`] states of each, once for a position.  Memory: an answer a position and
-//! number of lexemes ahead.
+//! Invariant: "no" is sure; "yes" holds as far as the search looks ahead.
+//! Complexity: [`LOOKS`] positions and [`ESCAPE_STATES`] states of each, once per position.  Memory: an answer per position
+//! and number of lexemes ahead.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Line breaks that mean something: the columns that a line may begin at, and the blocks that it opens or closes.
+//! Line breaks that open or close blocks, and the columns that a line may begin at.
 //!
 //! A width is a place of the lexer's tuple, so that a line break and its indentation are one lexeme (see [`super::layout`]).
 

@@ -1,14 +1,13 @@
-//! Lexemes of which some beginnings can't end, read one code point at a time so that no text leads into those.
+//! Lexemes that can't end after some beginnings, read one code point at a time so that no text leads into those.
 //!
 //! Two terminals may begin alike where only one of them leads on: of `A "a" | C D` with `A: /b/`, `C: /b[^a]+/` and
-//! `D: /b/` a `b` may be read, another `b` may not, for it makes a C that swallows every D.  Whether a lexeme can end is asked where it begins
-//! ([`super::lexeme_ends`]), which says nothing of its middle.  A context where that matters is *guarded*: its next code point
-//! is a lexeme of its own, whose place in the tuple stands for those that lead to one position, and the context behind
-//! it is *inside* the lexeme, which goes on from there or ends as what it was.  Masks, steps and ways to an end need to
-//! know nothing of it.
-//!
+//! `D: /b/` a `b` may be read, another `b` may not, for it makes a C that swallows every D.  Whether a lexeme can end is asked
+//! where it begins ([`super::lexeme_ends`]), which says nothing of its middle.  A context where that matters is *guarded*: its
+//! next code point is a lexeme of its own; a place in the tuple stands for all code points that lead to one position.  The
+//! context behind it is *inside* the lexeme, which goes on from there or ends as what it was.  Masks, steps and completions
+//! need not know.
 //! Invariant: a guarded context takes the texts that it takes unguarded, without those that can't end.
-//! Complexity, memory: [`ESCAPE_STATES`] looks at a context; a context more for each code point of a guarded lexeme.
+//! Complexity, memory: [`ESCAPE_STATES`] states per context; one context more for each code point of a guarded lexeme.
 
 use rustc_hash::FxHashMap;
 

@@ -1,8 +1,8 @@
-//! What an item set predicts, but for where its items return to.
+//! LR(0) cores: what an item set predicts, without where its items return to.
 //!
-//! Purpose: the sets of a long text are many, their rules with dots are few (the states of an LR(0) automaton):
-//! predictions, terminals and who hands its returns on to whom are found once for each LR(0) core.
-//! Complexity: the items of the closure, once for an LR(0) core.
+//! Purpose: a long text has many sets, but few different sets of rules with dots (the states of an LR(0) automaton).
+//! Predictions, terminals and which rule forwards its returns to which are found once per core.
+//! Complexity: the items of the closure, once per LR(0) core.
 
 use indexmap::IndexMap;
 use rustc_hash::FxBuildHasher;

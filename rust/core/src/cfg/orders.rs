@@ -1,9 +1,9 @@
-//! Members in any order, none of them twice: rules that are made when a text meets them.
+//! Members in any order, none of them twice: rules made on demand.
 //!
 //! Purpose: what may follow some of n members depends on the set of those that have come, and there are 2^n such
 //! sets; a text meets at most n + 1 of them.
 //! Invariant: a rule stands for a set of members that may still come. Its cost, and whether it may be empty, are known
-//! from the beginning, its expansions once [`Grammar::unfold`] was asked for them: before an item set predicts it.
+//! from the beginning; its expansions, once [`Grammar::unfold`] has made them: before an item set predicts it.
 //! Complexity: for each set that a text meets, a rule and an expansion for each of its members.
 //! Rejected: the rules of all sets at once (28 members in any order have 268 million); items that hold a set of
 //! members (every stage of the parser would have to know).

@@ -1,6 +1,6 @@
-//! What tells the terminals of a grammar apart, whatever the context.
+//! Separation of a grammar's terminals, whatever the context: an ignored text that ends each of them, or their first bytes.
 //!
-//! Complexity, memory: the states of each terminal, up to a bound, once a grammar.
+//! Complexity, memory: the states of each terminal, up to a bound, once per grammar.
 
 use std::sync::Arc;
 

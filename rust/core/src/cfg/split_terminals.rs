@@ -1,11 +1,11 @@
-//! Terminals that end only before some characters, in several forms: one for each set of characters that may follow.
+//! Terminals that end only before some characters, split by the set of characters that may follow.
 //!
-//! `"0" /(?![1-9])/ | /[1-9]\d*/` is two forms, words that end anywhere and those that end before no digit from 1 to 9.
-//! A form is a terminal of the lexer: what was read as one puts the next lexeme, or the end of the text, under a
+//! `"0" /(?![1-9])/ | /[1-9]\d*/` is split into two: words that end anywhere, and words that end before no digit from 1 to 9.
+//! Each of these forms is a terminal of the lexer.  Reading one puts the next lexeme, or the end of the text, under a
 //! condition, which is part of the context.  So masks and steps are those of any grammar.
-//! Invariant: a text is read as it is by the languages of [`super::trailing_context`]; where it hangs on the next character as
-//! which of several terminals a lexeme ends, or on the last one, there are no forms, and contexts are guarded instead.
-//! Complexity: the states of each such terminal, and its forms beside all terminals, once a grammar.
+//! Invariant: a text is read as by the languages of [`super::trailing_context`].  Where the next or the last character
+//! decides as which of several terminals a lexeme ends, terminals are not split, and contexts are guarded instead.
+//! Complexity: the states of each such terminal, and its forms beside all terminals, once per grammar.
 //! Memory: the tables of the forms' states.
 
 use std::ops::Range;

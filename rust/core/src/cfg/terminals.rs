@@ -1,6 +1,7 @@
-//! The languages of terminals.
+//! The languages of terminals, from their patterns.
 //!
-//! Complexity: those of their patterns; one that may look past its ends has [`super::context_dependence::survey`] look at its states.
+//! Complexity: that of the patterns; where one may look past its ends,
+//! [`super::context_dependence::context_dependence`] visits its states.
 
 use super::context_dependence::{begins, context_dependence, Ranges, SurveyRefusal};
 use super::grammar::{invalid, Terminal};

@@ -1,13 +1,13 @@
-//! Terminals whose patterns look past the ends of what they match: `/if\b/`, `/(?<!c)b/`, `/a(?=b)/`.
+//! Terminals with assertions about the text around them (trailing context): `/if\b/`, `/(?<!c)b/`, `/a(?=b)/`.
 //!
-//! The language of such a terminal is read with what may follow ([`crate::regex::context`]): a word, a mark, the text
-//! behind it; one language for each set of characters before it.  Where the lexer reads on with whatever is asked for
-//! (`(?!if\b)\w+` never ends before a letter), or another terminal there does, nothing hangs on what follows
-//! ([`super::context_dependence`]), and the words alone are the language.  Where it says only what may follow, the terminal has
-//! forms ([`super::split_terminals`]).  Elsewhere the context is guarded ([`super::lookahead`]): a lexeme may be one terminal before
-//! one character and another before the next, and contexts know the set of the last character.
+//! The language of such a terminal holds what may follow as well ([`crate::regex::context`]): a word, a mark, the text behind
+//! it; one language for each set of characters before it.  Where the lexer reads on under whatever the assertion asks for
+//! (`(?!if\b)\w+` never ends before a letter), or another terminal there does, the context decides nothing
+//! ([`super::context_dependence`]), and the words alone are the language.  Where only the next character is restricted, the
+//! terminal is split ([`super::split_terminals`]).  Elsewhere the context is guarded ([`super::lookahead`]): a lexeme may be
+//! one terminal before one character and another before the next, and contexts know the set of the last character.
 //! Invariant: what is read is what Lark's lexer reads, but for the longest match.
-//! Complexity, memory: endings by lexical state.
+//! Complexity, memory: the ends of a lexeme, by lexical state.
 
 use std::sync::Arc;
 

@@ -1,8 +1,8 @@
-//! Constraints of which each begins with a text of its own: one of many tools, told by its name.
+//! A choice between constraints that each begin with a text of their own: one of many tools, chosen by its name.
 //!
-//! In: branches, each read by itself ([`Branch::read`]) and shared by every list that holds it.  A list of them is sorted by
-//! what they begin with, so a place in the trie of these texts is a range of the list: nothing is built for it.  What follows
-//! a branch's text is made when a text comes to it: of ten thousand tools a text calls one or two.
+//! In: branches, each read by itself ([`Branch::read`]) and shared by every list that holds it.  A list is sorted by these
+//! texts, so a node of their trie is a range of the list: nothing is built for it.  What follows a branch's text is made
+//! when a text comes to it: of ten thousand tools a text calls one or two.
 //! Invariant: a branch was read without an error, under the limits of any other constraint, so that making it later raises
 //! nothing that making it at once would not; it counts as much work in each list as it took to read.
 //! Complexity: a list costs sorting it, once for all grammars that hold it; a byte costs two binary searches.
@@ -24,7 +24,7 @@ use crate::lexical::spell::ByteSet;
 use crate::lexical::Lexicon;
 use crate::limits::Limits;
 use crate::schema::Options;
-use crate::text_memo::ReadBefore;
+use crate::text_memo::TextMemo;
 use crate::work;
 
 /// Branches whose shortest texts are compared; those that look shortest.
@@ -35,7 +35,7 @@ const MOST: usize = 32 << 20;
 const NONE: u32 = u32::MAX;
 
 /// Branches by their forms.
-static KNOWN: ReadBefore<KeyedMap<Box<str>, Arc<Branch>>> = ReadBefore::new(MOST);
+static KNOWN: TextMemo<KeyedMap<Box<str>, Arc<Branch>>> = TextMemo::new(MOST);
 
 /// A text, and what follows it.
 pub struct Branch {

@@ -1,7 +1,7 @@
-//! Short ways to an accepted end, and what is expected.
+//! Short completions of a composition, and what is expected at a position.
 //!
-//! A way finishes the part that is being read, then follows the shortest plan of each host around it.
-//! Complexity: one plan a host.
+//! A completion finishes the part that is being read, then follows the shortest plan of each host around it.
+//! Complexity: one plan per host.
 
 use rustc_hash::FxHashMap;
 

@@ -1,4 +1,4 @@
-//! Special tokens that end texts, where a grammar goes on after them: whoever writes the text stops there.
+//! Special tokens that end texts, in a grammar that goes on after them: whoever writes the text stops there.
 //!
 //! Complexity: one pass over the rules of each host, twice where it stands both at the end and before something.
 

@@ -1,4 +1,4 @@
-//! Regular languages as the frontends write them.
+//! Regular languages, read from the frontends' forms.
 
 use serde_json::Value;
 

@@ -1,10 +1,9 @@
-//! The machines of schemas in a constraint made of others.
+//! The machines of the schemas in a composition.
 //!
-//! A schema that this process has read before, with the same options, is read again when a text comes to it: of five
-//! hundred tools a text calls one or two.  Before, only what the rest has to know of it is needed: a short document, and
-//! what its report says.
-//! Invariant: only what was read without an error is put off, under a limit that was no higher, so that making it later
-//! raises nothing that making it at once would not; a call that is cut short while it is made loses its builder whole.
+//! A schema that this process has read before, with the same options, is built again only when a text comes to it: of five
+//! hundred tools a text calls one or two.  Until then its facts are enough: a short document, and its report.
+//! Invariant: a schema is deferred only if it was read without an error under a limit that was no higher, so that building it
+//! later raises nothing that building it at once would not; a call that is cut short meanwhile loses its builder whole.
 //! Memory: the texts of at most [`MOST`] bytes are known; past that all are forgotten.
 //! Rejected: sharing the machines (their languages are numbers in one arena for each constraint).
 
@@ -18,7 +17,7 @@ use crate::json::JsonMachine;
 use crate::lexical::Lexicon;
 use crate::schema::holes::Hole;
 use crate::schema::{Options, Schema};
-use crate::text_memo::ReadBefore;
+use crate::text_memo::TextMemo;
 use crate::work;
 
 const MOST: usize = 16 << 20;
@@ -50,7 +49,7 @@ pub(super) struct SchemaFacts {
 
 type ByText = HashMap<Box<str>, Arc<SchemaFacts>>;
 
-static KNOWN: ReadBefore<HashMap<Options, ByText>> = ReadBefore::new(MOST);
+static KNOWN: TextMemo<HashMap<Options, ByText>> = TextMemo::new(MOST);
 
 /// What is known of a schema.
 pub(super) fn facts(text: &str, options: &Options) -> Option<Arc<SchemaFacts>> {

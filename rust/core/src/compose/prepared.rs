@@ -1,8 +1,8 @@
-//! Forms in which lists of branches stand, read once but for the lists.
+//! Forms around lists of branches, read once and copied for each list.
 //!
 //! What stands around the calls of tools is the same in every turn, and its languages take longer to read than five hundred
-//! tools that are known: a copy of what was read of them is a few lists of numbers.
-//! Invariant: what a copy goes on to is what a fresh reading would: it has read the parts that are no lists, in their order, and
+//! known tools; a copy of what was read is a few lists of numbers.
+//! Invariant: a copy is what a fresh reading would give: the parts that are no lists have been read, in their order, and
 //! nothing else; reading it counts as much work each time.
 //! Memory: at most [`MOST`] bytes of texts and languages; past that all are forgotten.
 //! Rejected: a copy of the whole automaton (places of its grammar know how long the texts of a list are).
@@ -19,7 +19,7 @@ use crate::automaton::Piece;
 use crate::error::Result;
 use crate::hash::KeyedMap;
 use crate::lexical::Lexicon;
-use crate::text_memo::ReadBefore;
+use crate::text_memo::TextMemo;
 use crate::work;
 
 const MOST: usize = 8 << 20;
@@ -37,7 +37,7 @@ struct Prepared {
 }
 
 /// By the texts of the forms.
-static KNOWN: ReadBefore<KeyedMap<Box<str>, Arc<Prepared>>> = ReadBefore::new(MOST);
+static KNOWN: TextMemo<KeyedMap<Box<str>, Arc<Prepared>>> = TextMemo::new(MOST);
 
 impl CompositeAutomaton {
     /// Reads a form, whose lists are given, into an automaton that has read nothing yet.

@@ -1,8 +1,7 @@
 //! A grammar inside a JSON string: its texts as JSON spells them.
 //!
 //! Where the schema's language of a string says that it may be a text of the other grammar (`schema::holes`), that
-//! grammar reads it instead.  The threads of that grammar read
-//! the decoded bytes; an escape is held back until it is complete.
+//! grammar reads it instead.  Its threads read the decoded bytes; an escape is kept pending until it is complete.
 //!
 //! Invariant: an escape that has begun can be completed to a character that some thread reads.
 //! Complexity: an escape that was begun looks for one such character, by the bytes of UTF-8, not for all of them.

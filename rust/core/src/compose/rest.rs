@@ -5,9 +5,9 @@
 //! Invariant: what follows a branch holds the rules and parts that its start leads to and nothing else, so that it lives as
 //! long as the branch and not as long as the table; a part counts as much work for each branch as it took to read.
 //! Complexity: linear in the rules that a start leads to.
-//! Memory: rules and parts are held together by those branches of a table that have them.
-//! Rejected: a form for each branch (what is alike was read again for each); one grammar with all starts (a list of which one
-//! tool is left would hold all).
+//! Memory: the branches of a table share its rules and parts.
+//! Rejected: a form for each branch (common parts were read again for each); one grammar with all starts (a list with one
+//! tool left would hold all).
 
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;

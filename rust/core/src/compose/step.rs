@@ -1,4 +1,4 @@
-//! Bytes: how threads go on, and which of them may be read as a position of their part alone.
+//! How threads go on with a byte, and which of them may be read as a position of their part alone.
 
 use super::{CompositeAutomaton, CompositeContext, ReturnId, Thread, ThreadRun, END};
 use crate::automaton::byte_automaton::step;

@@ -1,4 +1,4 @@
-//! The face to the token layer.
+//! [`ByteAutomaton`] for compositions.
 
 use super::{CompositeAutomaton, CompositeContext, OuterGrammar, Part, ReturnId, Thread, ThreadRun, END};
 use crate::automaton::byte_automaton::{Piece, Seen};

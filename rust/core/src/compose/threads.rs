@@ -1,4 +1,4 @@
-//! Ends and beginnings of parts.
+//! Where parts begin and end: the closure of a set of threads.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;

@@ -39,8 +39,8 @@ impl Drop for Link {
 }
 
 /// Tokens of a way.
-pub(super) fn length(way: &Completion) -> u32 {
-    way.as_ref().map_or(0, |link| link.left)
+pub(super) fn length(completion: &Completion) -> u32 {
+    completion.as_ref().map_or(0, |link| link.left)
 }
 
 /// The ways to an end after the tokens that a state allows: those that share one, and it.
@@ -60,7 +60,7 @@ impl CompletionEnds {
 /// What the masks of budgets have said of a state, for as long as it lives.
 #[derive(Default)]
 pub(super) struct CachedDistance {
-    way: Option<Completion>,
+    completion: Option<Completion>,
     /// With the number of tokens beyond which no end was sought.
     pub ends: Option<(u32, Arc<CompletionEnds>)>,
 }
@@ -68,23 +68,26 @@ pub(super) struct CachedDistance {
 impl CachedDistance {
     /// The shorter of the way that is known and another, which is kept.
     pub fn shorter(&mut self, found: Option<Completion>) -> Option<Completion> {
-        let better = |way: &Completion| self.way.as_ref().is_none_or(|known| length(way) < length(known));
-        if let Some(way) = found.filter(better) {
-            self.way = Some(way);
+        let better = |completion: &Completion| {
+            self.completion.as_ref().is_none_or(|known| length(completion) < length(known))
+        };
+        if let Some(completion) = found.filter(better) {
+            self.completion = Some(completion);
         }
-        self.way.clone()
+        self.completion.clone()
     }
 
     /// The shortest way that is known.
     pub fn own(&self) -> Option<Completion> {
-        self.way.clone()
+        self.completion.clone()
     }
 
     /// The shortest way that is known after a token.
     pub fn after(&self, token: TokenId) -> Option<Completion> {
-        let own = self.way.iter().flatten().find(|link| link.token == token).map(|link| link.next.clone());
+        let own =
+            self.completion.iter().flatten().find(|link| link.token == token).map(|link| link.next.clone());
         let mut groups = self.ends.iter().flat_map(|(_, ends)| &ends.groups);
-        let found = groups.find(|(_, ids)| ids.has(token.0)).map(|(way, _)| way.clone());
+        let found = groups.find(|(_, ids)| ids.has(token.0)).map(|(completion, _)| completion.clone());
         [own, found].into_iter().flatten().min_by_key(length)
     }
 }
@@ -113,31 +116,32 @@ pub(super) struct TokenGroups {
 }
 
 impl TokenGroups {
-    pub fn add(&mut self, way: Option<Completion>, tokens: Arc<Mask>) {
-        let Some(way) = way else {
+    pub fn add(&mut self, completion: Option<Completion>, tokens: Arc<Mask>) {
+        let Some(completion) = completion else {
             self.farthest = FAR;
             return;
         };
-        self.farthest = self.farthest.max(length(&way));
-        let Mask::Sparse(ids) = &*tokens else { return self.large.push((way, tokens)) };
-        let key = way.as_ref().map_or(0, |link| Arc::as_ptr(link) as usize);
+        self.farthest = self.farthest.max(length(&completion));
+        let Mask::Sparse(ids) = &*tokens else { return self.large.push((completion, tokens)) };
+        let key = completion.as_ref().map_or(0, |link| Arc::as_ptr(link) as usize);
         let place = *self.places.entry(key).or_insert(self.small.len());
         if place == self.small.len() {
-            self.small.push((way, Vec::new()));
+            self.small.push((completion, Vec::new()));
         }
         self.small[place].1.extend_from_slice(ids);
     }
 
     pub fn all(self, size: usize) -> (Vec<(Completion, Arc<Mask>)>, u32) {
-        let small = self.small.into_iter().map(|(way, ids)| (way, Arc::new(Mask::from_ids(ids, size))));
+        let small =
+            self.small.into_iter().map(|(completion, ids)| (completion, Arc::new(Mask::from_ids(ids, size))));
         (self.large.into_iter().chain(small).collect(), self.farthest)
     }
 }
 
 /// Tokens of a completion: each text with the fewest pieces.
-pub(super) fn tokens_of(vocab: &Vocabulary, way: &[Piece]) -> Option<Vec<TokenId>> {
+pub(super) fn tokens_of(vocab: &Vocabulary, completion: &[Piece]) -> Option<Vec<TokenId>> {
     let mut out = Vec::new();
-    for piece in way {
+    for piece in completion {
         match piece {
             Piece::Bytes(text) => out.extend(vocab.fewest_tokens(text)?),
             Piece::Token(token) => out.push(*token),

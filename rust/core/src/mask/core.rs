@@ -54,7 +54,7 @@ pub struct Core<S> {
     pub(super) after: FxHashMap<(Pos, u64), Arc<[u32]>>,
     pub(super) left: FxHashMap<(CtxId, u64), Arc<[u32]>>,
     /// Masks of deep positions, by what a token can see of the levels above.
-    near: FxHashMap<(u32, u32, u32), (Arc<Mask>, bool)>,
+    truncated_masks: FxHashMap<(u32, u32, u32), (Arc<Mask>, bool)>,
     /// Lexical states by what their masks are shared under.
     contents: Interner<Content>,
     content_ids: FxHashMap<LexId, Option<u32>>,
@@ -62,7 +62,7 @@ pub struct Core<S> {
     /// What tokens do in strings, where a budget was near.
     pub(super) string_transitions_of: FxHashMap<StatePair, Arc<StringTransitions>>,
     /// Whether characters leave a lexical state as it is.
-    pub(super) kept: FxHashMap<LexId, bool>,
+    pub(super) keeps_characters_memo: FxHashMap<LexId, bool>,
     pub(super) lexemes: LexerMaskBuilder,
     /// Classes are states: see [`Core::class_of`]; more than so many are not sought.
     pub(super) states_as_classes: Option<usize>,
@@ -82,13 +82,13 @@ impl<S: ByteAutomaton> Core<S> {
             texts,
             lexmasks: FxHashMap::default(),
             after: FxHashMap::default(),
-            near: FxHashMap::default(),
+            truncated_masks: FxHashMap::default(),
             contents: Interner::default(),
             content_ids: FxHashMap::default(),
             crossing: None,
             left: FxHashMap::default(),
             string_transitions_of: FxHashMap::default(),
-            kept: FxHashMap::default(),
+            keeps_characters_memo: FxHashMap::default(),
             lexemes: LexerMaskBuilder::default(),
             states_as_classes: None,
             listed: 0,
@@ -281,7 +281,7 @@ impl<S: ByteAutomaton> Engine for Core<S> {
             return (Arc::new(mask), accepting);
         };
         let key = (near, lexical, state_key.text);
-        memo!(self.near, key, {
+        memo!(self.truncated_masks, key, {
             let (mask, accepting) = self.build_mask(state_key);
             let mask = Arc::new(mask);
             self.listed += mask.bytes() + heap_size::BLOCK;
@@ -414,7 +414,7 @@ impl<S: ByteAutomaton> Engine for Core<S> {
     }
 
     fn bytes(&mut self) -> usize {
-        let tables = heap_size::bytes!(self: states, texts, lexmasks, after, left, near, contents, content_ids, string_transitions_of, kept);
+        let tables = heap_size::bytes!(self: states, texts, lexmasks, after, left, truncated_masks, contents, content_ids, string_transitions_of, keeps_characters_memo);
         let crossing = self.crossing.as_ref().map_or(0, Crossing::bytes);
         tables + crossing + self.listed + self.lexemes.bytes() + self.structure.bytes()
     }

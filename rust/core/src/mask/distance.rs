@@ -37,7 +37,7 @@ impl Builder {
     /// not plainly need more than `within`.
     pub fn distance(&mut self, s: &State, within: u32) -> Result<u32> {
         let here = self.here(s)?;
-        let distance = self.shortest(s, &here, within)?.map_or(FAR, |way| length(&way));
+        let distance = self.shortest(s, &here, within)?.map_or(FAR, |completion| length(&completion));
         if distance != FAR || within == FAR {
             here.0.set_distance(distance);
             s.0.set_distance(distance);
@@ -47,7 +47,7 @@ impl Builder {
 
     /// The shortest way that was ever known of a state.
     fn shortest(&mut self, s: &State, here: &State, within: u32) -> Result<Option<Completion>> {
-        let found = self.way(here.0.id, within)?;
+        let found = self.completion(here.0.id, within)?;
         Ok(match s.0.cached_distance() {
             Some(mut cached_distance) => cached_distance.shorter(found),
             None => found,
@@ -60,7 +60,7 @@ impl Builder {
     }
 
     /// A way to an end, `None` when none is known.
-    fn way(&mut self, s: StateId, within: u32) -> Result<Option<Completion>> {
+    fn completion(&mut self, s: StateId, within: u32) -> Result<Option<Completion>> {
         if self.engine.accepting(s) {
             return Ok(Some(None));
         }
@@ -69,16 +69,18 @@ impl Builder {
             return Ok(known.clone());
         }
         let most = self.bytes_of(within);
-        let Some(way) = self.engine.completion(s, most) else {
+        let Some(completion) = self.engine.completion(s, most) else {
             if most == LONGEST {
                 self.completions.known.insert(class, None);
             }
             return Ok(None);
         };
-        let (way, beyond) = self.until_known(s, way);
-        let Some(tokens) = tokens_of(&self.vocab, &way) else {
+        let (completion, beyond) = self.until_known(s, completion);
+        let Some(tokens) = tokens_of(&self.vocab, &completion) else {
             let texts =
-                way.iter().filter_map(|p| if let Piece::Bytes(b) = p { Some(b.as_slice()) } else { None });
+                completion
+                    .iter()
+                    .filter_map(|p| if let Piece::Bytes(b) = p { Some(b.as_slice()) } else { None });
             let text = texts.collect::<Vec<_>>().concat();
             return Err(Error::new(
                 Kind::VocabularyError,
@@ -101,22 +103,22 @@ impl Builder {
         classes: &[Option<DistanceClass>],
         beyond: Completion,
     ) -> Completion {
-        let mut way = beyond;
+        let mut completion = beyond;
         for (&token, class) in tokens.iter().zip(classes).rev() {
-            let left = length(&way) + 1;
+            let left = length(&completion) + 1;
             let known =
                 class.and_then(|class| self.completions.known.get(&class)).and_then(|known| known.as_ref());
             if let Some(known) = known.filter(|known| length(known) <= left) {
-                way = known.clone();
+                completion = known.clone();
                 continue;
             }
-            way = Some(Arc::new(Link { token, left, next: way }));
+            completion = Some(Arc::new(Link { token, left, next: completion }));
             self.completions.links += 1;
             if let Some(class) = *class {
-                self.completions.known.insert(class, Some(way.clone()));
+                self.completions.known.insert(class, Some(completion.clone()));
             }
         }
-        way
+        completion
     }
 
     /// The classes of the positions before each of the tokens of a way, as far as they are known; not of the first.
@@ -157,21 +159,22 @@ impl Builder {
 
     /// The beginning of a way that leads to a position whose distance is known already, and that distance: in a
     /// long document only the lexeme at hand is new, and what follows it need not be cut into tokens again.
-    fn until_known(&mut self, s: StateId, way: Vec<Piece>) -> (Vec<Piece>, Completion) {
-        let [Piece::Bytes(text)] = &way[..] else { return (way, None) };
+    fn until_known(&mut self, s: StateId, completion: Vec<Piece>) -> (Vec<Piece>, Completion) {
+        let [Piece::Bytes(text)] = &completion[..] else { return (completion, None) };
         if text.len() <= SHORT_WAY {
-            return (way, None);
+            return (completion, None);
         }
         let (mut found, known) = (None, &self.completions.known);
         self.engine.follow(s, text, &mut |read, class| {
-            let way = class.and_then(|class| known.get(&class)).and_then(|way| way.as_ref());
-            found = way.map(|way| (read, way.clone()));
+            let completion =
+                class.and_then(|class| known.get(&class)).and_then(|completion| completion.as_ref());
+            found = completion.map(|completion| (read, completion.clone()));
             found.is_none()
         });
         if let Some((read, beyond)) = found {
             return (vec![Piece::Bytes(text[..read].to_vec())], beyond);
         }
-        (way, None)
+        (completion, None)
     }
 
     /// Whether an end is plainly within a budget whatever allowed token comes first: by a bound, no token is tried.
@@ -218,13 +221,13 @@ impl Builder {
         }
         let mut row = vec![0u32; self.vocab.mask_words()];
         let mut part = row.clone();
-        for (_, ids) in ends.groups.iter().filter(|(way, _)| length(way) < budget) {
+        for (_, ids) in ends.groups.iter().filter(|(completion, _)| length(completion) < budget) {
             ids.add(&mut row, &mut part);
         }
         // the known completion always fits: the rest of the mask may be estimated from farther away
-        let way = self.shortest(s, &here, budget)?.flatten();
+        let completion = self.shortest(s, &here, budget)?.flatten();
         let eos = self.vocab.eos().iter().filter(|_| ends.accepting).map(|t| t.0);
-        let first = way.filter(|link| link.left <= budget).map(|link| link.token.0);
+        let first = completion.filter(|link| link.left <= budget).map(|link| link.token.0);
         for id in eos.chain(first) {
             row.allow(id);
         }
@@ -234,7 +237,7 @@ impl Builder {
     /// A way to an end after a token; no record is made: a hundred thousand states and edges are not worth keeping.
     fn completion_after(&mut self, s: StateId, token: TokenId, within: u32) -> Result<Option<Completion>> {
         match self.follow(s, token) {
-            Some(next) => self.way(next, within),
+            Some(next) => self.completion(next, within),
             None => Ok(None),
         }
     }
@@ -253,18 +256,18 @@ impl Builder {
         let mut found = TokenGroups::default();
         for successor in after {
             let known = self.completions.known.get(&successor.class).cloned();
-            let way = match known {
-                Some(way) => way,
+            let completion = match known {
+                Some(completion) => completion,
                 // too far, which is safe; the frequent tokens were tried
                 None if self.completions.known.len() > room || self.engine.terms() > most => None,
                 None => self.completion_after(s, successor.first, within)?,
             };
-            found.add(way, successor.tokens);
+            found.add(completion, successor.tokens);
         }
         for token in self.engine.specials(s) {
             if !(accepting && self.vocab.is_eos(token)) {
-                let way = self.completion_after(s, token, within)?;
-                found.add(way, Arc::new(Mask::Sparse(Box::new([token.0]))));
+                let completion = self.completion_after(s, token, within)?;
+                found.add(completion, Arc::new(Mask::Sparse(Box::new([token.0]))));
             }
         }
         let (groups, farthest) = found.all(self.vocab.size());

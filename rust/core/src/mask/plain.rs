@@ -77,7 +77,7 @@ impl<S: ByteAutomaton> Core<S> {
         {
             return false;
         }
-        memo!(self.kept, lex, {
+        memo!(self.keeps_characters_memo, lex, {
             let lexicon = self.structure.lexicon();
             match lexicon.term(lex) {
                 Some((spelling, Terms::ALL)) => keeps_characters_of_all(lexicon, lex, spelling),

@@ -213,23 +213,23 @@ impl State {
 
     /// What a mask of a budget has said of a token, the state after it keeps.
     pub(super) fn keep_cached(&self, token: TokenId, next: &State) {
-        if let Some(way) = self.0.cached_after(token) {
-            next.keep_completion(way);
+        if let Some(completion) = self.0.cached_after(token) {
+            next.keep_completion(completion);
         }
     }
 
     /// What was known of the same position in memory that was let go.
     pub(super) fn inherit(&self, before: &State) {
         let known = before.0.cached_distance.get().and_then(|_| before.0.cached_distance());
-        if let Some(way) = known.and_then(|cached_distance| cached_distance.own()) {
-            self.keep_completion(way);
+        if let Some(completion) = known.and_then(|cached_distance| cached_distance.own()) {
+            self.keep_completion(completion);
         }
     }
 
-    fn keep_completion(&self, way: Completion) {
-        self.0.set_distance(length(&way));
+    fn keep_completion(&self, completion: Completion) {
+        self.0.set_distance(length(&completion));
         if let Some(mut cached_distance) = self.0.cached_distance() {
-            cached_distance.shorter(Some(way));
+            cached_distance.shorter(Some(completion));
         }
     }
 

@@ -1,4 +1,4 @@
-//! What a pattern says of the text around its match: assertions that look past the ends of what it reads.
+//! Assertions that look past the ends of a pattern's match, as a language with the text around it.
 //!
 //! A terminal is matched inside a text. `if\b` does not match in `iffy`, nor `(?<!c)b` behind a `c`, though each word
 //! alone matches. The language here is that of a word, [`END`], and the text behind it, one for each set of characters

@@ -1,4 +1,4 @@
-//! What can be wrong with a pattern, and where.
+//! Errors of patterns, with their column.
 
 use crate::error::{Error, Kind};
 

@@ -1,10 +1,10 @@
-//! Lazy quantifiers, said by lookaheads: where a match goes on, nothing that ends it earlier matches.
+//! Lazy quantifiers, expressed by lookaheads: a match goes on only where nothing ends it earlier.
 //!
 //! `".*?"` is matched up to the first quote: a round is read only where the rest of the pattern does not match, so that
-//! `R*?B` is `((?!B)R)*B`. For a whole string laziness says nothing; for a terminal, which is matched in a text, it says
+//! `R*?B` is `((?!B)R)*B`. For a whole string laziness means nothing; for a terminal, which is matched in a text, it says
 //! where the match ends.
-//! Invariant: exact where the rounds before a position are read in one way, as those of one length are. (Of `(a|ab)*?c`
-//! all ways to read the rounds count, not the first.)
+//! Invariant: exact where the rounds before a position can be read in one way only, as those of one length can. (Of
+//! `(a|ab)*?c` all ways to read the rounds count, not the first.)
 //! Complexity: each lazy quantifier copies the rest of its pattern, up to [`MOST`] nodes in all.
 
 use super::error::RegexError;

@@ -1,4 +1,4 @@
-//! The formulas that were met so far, each kept once, and what they hold in bytes.
+//! The arenas of formulas: each formula that was met, once, and their bytes.
 //!
 //! Invariant: equal formulas have equal numbers, so that a formula is compared by its number; an arena only grows, and
 //! the first numbers of each are constants (true, false, the empty list), see [`Schema::reserve`].

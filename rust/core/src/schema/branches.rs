@@ -3,8 +3,8 @@
 //! Purpose: reading a key or an item turns a formula into branches "the value satisfies S, the rest is R".  Formulas
 //! whose disjunctions would give too many are decided instead ([`super::decide`]).
 //! Invariant: a value and a rest satisfy the formula together where they satisfy some branch.
-//! Complexity: a conjunction multiplies the branches of its parts, up to [`MAX_BRANCHES`]; those that no value can
-//! take are sought from [`PRUNE_FROM`] on.  Memory: the branches of each part, for one call.
+//! Complexity: a conjunction multiplies the branches of its parts, up to [`MAX_BRANCHES`]; from [`PRUNE_FROM`] on, branches
+//! that no value can take are searched for and dropped.  Memory: the branches of each part, for one call.
 
 use indexmap::IndexMap;
 use rustc_hash::FxHashMap;

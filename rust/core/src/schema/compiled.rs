@@ -1,7 +1,7 @@
-//! What was made of the schema's text: the formula of each expression, and where each formula came from.
+//! Formulas compiled from the schema's text: that of each expression, and the node that each came from.
 //!
-//! Invariant: a formula is made once for an expression, when a value is reached that it speaks of; what was cut short by
-//! a limit is not kept. Memory: an entry for each expression that was reached.
+//! Invariant: an expression is compiled once, when a text reaches a value that it is about; nothing is kept of what a limit
+//! cut short. Memory: an entry for each expression that was reached.
 
 use rustc_hash::FxHashMap;
 

@@ -1,11 +1,11 @@
 //! Branches of a formula by decisions: what a value satisfies, expression by expression.
 //!
-//! Multiplying the disjunctions of a formula out gives as many branches as there are combinations of operands; a
-//! `oneOf` of fifteen says of each of its parts "and none of the others", which is thousands.  The value itself
-//! decides far fewer things: of the expressions that the formula asks about it, which hold.  So the expressions
-//! are decided one after the other, each answer narrowing the values, until none is left or the answers so far
-//! make the formula false; answers that no value can give are never followed.  A discriminator with k values
-//! leaves k + 1 branches.  Branches exclude each other, and their rests need no product: the answers are put in.
+//! Multiplying out gives as many branches as there are combinations of operands; a `oneOf` of fifteen says of each of its
+//! parts "and none of the others", which is thousands.  But a value decides far fewer things: which of the expressions that
+//! the formula asks about it hold.  So the expressions are decided one after the other, each answer narrowing the values,
+//! until none is left or the answers make the formula false; answers that no value can give are never followed.  A
+//! discriminator with k values leaves k + 1 branches.  Branches exclude each other, and their rests need no product: the
+//! answers are put in.
 //!
 //! Rejected: deciding always.  A formula without clashes has fewer and simpler branches multiplied out, since
 //! nothing has to be denied there; see [`MULTIPLIED`].

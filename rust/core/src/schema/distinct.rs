@@ -2,9 +2,9 @@
 //!
 //! A set of n objects written out is a conjunction of n disjunctions, and deciding that is a search.  Here it is one
 //! atom: the objects that the one being read may still become, as a trie, and the keys that it has in common with
-//! them.  A key keeps those that have it with the same value.  Which value that is, is told when it is complete, so a
-//! key has one branch, however many objects are remembered; values after which nothing else could follow than one of
-//! the objects are taken from it before ([`Schema::deciding_values`]).
+//! them.  A key keeps those that have it with the same value.  The value is known when it is complete; so a key has one
+//! branch, however many objects are remembered.  Values after which the object could only become one of the set are
+//! excluded beforehand ([`Schema::deciding_values`]).
 //! Invariant: an object that is read to its end is never in the set: where nothing but the end would make it one,
 //! the formula asks for one key more.
 //! Complexity: a key costs the objects that agree with it so far, usually none after the first.

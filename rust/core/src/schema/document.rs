@@ -1,6 +1,6 @@
 //! The schema's text as an arena of JSON nodes: numbers instead of references, parents for pointers.
 //!
-//! Invariant: numbers are never given twice, equal values may have several.  Complexity: linear in the text.
+//! Invariant: a number is given once; equal values may have several.  Complexity: linear in the text.
 //! Memory: the schema's text, and the values of items that must be remembered.
 
 use std::borrow::Cow;

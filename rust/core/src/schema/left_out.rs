@@ -1,10 +1,9 @@
-//! Parts of a schema that no value satisfies, and why: documents lack them, and its reader would not think so.
+//! Parts of a schema that no value satisfies, and why: documents lack them, which a reader of the schema would not expect.
 //!
-//! Found when somebody asks (`Grammar.report`), since it means to look into every part, where a mask looks into those
-//! that a text reaches; or when nothing satisfies the whole. `false` and `{"not": {}}` say what they do, and are not
-//! told.
-//! Complexity: one question a schema that is not plainly satisfiable; those that are dead are asked again without each of
-//! their keywords. Memory: the formulas of what was asked.
+//! Found on demand (`Grammar.report`), since that examines every part, where a mask examines those that a text reaches; or
+//! when nothing satisfies the whole. `false` and `{"not": {}}` say what they do, and are not reported.
+//! Complexity: one question for each schema that is not plainly satisfiable; an unsatisfiable one is asked again without each
+//! of its keywords. Memory: the formulas of what was asked.
 
 use super::document::{Json, JsonNodeId};
 use super::object::{Obj, ShapeId};

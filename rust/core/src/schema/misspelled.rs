@@ -1,7 +1,7 @@
-//! Keywords that JSON Schema does not know, but nearly.
+//! Misspelled keywords: those that JSON Schema does not know, but nearly.
 //!
-//! JSON Schema lets any key stand in a schema and reads none that it does not know, so `propertys` accepts
-//! everything.  Such keys are told with their place, and refused where the caller asked for that (`strict`).
+//! JSON Schema ignores keywords that it does not know, so `propertys` accepts everything.  Such keys are reported with their
+//! place, and refused where the caller asked for that (`strict`).
 //! A key is near a keyword if it differs in case, in `_`, `-` or `$`, or by one slip of the pen (two in a long word),
 //! *and* what it holds could be that keyword's: `"note": "..."` is no `not`.
 //! Formats likewise: `"datetime"` demands nothing where `"date-time"` was meant.

@@ -1,7 +1,7 @@
 //! The languages of strings and keys that the schema names: patterns, formats, what may not occur.
 //!
 //! Invariant: a pattern or a format is read once. Memory: an entry for each that was read, one for each pair of a pattern
-//! and a key that met.
+//! and a key that were compared.
 
 use std::sync::Arc;
 

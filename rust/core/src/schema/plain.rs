@@ -1,6 +1,6 @@
-//! Schemas and definitions of tools that are plain: what most of them are.
+//! Plain schemas and tool definitions: a quick check that most of them pass.
 //!
-//! Invariant: what is plain here satisfies the official meta-schemas of all drafts from 6 on, and names none; no is no verdict.
+//! Invariant: what is plain here satisfies the official meta-schemas of all drafts from 6 on, and names none; "no" is no verdict.
 //! Complexity: one pass: a tenth of the meta-schema's automaton, which decides the others.
 
 use std::collections::BTreeMap;

@@ -1,5 +1,5 @@
-//! A schema is read: its text, its identifiers, the constants of its arenas; and every keyword that can be reached from
-//! the root is checked before anything is built.
+//! Reading a schema: its text, its identifiers, the constants of its arenas.  Every keyword that can be reached from the
+//! root is checked before anything is built.
 //!
 //! Invariant: what can't be enforced is refused here, with its place, and never in the middle of a text.
 //! Complexity: linear in the schemas that can be reached.

@@ -82,7 +82,7 @@ impl Schema {
         if !target.is_some_and(|t| candidates.contains(&t)) {
             return target;
         }
-        let scope = &self.scopes.all[self.scopes.now as usize];
+        let scope = &self.scopes.all[self.scopes.current as usize];
         match scope.binary_search_by(|entry| (*entry.0).cmp(name)) {
             Ok(at) => Some(scope[at].1),
             Err(_) => target,

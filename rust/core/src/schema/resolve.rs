@@ -23,12 +23,12 @@ type Scope = Box<[(Box<str>, JsonNodeId)]>;
 pub(crate) struct Scopes {
     /// By number; the anchors of each are sorted by name, and the first has none.
     pub(super) all: IndexSet<Scope, Keyed>,
-    pub now: u32,
+    pub current: u32,
 }
 
 impl Default for Scopes {
     fn default() -> Self {
-        Scopes { all: IndexSet::from_iter([Scope::default()]), now: 0 }
+        Scopes { all: IndexSet::from_iter([Scope::default()]), current: 0 }
     }
 }
 

@@ -236,7 +236,7 @@ impl Schema {
             Json::Bool(true) => ExprId::TRUE,
             Json::Bool(false) => ExprId::FALSE,
             Json::Object(entries) if entries.is_empty() => ExprId::TRUE,
-            _ => self.sub(SchemaExpr::Node(node, self.scopes.now)),
+            _ => self.sub(SchemaExpr::Node(node, self.scopes.current)),
         }
     }
 
@@ -294,9 +294,9 @@ impl Schema {
             SchemaExpr::False => Ok(ValId::FALSE),
             SchemaExpr::Node(node, scope) => {
                 let inner = self.enter(scope, node);
-                let outer = std::mem::replace(&mut self.scopes.now, inner);
+                let outer = std::mem::replace(&mut self.scopes.current, inner);
                 let value = super::keywords::compile(self, node);
-                self.scopes.now = outer;
+                self.scopes.current = outer;
                 let value = value?;
                 if *self.compiled.origin.entry(value).or_insert(node) != node {
                     self.compiled.more_origins.push((value, node));

@@ -1,4 +1,4 @@
-//! How many brackets one token can open.
+//! The objects and arrays that one token can open.
 
 /// Objects and arrays that are opened inside each other.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]

@@ -1,4 +1,4 @@
-//! Repetitions whose body asserts something.
+//! Repetitions of a body with assertions.
 
 use super::{plain, Fail, Lowering};
 use crate::regex::lang::Lang;

@@ -11,9 +11,9 @@ pub(super) fn reference(schema: &mut Schema, site: &KeywordSite, parts: &mut Par
     let KeywordSite { keyword, at, .. } = *site;
     let Some(mut target) = schema.reference(site.node, keyword, at)? else { return Ok(()) };
     let mut steps = 0;
-    let outer = schema.scopes.now;
+    let outer = schema.scopes.current;
     while let Some(next) = schema.only_reference(target)? {
-        schema.scopes.now = schema.enter(schema.scopes.now, target);
+        schema.scopes.current = schema.enter(schema.scopes.current, target);
         target = next;
         steps += 1;
         if steps > schema.doc.node_count() {
@@ -26,7 +26,7 @@ pub(super) fn reference(schema: &mut Schema, site: &KeywordSite, parts: &mut Par
         }
     }
     let sub = schema.node_sub(target);
-    schema.scopes.now = outer;
+    schema.scopes.current = outer;
     let value = schema.compile(sub)?;
     parts.add(schema, value);
     Ok(())

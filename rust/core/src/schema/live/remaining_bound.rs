@@ -1,9 +1,9 @@
-//! What a value that was begun may still need: a bound for whatever one token reads of it.
+//! An upper bound on what a value that was begun still needs, after any one token.
 //!
 //! Purpose: a budget that is far from every end need not try what each token leads to.
-//! Invariant: from every position inside a value to which one token leads, the end of the value that the machine finds
-//! ([`super::witness`]) has no more bytes, but for whitespace. Where keys or items depend on each other, nothing is
-//! promised: a key that is read may then ask for others.
+//! Invariant: from every position inside a value to which one token leads, the end that the machine finds
+//! ([`super::witness`]) has no more bytes, but for whitespace. Where keys or items depend on each other there is no bound: a
+//! key that is read may then ask for others.
 //! Complexity: the values that one token can reach into, once each.
 
 use rustc_hash::FxHashMap;

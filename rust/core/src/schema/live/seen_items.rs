@@ -2,9 +2,9 @@
 //!
 //! Purpose: `uniqueItems` and its negation relate items to each other, so that the language of one item depends
 //! on what later ones can be: before a last item that must be "a", a unique array has no "a".
-//! Invariant: an item is only offered with the values after which the array can be completed, as far as values
-//! are told apart: those of a kind with few values one by one, all others as "a value like no other".  A kind
-//! with very many values always has one that no other item has, so nothing is lost by that for `uniqueItems`.
+//! Invariant: an item is offered only with values after which the array can be completed.  Values of a kind with few values
+//! are told apart one by one, all others count as "a value like no other": a kind with very many values always has one that
+//! no other item has, so nothing is lost by that for `uniqueItems`.
 //! Complexity: a search over formulas, bounded by the work of the call; arrays that may end, or that have
 //! values to spare, are not searched at all.
 //! Rejected: finding out when the item is complete: its first token leads to a dead end already.

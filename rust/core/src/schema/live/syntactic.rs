@@ -1,7 +1,7 @@
-//! Satisfiability by a syntactic check: from the text of a schema, without building what it says.
+//! Satisfiability by a syntactic check: from the text of a schema, without compiling it.
 //!
-//! Most properties are like that, and most are never written; those that are are compiled then.
-//! Invariant: what is told to be live is (the value is named beside each keyword); what isn't is looked into. Of
+//! Most properties pass, and most are never written; those that are written are compiled then.
+//! Invariant: "live" is sure (the value is named beside each keyword); anything else is left to the search. Of
 //! keywords that cut the same values two may leave nothing, so one is enough to say no more.
 //! Complexity: [`LOOKS`] schemas and values. Memory: none.
 

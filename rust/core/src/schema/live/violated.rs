@@ -1,4 +1,5 @@
-//! Keys whose values negated shapes do not allow: each negated shape of a conjunction needs one, an old or a new one.
+//! Violations of negated shapes: each negated shape of a conjunction needs a key, an old or a new one, whose value it does
+//! not allow.
 //!
 //! A search with backtracking, shape by shape.  After as many dead ends as there are shapes the one that failed last goes
 //! before all others and the search begins anew, so that one that no key can violate is found before all combinations of
