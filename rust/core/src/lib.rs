@@ -23,7 +23,7 @@
 //! # Ok::<(), tokenform_core::Error>(())
 //! ```
 //!
-//! A limit ends one call by unwinding: the face catches it and returns [`Kind::LimitExceeded`], and the automaton is as it
+//! A limit ends one call by unwinding: the interface catches it and returns [`Kind::LimitExceeded`], and the automaton is as it
 //! was before the call.  A program built with `panic = "abort"` ends there instead, with the process: build with `unwind`
 //! (the default) where constraints come from strangers.
 //!
@@ -32,8 +32,8 @@
 //! [`automaton`] the contract between what follows and the tokens; [`schema`] JSON Schema as formulas over values;
 //! [`json`] the pushdown part: frames of objects and arrays; [`gbnf`] a language of grammars;
 //! [`cfg`] the pushdown part of context-free grammars; [`compose`] constraints made of others;
-//! [`vocab`] the vocabulary and its trie; [`mask`] the token automaton; [`canvas`] sequences filled in any order; [`grammar`] the face of all these, `saved` its
-//! form as bytes. [`work`] and [`limits`] say how much a call may do, [`heap_size`] how much memory tables hold, [`cache`]
+//! [`vocab`] the vocabulary and its trie; [`mask`] the token automaton; [`canvas`] sequences filled in any order; [`grammar`] the value that they are built from,
+//! `saved` its serialized form. [`work`] and [`limits`] say how much a call may do, [`heap_size`] how much memory tables hold, [`cache`]
 //! keeps what was compiled.
 //! Nothing here knows Python.
 //!
@@ -50,7 +50,7 @@
 // module headers are maps for whoever reads the code: they name what is private too
 #![allow(rustdoc::private_intra_doc_links)]
 
-// The face is what is re-exported below.  Modules stay reachable for the boundary, the fuzz targets and the benchmarks
+// The public interface is what is re-exported below.  Modules stay reachable for the boundary, the fuzz targets and the benchmarks
 // of this repository; what is hidden may change with every version.
 // its macros are those of all that follow
 #[doc(hidden)]

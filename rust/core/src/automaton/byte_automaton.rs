@@ -25,7 +25,7 @@ pub struct Pos {
     pub lex: LexId,
 }
 
-/// A piece of a way to an accepted end.
+/// A piece of a completion.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Piece {
     Bytes(Vec<u8>),
@@ -33,7 +33,7 @@ pub enum Piece {
     Token(TokenId),
 }
 
-/// What may be left of a value of which there are few.
+/// One of the few texts that may be left of a value.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Left {
     pub bytes: Box<[u8]>,
@@ -49,7 +49,7 @@ pub struct Left {
 pub trait ByteAutomaton: Send {
     fn lexicon(&mut self) -> &mut Lexicon;
 
-    /// Documents may be nested so deep, where there is such a thing; said before anything else is asked.
+    /// Sets how deep documents may be nested, where there is such a thing; called before anything else.
     fn set_deepest(&mut self, _levels: u32) {}
 
     /// Bytes that the structure holds, its lexicon included.
@@ -58,7 +58,7 @@ pub trait ByteAutomaton: Send {
     /// The position before the first byte; `None` when nothing is accepted.
     fn start(&mut self) -> Option<Pos>;
 
-    /// Whether the text of the lexeme matters to what follows it.
+    /// Whether what follows the lexeme depends on its text.
     fn records(&self, _ctx: CtxId) -> bool {
         false
     }
@@ -68,26 +68,24 @@ pub trait ByteAutomaton: Send {
         None
     }
 
-    /// Where a lexeme whose text matters leads when it is closed under these languages and its text is none of
-    /// `exceptional` (see there): one position for all such texts, good as long as [`ByteAutomaton::changes`] does not
-    /// change while it is walked from.
+    /// The position after a lexeme whose text matters, closed with these languages accepting: one for all texts that are not
+    /// [`ByteAutomaton::exceptional`]. Valid as long as [`ByteAutomaton::closings`] does not change while it is walked from.
     fn close_generic(&mut self, _ctx: CtxId, _accepting: &[u32]) -> Option<Pos> {
         None
     }
 
-    /// A context with the same ways to an end, for all that have them.
+    /// The representative of the contexts that have the same completions as this one.
     fn equivalent(&mut self, ctx: CtxId) -> CtxId {
         ctx
     }
 
-    /// A number that contexts share which no text of at most `longest` bytes with fewer than `levels` closings tells
-    /// apart, for those that are deep enough to have such others.
+    /// A key of the stack cut after `levels` levels: contexts of equal keys allow the same texts of at most `longest` bytes
+    /// with fewer than `levels` closings. `None`: the context is not deep enough for others to share its key.
     fn truncated_key(&mut self, _ctx: CtxId, _levels: u32, _longest: u32) -> Option<u32> {
         None
     }
 
-    /// What follows `text` in the texts for which [`ByteAutomaton::close_generic`] does not speak; both without
-    /// escapes.
+    /// What follows `text` in the texts that [`ByteAutomaton::close_generic`] does not cover; both without escapes.
     fn exceptional(&mut self, _ctx: CtxId, _text: &str) -> Vec<String> {
         Vec::new()
     }
@@ -97,19 +95,19 @@ pub trait ByteAutomaton: Send {
         false
     }
 
-    /// The lexical state, at the beginning of the text, of languages that tell apart what texts mean which are none of
-    /// [`ByteAutomaton::exceptional`]; it has all texts. `None` where other things tell them apart as well, or nothing does.
+    /// The start state of languages that partition the texts which are not [`ByteAutomaton::exceptional`] by their meaning; it
+    /// accepts all texts. `None` where other things tell them apart as well, or nothing does.
     fn partition(&mut self, _ctx: CtxId) -> Option<LexId> {
         None
     }
 
-    /// Where every text that the lexeme may have can be closed: a superset of the bytes that may follow, whatever the text
-    /// was. `None` where it must be asked for each.
+    /// A superset of the bytes that may follow the lexeme, where every text that it may have can be closed. `None` where that
+    /// depends on the text.
     fn bytes_after_any_text(&mut self, _ctx: CtxId) -> Option<ByteSet> {
         None
     }
 
-    /// How often a lexeme whose text matters was closed so far.
+    /// The number of closed lexemes whose text matters, so far.
     fn closings(&self) -> u64 {
         0
     }
@@ -117,23 +115,23 @@ pub trait ByteAutomaton: Send {
     /// The lexeme ends before `byte`, which is read by what follows.
     fn leave(&mut self, ctx: CtxId, outcome: OutcomeId, text: &[u8], byte: u8) -> Option<Pos>;
 
-    /// Whether [`ByteAutomaton::leave`] finds a way, where no more is asked: what begins there is not looked into.
+    /// Whether [`ByteAutomaton::leave`] finds a position, without building what begins there.
     fn may_leave(&mut self, ctx: CtxId, outcome: OutcomeId, text: &[u8], byte: u8) -> bool {
         self.leave(ctx, outcome, text, byte).is_some()
     }
 
-    /// Bytes for which [`ByteAutomaton::leave`] may find a way; a superset is allowed.
+    /// The bytes for which [`ByteAutomaton::leave`] may find a position; a superset is allowed.
     fn leave_bytes(&mut self, ctx: CtxId, outcome: OutcomeId) -> ByteSet;
 
     /// Whether the whole text may end here.
     fn accepting(&mut self, pos: Pos, text: &[u8]) -> bool;
 
-    /// A short way to an accepted end of at most `most` bytes; `None` where none was found. What is plainly
-    /// longer is not spelled out.
+    /// A short completion of at most `most` bytes; `None` where none was found. One that is plainly longer is not spelled
+    /// out.
     fn completion(&mut self, pos: Pos, text: &[u8], most: usize) -> Option<Vec<Piece>>;
 
-    /// Bytes that are enough for the end of [`ByteAutomaton::completion`] after any token that may come here, which opens so
-    /// many objects and arrays inside each other; `None` where no such bound is known.
+    /// An upper bound on the bytes of [`ByteAutomaton::completion`] after any allowed token that opens at most so many
+    /// objects and arrays inside each other; `None` where no such bound is known.
     fn remaining_bound(&mut self, _pos: Pos, _opens: Openings) -> Option<usize> {
         None
     }
@@ -180,15 +178,14 @@ pub trait ByteAutomaton: Send {
     fn describe(&mut self, pos: Pos, seen: Seen) -> (Vec<String>, Option<String>);
 }
 
-/// What is known of a text that ends at a position, where one was refused there: what was read of it, and the byte
-/// that could not follow.
+/// The text before a refusal, as far as it is known: what was read, and the byte that could not follow.
 #[derive(Clone, Copy, Default)]
 pub struct Seen<'a> {
     pub read: &'a [u8],
     pub refused: Option<u8>,
 }
 
-/// Languages of one lexeme, walked side by side: a place for each terminal, and what is left of its language.
+/// The languages of one lexeme, walked side by side: the place of each terminal, and what is left of its language.
 pub type Alive = Arc<[(u32, TermId)]>;
 
 /// A structure that reads lexemes, longest match first: where one lexeme ends and which it was is decided by the
@@ -253,7 +250,7 @@ pub fn step<S: ByteAutomaton + ?Sized>(s: &mut S, pos: Pos, text: &mut Vec<u8>, 
     }
 }
 
-/// Whether [`step`] leads anywhere, where no more is asked.
+/// Whether [`step`] leads anywhere, without making the position.
 pub fn may_step<S: ByteAutomaton + ?Sized>(s: &mut S, pos: Pos, text: &[u8], byte: u8) -> bool {
     let next = s.lexicon().step(pos.lex, byte);
     if let Step::Stay(_) = next {

@@ -34,10 +34,10 @@ const MOST_KINDS: usize = 16;
 /// Texts in ascending order.
 type TextList = Arc<[Box<str>]>;
 
-/// A context's own part, and the number of what is above it as far as it counts.
+/// A context's own part, and the key of the levels above it up to the cut.
 type TruncatedContext = (ParserPhase, FrameId, RecordId, u32);
 
-/// Which texts matter where, and which contexts no other text tells apart.
+/// Memos: the special texts of each frame, and the contexts that allow the same texts.
 #[derive(Default)]
 pub(super) struct GenericTexts {
     generic_returns: FxHashMap<ObjectFrameId, Option<ReturnFrameId>>,
@@ -270,7 +270,7 @@ impl JsonMachine {
         })
     }
 
-    /// See [`crate::automaton::ByteAutomaton::near`].
+    /// See [`crate::automaton::ByteAutomaton::truncated_key`].
     pub(super) fn truncated_key_of(&mut self, ctx: CtxId, levels: u32, longest: u32) -> Option<u32> {
         let depth = self.context(ctx).depth;
         // above this depth a level tells what whitespace may follow

@@ -7,7 +7,7 @@
 //! held.  Branches of a parent that no goal can serve any more are dropped as they die, so that a `oneOf` falls to one
 //! branch once its discriminator is written.
 //! Papers: Alur, Madhusudan 2004 (visibly pushdown languages); Bruyere, Perez, Staquet 2022 (JSON Schema by such automata).
-//! Start: this file, then `frames` (what is kept), [`object`] and [`mod@array`], [`step`] (bytes).
+//! Start: this file, then `frames` (the tables), [`object`] and [`mod@array`], [`step`] (bytes).
 //!
 //! | question | files |
 //! |---|---|
@@ -54,12 +54,12 @@ pub struct JsonMachine {
     frames: frames::Frames,
     memos: FrameMemos,
     generic: generic_texts::GenericTexts,
-    /// Positions on known ways to the end: bytes, and where they lead (`None`: to the end).
+    /// Positions on known completions: the next bytes, and the position after them (`None`: the end).
     suffixes: FxHashMap<Pos, PathSuffix>,
     levels: depth::Levels,
 }
 
-/// What was asked of frames and goals, by their numbers.
+/// Memos of frames and goals, by their numbers.
 #[derive(Default)]
 struct FrameMemos {
     /// Languages of the keys that a frame allows.
@@ -82,7 +82,7 @@ struct FrameMemos {
 
 heap_size::tables!(FrameMemos: keys, has_keys, return_frames, recurring, scalars, starts, closes, objects, arrays, items, white, above);
 
-/// Bytes on a way to the end, and the position after them.
+/// Bytes of a completion, and the position after them.
 type PathSuffix = (Box<[u8]>, Option<Pos>);
 
 /// The kinds of lexemes that a value may be.

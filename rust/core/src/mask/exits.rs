@@ -9,7 +9,7 @@ use crate::heap_size;
 use crate::lexical::spell::ByteSet;
 use crate::vocab::{NodeId, Trie, Vocabulary};
 
-/// A place where the lexeme may end.
+/// A node at which the lexeme may end.
 #[derive(Clone)]
 pub struct Exit {
     pub node: NodeId,

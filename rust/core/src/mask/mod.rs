@@ -4,9 +4,9 @@
 //! [`Matcher`], one text as it grows.
 //! Data: a state ([`state`]): one record, written once by a builder and read without a lock; the mask of a lexical state
 //! ([`lexmask`]): tokens that stay inside the lexeme, and where the others leave it, shared by all grammars of the process.
-//! Invariant: a mask is what `oracle` says, token by token; what is handed out is never changed.
+//! Invariant: a mask is what `oracle` says, token by token; a mask that a caller holds never changes.
 //! Papers: Fredkin 1960 (tries); Willard, Louf 2023 (masks by states); Koo et al. 2024 (tokens as transducers).
-//! Start: [`automaton`] the face, `builder` its memory, [`core`] states and masks, `collect` how one mask is put together.
+//! Start: [`automaton`] (the interface), `builder` (its memory), [`core`] (states and masks), `collect` (how one mask is made).
 //!
 //! | question | files |
 //! |---|---|
@@ -15,7 +15,7 @@
 //! | how far the end is; where tokens lead | `completion`, `distance`, `successors`, `followers`, `string_transitions`, `any_text` |
 //! | memory, threads | `epoch`, `shards`, [`reclaim`], `races` |
 //!
-//! Circle: `core` asks `collect`, `crossing` and `successors` for masks, and they it for positions.
+//! Circle: `core` calls `collect`, `crossing` and `successors` for masks, and they call it for positions.
 
 mod any_text;
 pub mod automaton;
