@@ -19,7 +19,7 @@ use crate::mask::TokenAutomaton;
 use crate::process::{PerProcess, Process};
 use crate::source::Source;
 
-/// Bytes that a process keeps unless told otherwise: some ten thousand schemas.
+/// The default bound on bytes per process: some ten thousand schemas.
 pub const BYTES: usize = 16 << 20;
 /// Bytes of an entry, and of an automaton, beside the texts of the source.
 const FIXED: usize = 512;
@@ -84,7 +84,7 @@ impl Entry {
     }
 }
 
-/// Whether whoever looks may wait for a thread that writes.
+/// Whether a lookup may wait for a thread that writes.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Patience {
     /// Until the thread is done.

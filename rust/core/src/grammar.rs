@@ -151,7 +151,7 @@ impl Grammar {
         Some(Grammar { source, ready: Mutex::new(None), reading, left_out: OnceLock::new() })
     }
 
-    /// The grammar that another reader made of a text and [`Grammar::remember`] was told of.
+    /// The grammar that another reader made of a text and gave to [`Grammar::remember`].
     pub fn named(name: &str, patience: Patience) -> Option<Self> {
         let (source, reading) = cache::named(name, patience)?;
         Some(Grammar { source, ready: Mutex::new(None), reading, left_out: OnceLock::new() })

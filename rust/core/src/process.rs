@@ -16,7 +16,7 @@ use crate::lock::ParkingLot;
 /// Places where threads wait for each other; several things may share one.
 const PARKING_LOTS: usize = 64;
 
-/// How often this process was forked from another, as far as the host has told: asking the system for the process's
+/// How often this process was forked from another, as far as the host has reported: asking the system for the process's
 /// number costs as much as a mask.
 static FORKS: AtomicU32 = AtomicU32::new(0);
 

@@ -147,7 +147,7 @@ fn text(out: &mut Vec<u8>, text: &str) {
     out.extend(text.as_bytes());
 }
 
-/// FNV-1a: against damage, not against malice; everything is checked again by whoever reads it.
+/// FNV-1a: against damage, not against malice; the reader checks everything again.
 fn sum_of(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |sum, &b| (sum ^ b as u64).wrapping_mul(0x0100_0000_01b3))
 }

@@ -166,7 +166,7 @@ pub fn last_cut() -> Option<Error> {
     LAST.with_borrow(|last| last.clone().map(Error::from))
 }
 
-/// Ends the call under way with an error: how every limit is told that a search comes upon.  No stand-in for an answer
+/// Ends the call under way with an error: how a search reports that it came upon a limit.  No stand-in for an answer
 /// goes back to those who asked, so that nothing can be remembered of what was not decided.
 ///
 /// # Panics
@@ -230,7 +230,7 @@ pub fn allowed() -> u64 {
     }
 }
 
-/// The call under way gets its whole allowance of work once more: what it did so far was done on behalf of others.
+/// Gives the call under way its whole allowance of work once more: its work so far belongs to other calls.
 pub fn refill() {
     METER.with(|meter| meter.fill(meter.limit.get()));
 }

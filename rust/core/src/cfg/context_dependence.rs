@@ -20,7 +20,7 @@ const MOST: usize = 4096;
 pub(super) type Ranges = Vec<(u32, u32)>;
 type States = IndexSet<(TermId, TermId), FxBuildHasher>;
 
-/// What hangs on the text around a terminal.
+/// How a terminal depends on the text around it.
 pub(super) struct ContextDependence {
     /// Whether it matches a word only before some characters, though it can't go on with the others.
     pub depends: bool,
@@ -77,7 +77,7 @@ pub(super) fn context_dependence(
     Ok(found)
 }
 
-/// What the text behind a word says of whether it is one.
+/// How the text behind a word decides whether it is a word of the terminal.
 struct FollowEffect {
     /// Characters before which it is one where it is none at the end of the text, or the other way round.
     differs: Ranges,

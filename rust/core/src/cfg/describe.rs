@@ -6,7 +6,7 @@ use crate::automaton::{ByteAutomaton, Pos};
 use crate::lexical::in_words::{shortened, SHOWN};
 use crate::lexical::{Lexicon, Spelling, TermId, Terms};
 
-/// Kinds of characters that are told beside the name of a terminal.
+/// Kinds of characters that are listed beside the name of a terminal.
 const KINDS: usize = 3;
 
 /// Words for terminals and what is left of their texts, and for the end.

@@ -23,12 +23,12 @@ pub(super) const ESCAPE_STATES: usize = 64;
 const AHEAD: u8 = 8;
 const LOOKS: usize = 64;
 
-/// What was found so far.
+/// Memos of searches for the end of a lexeme.
 #[derive(Default)]
 pub(super) struct EscapeMemo {
     /// Whether the lexeme of a position can end.
     can_end: FxHashMap<Pos, bool>,
-    /// What searches found, so many lexemes ahead and with so many looks.
+    /// Results of searches, by position and lexemes ahead; with the positions visited.
     searches: FxHashMap<(Pos, u8), (bool, usize)>,
     /// Of each expansion, whether it is never read to its end ([`neighbours`]).
     unreadable: Option<Box<[bool]>>,

@@ -42,7 +42,7 @@ impl LookaheadTargets {
     }
 }
 
-/// What is guarded so far.
+/// Memos of guarded contexts.
 #[derive(Default)]
 pub(super) struct LookaheadMemo {
     /// Contexts may be guarded: not inside another constraint, which ends a lexeme only before what it can't read.

@@ -36,7 +36,7 @@ use crate::lexical::{LexId, Lexicon, Spelling, TermId, Terms};
 pub(crate) struct Context {
     pub set: ItemSetId,
     pub blocks: u32,
-    /// What was read of a lexeme whose code points are told apart ([`super::lookahead`]).
+    /// What was read of a lexeme that is read code point by code point ([`super::lookahead`]).
     pub inside: Option<LexId>,
     /// The set of the last character, by its number in the grammar's, where its lookbehinds ask for it ([`super::trailing_context`]).
     pub last_char_set: u8,
@@ -54,7 +54,7 @@ pub struct Scanned {
     pub(crate) lexicon: Box<Lexicon>,
     contexts: Interner<Context>,
     pub(super) blocks: Interner<Blocks>,
-    /// The lexical state before a lexeme, by context and whether it is told as a guarded one.
+    /// The lexical state before a lexeme, by context and whether it is read as a guarded one.
     begins: FxHashMap<(CtxId, bool), LexId>,
     by_places: FxHashMap<Alive, LexId>,
     after: FxHashMap<(CtxId, u32), Option<CtxId>>,

@@ -17,7 +17,7 @@ use crate::lexical::{LexId, TermId, Terms};
 /// Ranges of code points.
 type Ranges = Vec<(u32, u32)>;
 
-/// How the terminals are told apart.
+/// How the terminals are separated.
 pub(super) enum Separation {
     /// Whatever is read can end, and something that is ignored tells it from what follows.
     All,
@@ -27,7 +27,7 @@ pub(super) enum Separation {
     None,
 }
 
-/// What was told so far.
+/// Memos of the grammar's separation, by lexical state and context.
 #[derive(Default)]
 pub(super) struct SeparationMemo {
     apart: Option<Separation>,
@@ -51,7 +51,7 @@ pub(super) struct LexemesByFirstByte {
 }
 
 impl Scanned {
-    /// How terminals are told apart: an ignored text begins with a byte that ends each terminal wherever that may end,
+    /// How terminals are separated: an ignored text begins with a byte that ends each terminal wherever that may end,
     /// and each ignored text ends before any terminal, with another ignored one between them where need be.
     ///
     /// Of languages that are read side by side one that ends somewhere reads no further than that byte, so each end
@@ -148,7 +148,7 @@ impl Scanned {
             // a line break hangs on columns
             let newline = layout.newline as usize;
             let mut rest = read.iter().all(|&t| these[t] || t == newline);
-            // what is looked at is told by its first byte
+            // the first byte decides what is examined
             let looked_at: Vec<TermId> = terms[newline].into_iter().chain(ignored).collect();
             rest &= looked_at.iter().all(|&t| self.lexicon.wide_ways(t).is_empty());
             these[newline] = false;

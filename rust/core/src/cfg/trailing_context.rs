@@ -30,10 +30,10 @@ struct LexemeEnds {
     before: Box<[(u32, Ranges)]>,
 }
 
-/// What was found so far.
+/// Memos: which terminals cover others, and the ends of lexemes.
 #[derive(Default)]
 pub(super) struct TrailingContexts {
-    /// Whether a terminal goes on wherever another one hangs on what follows, by both.
+    /// Whether a terminal goes on wherever another one depends on what follows, by both.
     covers: FxHashMap<(u32, u32), bool>,
     endings: FxHashMap<LexId, Arc<LexemeEnds>>,
     /// Ranges in them: a class of Unicode has hundreds.

@@ -217,13 +217,13 @@ impl std::fmt::Debug for Branches {
     }
 }
 
-/// By which branches are told apart quickly, of this process.
+/// The hash keys of this process, by which branches are compared.
 fn keys() -> &'static Keyed {
     static KEYS: OnceLock<Keyed> = OnceLock::new();
     KEYS.get_or_init(Keyed::default)
 }
 
-/// What reading a schema told.
+/// The report of reading a schema, and its work.
 struct SchemaReport {
     report: Vec<String>,
     work: u64,
@@ -345,7 +345,7 @@ impl CompositeAutomaton {
         let branch = self.lists[list as usize].of.all[at as usize].clone();
         let (parts, hosts, lines) = (self.parts.len(), self.hosts.len(), self.report.len());
         let part = self.part(&branch.form(), &branch.head).unwrap_or_else(|e| work::refuse(e));
-        self.report.truncate(lines); // told when the list was read
+        self.report.truncate(lines); // reported when the list was read
         if self.bound.is_some() {
             self.bind_specials(parts);
             self.measure_from(parts, hosts);

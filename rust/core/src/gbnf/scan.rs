@@ -20,7 +20,7 @@ pub(super) enum Token {
     End,
 }
 
-/// Where a token is read, for what is told about one that can't stand there.
+/// Where a token is read, for the message about one that can't stand there.
 #[derive(Clone, Copy)]
 pub(super) enum TokenContext {
     /// Before the first rule.

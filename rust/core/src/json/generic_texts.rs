@@ -28,7 +28,7 @@ use crate::schema::NameId;
 /// characters over so many places.
 const ROOM: u32 = 256;
 
-/// Patterns that are told apart side by side; the keys of objects with more are looked at one by one.
+/// Patterns that are read side by side; keys of objects with more patterns are examined one by one.
 const MOST_KINDS: usize = 16;
 
 /// Texts in ascending order.

@@ -156,7 +156,7 @@ impl Terms {
     }
 }
 
-/// The key of what is told apart by its hash.
+/// A key by hash.
 pub(super) fn key<T: Hash + ?Sized>(what: &T) -> Content {
     static KEYS: OnceLock<[RandomState; 2]> = OnceLock::new();
     let [a, b] = KEYS.get_or_init(|| [RandomState::new(), RandomState::new()]);

@@ -12,7 +12,7 @@ use super::term::{Term, TermId, Terms, INF};
 use crate::work;
 
 /// No word is shorter than `least` or longer than `most`, in code points. Two bytes each, for there is one with
-/// every term: greater lengths are told no nearer than "65,535 or more", `most` as if it were unbounded.
+/// every term: greater lengths are kept as "65,535 or more", `most` as if it were unbounded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct LengthBounds {
     least: u16,

@@ -181,7 +181,7 @@ impl Terms {
         }
     }
 
-    /// Whether two languages have no word in common, as far as it is told from two sets of words.
+    /// Whether two languages have no word in common, as far as two sets of words show it.
     pub fn share_no_word(&self, a: TermId, b: TermId) -> bool {
         let (few, many) = match (self.get(a), self.get(b)) {
             (Term::Empty, _) | (_, Term::Empty) => return true,

@@ -384,7 +384,7 @@ impl TokenAutomaton {
     /// A number of tokens within which an accepted end can be reached, [`FAR`] when none is known.
     ///
     /// The tokens of a short completion, fewest pieces first; what lies on its way is remembered, so that the
-    /// number falls by at least one a token for whoever follows it. No end is sought that plainly needs more than
+    /// number falls by at least one per token along the completion. No end is sought that plainly needs more than
     /// `within` tokens: a decoder that has so many left asks no more than that.
     pub fn distance(&self, s: &State, within: u32) -> Result<u32> {
         self.check_state(s)?;

@@ -31,7 +31,7 @@ use crate::work;
 
 /// Nodes from which on it pays to make a bit set of a state's loop.
 const LOOP_NODES: u32 = 48;
-/// The same of a state that has none: what it dies under is told sooner.
+/// The same of a state that has none: its dead characters are found sooner.
 const NO_LOOP_NODES: u32 = 4096;
 /// Nodes below which it does not even pay to look for one that was made.
 const FEW_NODES: u32 = 4;

@@ -20,7 +20,7 @@ use crate::work;
 /// Children that are looked at one by one; what is below the others is found as if nothing were known.
 const CHILDREN: usize = 8192;
 
-/// Where two positions part.
+/// Where two positions diverge.
 #[derive(Default)]
 struct Divergence {
     /// Below these nodes the second position tells nothing.
@@ -52,7 +52,7 @@ impl<S: ByteAutomaton> Core<S> {
         (few && size as usize * 2 > vocab.trie().len()).then_some(usual)
     }
 
-    /// What [`Core::collect`] finds at the root, told from another position.
+    /// What [`Core::collect`] finds at the root, made from another position's mask.
     pub(super) fn collect_divergent(
         &mut self,
         pos: Pos,

@@ -19,7 +19,7 @@ use crate::{work, Result};
 const LABEL: usize = 22;
 /// States whose 256 bytes are tried; after so many, ways are followed no further.
 const STEPPED: usize = 300;
-/// Next states of one state that are told apart; more are those of texts that are remembered, and one edge.
+/// Next states of one state that are drawn apart; more are those of texts that are remembered, and one edge.
 const APART: usize = 8;
 
 /// A part of an automaton.

@@ -44,7 +44,7 @@ pub(super) struct Epoch {
     moved: AtomicUsize,
 }
 
-/// What a thread gets that asks for the builder.
+/// The answer to a thread that asks for the builder.
 pub(super) enum BuilderSlot {
     Builder(Box<Builder>),
     /// There is none yet: this thread makes it.
@@ -137,7 +137,7 @@ impl Epoch {
         self.wake();
     }
 
-    /// Ends the epoch; a builder that is at work is dropped by whoever has it.
+    /// Ends the epoch; a builder that is at work is dropped by the thread that has it.
     pub fn close(&self) {
         if self.builder.close() {
             self.drop_builder();

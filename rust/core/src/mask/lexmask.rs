@@ -34,7 +34,7 @@ pub struct LexMask {
     pub outcome: Option<Box<[u32]>>,
     /// Exits with another outcome than the shared ones.
     pub odd: Box<[Exit]>,
-    /// Tokens within, by their length in code points; kept with masks that others are told from.
+    /// Tokens within, by their length in code points; kept with masks that others are made from by differences.
     pub lengths: OnceLock<Arc<Lengths>>,
     /// What the tokens do in a string of any text; kept with the mask of that.
     plain: OnceLock<Arc<AnyTextTable>>,

@@ -65,7 +65,7 @@ struct QuotientWalk<'a> {
     tables: ByteTables,
 }
 
-/// Walks a rest with one language alone. Where it ends before the first byte is not told.
+/// Walks a set of suffixes with one language alone. Its end before the first byte is not reported.
 pub fn build(tokens: Tokens, term: TermId) -> Quotient {
     let vocab = tokens.vocab;
     let WalkResult { mut words, ids, ends } =
@@ -100,7 +100,7 @@ fn walk(
     let texts = std::ptr::eq(trie, vocab.trie()) && suffixes.size >= TEXTS;
     let mut begun: Vec<(NodeId, LexId)> = Vec::new();
     let mut walk = CharWalk::of_texts(lexicon, vocab);
-    // where the language ends before the first byte is not told
+    // an end before the first byte is not reported
     let all = texts && suffixes.is_whole && walk.add(suffixes.node, lex);
     if !all {
         for byte in walk.lexicon.starts(lex).and(&suffixes.bytes).iter() {

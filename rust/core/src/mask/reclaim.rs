@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use crate::process::{PerProcess, Process};
 
-/// Bytes of epochs that a process keeps unless told otherwise.
+/// The default bound on the bytes of a process's epochs.
 pub const PROCESS_BYTES: usize = 160 << 20;
 
 /// Whoever holds memory that it can make again.

@@ -74,7 +74,7 @@ pub struct Figures {
     pub misses: u64,
 }
 
-/// Bytes of masks that a process keeps unless told otherwise: enough for some ten thousand lexical states.
+/// The default bound on bytes: enough for some ten thousand lexical states.
 pub const BYTES: usize = 32 << 20;
 
 pub(super) static STORE: PerProcess<Store> = PerProcess::new();

@@ -75,7 +75,7 @@ impl Within {
         };
         let mut words = match self {
             Within::Few(ids) => {
-                // told one by one: a mask of the vocabulary for each length costs more than a short list
+                // listed one by one: a mask of the vocabulary for each length costs more than a short list
                 let mut ids: Vec<u32> = ids.iter().copied().filter(|&id| lengths.of(id) <= sure).collect();
                 ids.extend(near);
                 ids.sort_unstable();

@@ -15,7 +15,7 @@ use crate::work;
 
 /// Keywords of one schema that are left out in turn.
 const MOST_KEYWORDS: usize = 16;
-/// Lines that are told.
+/// Lines of the report.
 const MOST_LINES: usize = 50;
 /// Of the work that a call may do, the share that explanations may need.
 const SHARE: u64 = 4;
@@ -153,7 +153,7 @@ impl Schema {
 
     fn names_clash(&mut self, shapes: &[ShapeId], name: NameId) -> bool {
         let said: Vec<ExprId> = shapes.iter().map(|&s| self.shape_key(s, &Key::Name(name))).collect();
-        // one that is dead by itself is told at its own place, or meant so
+        // one that is unsatisfiable by itself is reported at its own place, or meant so
         let declared = |this: &Self, s: ShapeId| this.shape(s).sorted.iter().any(|p| p.0 == name);
         for (&shape, &sub) in shapes.iter().zip(&said) {
             if declared(self, shape) && (sub == ExprId::FALSE || !self.sub_is_live(sub)) {
@@ -172,7 +172,7 @@ impl Schema {
     }
 
     /// Why nothing satisfies a schema: the keywords of the innermost place that are to blame, and the one to name.
-    /// The schema's own place is named by a word, since it was told.
+    /// The schema's own place is named by a word, since the report has it already.
     pub(super) fn why(&mut self, node: JsonNodeId, own: &str) -> (String, Option<String>) {
         let place = self.blame(node);
         let mut clash = self.clash(place);

@@ -54,7 +54,7 @@ const FORMATS: [(&str, &str); 5] =
     [("url", "uri"), ("guid", "uuid"), ("timestamp", "date-time"), ("ip", "ipv4"), ("mail", "email")];
 /// Lengths from which on one slip counts, and two.
 const SLIPS: [usize; 2] = [4, 7];
-/// Places that are told.
+/// Places that are reported.
 const MOST: usize = 100;
 
 impl Schema {

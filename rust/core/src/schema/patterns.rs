@@ -19,7 +19,7 @@ use crate::schema::document::JsonNodeId;
 /// Beside `pattern` and `patternProperties`: the dialect that they are written in.  Types say so of their fields' patterns.
 pub(super) const DIALECT: &str = "x-pattern-dialect";
 
-/// Lines of a report from which on patterns are not told one by one.
+/// Lines of a report from which on patterns are not listed one by one.
 const MOST: usize = 100;
 
 /// A pattern that was read.

@@ -289,7 +289,7 @@ impl Vocabulary {
         self.height
     }
 
-    /// Tokens that the trie does not hold: whoever walks it asks for each of them by itself.
+    /// Tokens that the trie does not hold: a walk of the trie must try each of them by itself.
     pub(crate) fn long(&self) -> &[TokenId] {
         &self.long
     }

@@ -24,7 +24,7 @@ use edges::{ending_in, starting_with};
 
 /// Nodes that the tree of a pattern may have, and that its assertions may copy.
 const MAX_SIZE: usize = 4_000_000;
-/// Sets of last characters that are told apart.
+/// Sets of last characters that are distinguished.
 const MAX_PASTS: usize = 8;
 /// Rounds of a repetition that are written out.
 const MAX_UNROLLED: u32 = 16;

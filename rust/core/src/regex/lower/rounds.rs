@@ -147,7 +147,7 @@ impl Lowering {
     }
 }
 
-/// The same where only "nothing before" and "something before" are told apart. At the start a round reads nothing
+/// The same where only "nothing before" and "something before" are distinguished. At the start a round reads nothing
 /// (`start[0]`, the empty string or no string) or leaves it (`start[1]`); later each round is `later`.
 fn rounds_from_start(start: &[Lang], later: &Lang, low: u32, high: Option<u32>, k: &[Lang]) -> Vec<Lang> {
     let less = |count: Option<u32>| count.map(|count| count.saturating_sub(1));

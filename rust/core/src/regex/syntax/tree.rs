@@ -51,7 +51,7 @@ pub(super) struct Tree {
     frames: Vec<Frame>,
     /// Characters that were read last; a run of them is one node.
     run: String,
-    /// Whether lazy quantifiers are told from greedy ones.
+    /// Whether lazy quantifiers are distinguished from greedy ones.
     ordered: bool,
 }
 

@@ -22,7 +22,7 @@ impl Schema {
         keys: &Keys,
     ) -> Option<ChosenKeys> {
         let filled = self.fill(conj, chosen.clone(), keys)?;
-        // what is told later is not known yet
+        // a value that is read later is not known yet
         let told = |a: &&Distinct| !matches!(a.phase, Phase::At(_));
         let list: Vec<Distinct> = conj.apart.iter().filter(told).copied().collect();
         if list.is_empty() {

@@ -88,7 +88,7 @@ impl Schema {
     fn target_is_live(&self, node: JsonNodeId, value: JsonNodeId, looks: &mut usize) -> bool {
         match self.reference(node, "$ref", value) {
             Ok(target) => target.is_none_or(|target| self.syntactic(target, looks)),
-            // told when it is compiled
+            // decided when it is compiled
             Err(_) => false,
         }
     }
