@@ -46,8 +46,8 @@ def write(out: Path, engine: Path) -> None:
     examples = json.loads((PAGE / "examples.json").read_text(encoding="utf-8"))
     for example in examples:
         if example["kind"] in ("lark", "tools"):
-            options = tuple(sorted(example["options"].items()))
-            grammar = queries.Query(example["kind"], example["source"], options).grammar
+            fields = {name: example[name] for name in ("kind", "source", "options")}
+            grammar = queries.ConstraintQuery(**fields).grammar
             example["bytes"] = base64.b64encode(grammar.to_bytes()).decode()
     _write(out / "examples.json", examples)
 

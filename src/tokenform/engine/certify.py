@@ -105,14 +105,13 @@ def constraint_of(grammar: Grammar) -> dict[str, Any]:
 
 
 class _CertificateWriter:
-    """Writes the claims of states; what completes a state is remembered."""
+    """Writes the claims of states."""
 
     def __init__(self, automaton: TokenAutomaton, of_bytes: TokenAutomaton) -> None:
         self.automaton, self.of_bytes = automaton, of_bytes
         vocabulary = automaton.vocabulary
         none = {*vocabulary.eos, *vocabulary.special}
         self.texts = {n: token for n, token in enumerate(vocabulary.tokens) if token and n not in none}
-        self._paths_to_end: dict[State, list[int]] = {}
 
     def claims(self, state: State, single: State) -> dict[str, Any]:
         allowed = [token for token in self.automaton.allowed_tokens(state).tolist() if token in self.texts]
