@@ -167,7 +167,8 @@ def test_one_transfer_a_step_of_compiled_passes(tokenizer, monkeypatch, drafter)
 
     def watching(step: Any, *given: Any) -> Any:
         passes.append(step)
-        return run(step, *given).as_subclass(Watched)
+        logits, hidden = run(step, *given)
+        return logits.as_subclass(Watched), hidden
 
     monkeypatch.setattr(Decoders, "_matcher", lambda *_: DeviceDraws(CPU, None, whole=True))
     monkeypatch.setattr(static_passes, "BACKEND", "eager")
