@@ -61,11 +61,12 @@ def engine(needs, model_folder):
         one.close()
 
 
-def asked(max_tokens: int = 90, **constraint):
+def asked(max_tokens: int = 90, temperature: float = 0.0, **constraint):
     from vllm import SamplingParams
     from vllm.sampling_params import StructuredOutputsParams
 
-    return SamplingParams(max_tokens=max_tokens, structured_outputs=StructuredOutputsParams(**constraint))
+    outputs = StructuredOutputsParams(**constraint)
+    return SamplingParams(max_tokens=max_tokens, temperature=temperature, structured_outputs=outputs)
 
 
 def greedy(one: Engine, seed: int = 0):
@@ -166,6 +167,16 @@ def test_wide_batches_and_other_ways_of_drafting_are_left_alone(engine, monkeypa
         assert not proposed
     written(engine(), {"json": FORM}, plugin.DRAFTED)
     assert proposed
+
+
+def test_requests_with_a_temperature_are_left_to_vllm(engine):
+    one = engine()
+    text = one.add("x", asked(temperature=1.0, json=FORM), prompt=PROMPT)
+    one.settle()
+    draw, steps = greedy(one), 0
+    while one.step(draw):
+        steps += 1
+    assert text.reason == "stop" and steps == len(text.tokens)
 
 
 def test_a_fault_of_the_drafter_ends_its_drafts_alone(engine, monkeypatch, caplog):

