@@ -179,14 +179,15 @@ def test_requests_with_a_temperature_are_left_to_vllm(engine):
     assert text.reason == "stop" and steps == len(text.tokens)
 
 
-def test_a_fault_of_the_drafter_ends_its_drafts_alone(engine, monkeypatch, caplog):
+@pytest.mark.parametrize("where", ["_begin", "_likely"])
+def test_a_fault_of_the_drafter_ends_its_drafts_alone(engine, monkeypatch, caplog, where):
     from tokenform.integrations import drafts
 
     def broken(*_):
         raise RuntimeError("injected")
 
     plain, _ = written(engine(drafts=0), {"json": FORM}, 2)
-    monkeypatch.setattr(drafts.RequestDrafts, "_likely", broken)
+    monkeypatch.setattr(drafts.RequestDrafts, where, broken)
     drafted, _ = written(engine(), {"json": FORM}, 2)
     assert drafted == plain
     assert "no drafts for a request any more" in caplog.text

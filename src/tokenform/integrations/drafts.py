@@ -66,7 +66,14 @@ class RequestDrafts:
         self._context = Context([], 0)
         self._tree, self._read, self._failed = DraftTree(), 0, False
 
-    def begin(self, matcher: Matcher, before: Sequence[int]) -> None:
+    def read_ahead(self, matcher: Matcher, before: Sequence[int]) -> None:
+        """Begins where no step waits for it."""
+        try:
+            self._begin(matcher, before)
+        except BaseException as error:
+            self._give_up(error)
+
+    def _begin(self, matcher: Matcher, before: Sequence[int]) -> None:
         """Reads what stands before the text: ids of the prompt, and of a thought."""
         automaton, shared = matcher.automaton, self._shared
         tokens = list(before[-TAIL:])
@@ -96,15 +103,18 @@ class RequestDrafts:
         try:
             written = matcher.tokens
             if self._session is None:
-                self.begin(matcher, tokens[: len(tokens) - len(written)])
+                self._begin(matcher, tokens[: len(tokens) - len(written)])
             self._learn(written[self._read :])
             return self._likely(matcher, most)
         except BaseException as error:
-            if not is_fault(error):
-                raise
-            self._failed, self._session = True, None
-            logger.warning("no drafts for a request any more: %s: %s", type(error).__name__, error)
+            self._give_up(error)
             return []
+
+    def _give_up(self, error: BaseException) -> None:
+        if not is_fault(error):
+            raise error
+        self._failed, self._session = True, None
+        logger.warning("no drafts for a request any more: %s: %s", type(error).__name__, error)
 
     def _learn(self, committed: list[int]) -> None:
         """Tells the drafter what was written since its last proposal."""

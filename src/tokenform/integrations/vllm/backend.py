@@ -79,7 +79,7 @@ class VllmGrammar(RequestMatcher, StructuredOutputGrammar):  # type: ignore[misc
     def read_ahead(self, prompt: Sequence[int]) -> None:
         """Reads the prompt for the drafts where no step waits for it."""
         if self._drafts is not None and self.going is not None:
-            self._drafts.begin(self.going, prompt)
+            self._drafts.read_ahead(self.going, prompt)
 
     def fill_bitmask(self, bitmask: torch.Tensor, batch_index: int) -> None:
         """Writes the row of the tokens that may follow: int32 [rows, ceil(V / 32)] on the CPU."""

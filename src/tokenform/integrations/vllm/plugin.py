@@ -177,7 +177,8 @@ def _created(original: Callable[..., Any]) -> Callable[..., Any]:
         if not _thinks(self):
             grammar.check(left())  # the prompt may leave less of the context than max_tokens
             grammar.begin_ahead()  # a batch's first step would begin all of its texts
-            grammar.read_ahead(request.prompt_token_ids)
+            if not params.temperature:  # others are not drafted
+                grammar.read_ahead(request.prompt_token_ids or ())
         return grammar
 
     return create_grammar
