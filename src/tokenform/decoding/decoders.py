@@ -12,7 +12,10 @@ from collections.abc import Callable
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+import torch
+
 from tokenform.decoding.decoder import Decoder, bytes_encoder, drafting_pays
+from tokenform.decoding.prepacked import unpack
 from tokenform.decoding.samplers.local import Local
 from tokenform.decoding.speculative.backbone import GRAPHS, Backbone, Compiled, PromptCache, device_of
 from tokenform.decoding.speculative.drafters.merge import auto as auto_drafter
@@ -40,6 +43,8 @@ class Decoders:
     ) -> None:
         if compiled not in (False, True, GRAPHS):
             raise OptionError(f'compile is False, True or "{GRAPHS}", not {compiled!r}.')
+        if compiled is True and isinstance(model, torch.nn.Module):
+            unpack(model)  # a compiler reads plain weights
         self._compiled = Compiled(GRAPHS if compiled == GRAPHS else None) if compiled else None
         self._model, self._vocabulary, self._tokenizer = model, vocabulary, tokenizer
         self.prompts, self._of_thread = PromptCache(prompts), threading.local()

@@ -19,6 +19,7 @@ from tokenform.errors import ModelError, OptionError, extras, warn_outside
 from tokenform.frontends import Condition, Grammar
 
 with extras():
+    from tokenform.decoding.prepacked import prepack
     from tokenform.decoding.prompts import PromptFormat
 
 
@@ -180,7 +181,7 @@ def _pretrained(
     if dtype is None and where.type == "cpu":
         model = _widened(model, name)
     try:
-        return OpenModel(model.eval().to(where), tokenizer)
+        return OpenModel(prepack(model.eval().to(where)), tokenizer)
     except Exception as error:  # no such device, none of its driver, no room on it
         raise ModelError(f"the model {name!r} can't be moved to {str(where)!r}: {_reason(error)}.") from error
 

@@ -27,6 +27,7 @@ from typing import Any, TypeVar, cast
 import numpy as np
 import torch
 
+from tokenform.decoding.prepacked import PrepackedLinear
 from tokenform.errors import ModelError
 
 from ..scores import Columns, Listed, Scores
@@ -87,7 +88,8 @@ class _Packed(torch.nn.Module):
 
     def logits(self, rows: torch.Tensor) -> torch.Tensor:
         """[n, V] of rows [n, d]."""
-        weight, into = _product(self.head, rows), None
+        by_itself = type(self.head) is PrepackedLinear
+        weight, into = None if by_itself else _product(self.head, rows), None
         part = 0 if weight is None else _part(rows, weight)
         if weight is not None and len(rows) * len(weight) * rows.dtype.itemsize >= _MAPPED:
             into = self.block.lend(len(rows), len(weight), rows.dtype)
@@ -134,7 +136,8 @@ def _part(rows: torch.Tensor, weight: torch.Tensor) -> int:
 
 def _product(head: Any, rows: torch.Tensor) -> torch.Tensor | None:
     """The weight of a head that is a product and nothing else, on the host."""
-    plain = type(head) is torch.nn.Linear and head.bias is None and type(head.weight) is torch.nn.Parameter
+    plain = type(head) in (torch.nn.Linear, PrepackedLinear) and head.bias is None
+    plain = plain and type(head.weight) is torch.nn.Parameter
     if not plain or head._forward_hooks or head._forward_pre_hooks or "forward" in vars(head):
         return None
     weight: torch.Tensor = head.weight

@@ -44,8 +44,8 @@ def model_mark(model: Any) -> Any:
                     continue
                 parts.append((id(tensor), 0 if tensor.is_inference() else tensor._version))
                 count = tensor.numel()
-                if not count or tensor.device.type == "meta":
-                    continue
+                if not count or tensor.device.type == "meta" or tensor.layout != torch.strided:
+                    continue  # what has no values to look at, or is prepacked, and can't be written to
                 if type(tensor) in _PLAIN and tensor.dtype in _FLOATS and tensor.is_contiguous():
                     step = max(1, count // _SAMPLED)
                     some = tensor.as_strided((min(_SAMPLED, -(-count // step)),), (step,))
