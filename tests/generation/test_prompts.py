@@ -76,6 +76,9 @@ def test_a_text_is_the_users_message_after_what_the_answer_looks_like(chatting: 
         ({"properties": {f"{i}" * 20: {"type": "null"} for i in range(100)}}, "Answer with JSON."),
         (int, "Answer with JSON."),
         (list[int], "Answer with a JSON list of integers."),
+        (dict[str, int], "Answer with a JSON dictionary of integers."),
+        (dict[str, Optional[float]], "Answer with a JSON dictionary of numbers."),  # noqa: UP045
+        (dict[str, list[int]], "Answer with JSON."),
         (tuple[int, int], "Answer with a JSON list of 2 integers."),
         (tuple[str, int], "Answer with JSON."),
         (datetime.date, "Answer with a date as YYYY-MM-DD."),

@@ -103,7 +103,7 @@ def _of_schema(schema: Any) -> str:
             return f"Answer with {container} with the fields {fields}."
     if form := _form(schema, schema):
         return f"Answer with {form}."
-    return _of_list(schema) or _JSON
+    return _of_list(schema) or _of_map(schema) or _JSON
 
 
 def _of_list(root: Any) -> str:
@@ -118,6 +118,20 @@ def _of_list(root: Any) -> str:
     least, most = schema.get("minItems"), schema.get("maxItems")
     many = f"{least} " if isinstance(least, int) and least == most and least > 1 else ""
     return f"Answer with a JSON list of {many}{kinds.pop()}." if len(kinds) == 1 and None not in kinds else ""
+
+
+def _of_map(root: Any) -> str:
+    """The words for an object of any names, with numbers, texts or booleans; "" for others.
+
+    SmolLM2-135M-Instruct wrote 12 of 43 entries of 18 texts rightly, 4 after "Answer with JSON." (and none after
+    words that call the keys names: it wrote a field "name").
+    """
+    schema = _target(root, root)
+    if not isinstance(schema, Mapping) or schema.get("properties"):
+        return ""
+    values = _target(schema.get("additionalProperties"), root)
+    kind = _KINDS.get(str(values.get("type"))) if isinstance(values, Mapping) else None
+    return f"Answer with a JSON dictionary of {kind}." if kind else ""
 
 
 def _fields(schema: Any, root: Any, depth: int) -> str:
