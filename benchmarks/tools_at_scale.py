@@ -8,9 +8,9 @@ Each figure is CPU milliseconds of one thread for front end, compile and first m
 rounds, over a vocabulary of bytes and words.  MB: the memory that the new list adds to the process.  Beside
 it XGrammar's structural tags, where it is installed (compile alone).
 --tags: the same lists as JSON texts of structural tags, a tag for each tool, as vLLM has them of a request.
---serve: so many requests to `tokenform serve`'s app, each with 300 tools of which one has changed, and in
-turns with them as many without tools, as streams.  Printed: the median of the differences until the first
-event is here, in time and in CPU of all threads but the client's (what goes on beside is counted in both).
+--serve: so many requests to a server in a process of its own, as `tokenform serve` runs it, each with 300
+tools of which one has changed, and in turns with them as many without tools, as streams.  Printed: the median
+of the differences until the first event is here, in time and in the server's CPU.
 Masks of a list that was put together from kept parts are compared with those of a fresh process, which has
 none: along each call's text, bit by bit.
 """
@@ -18,6 +18,7 @@ none: along each call's text, bit by bit.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import copy
 import hashlib
 import json
@@ -151,38 +152,34 @@ def xgrammar(tools: list[dict[str, Any]]) -> float | None:
 
 
 def serve(base: list[dict[str, Any]], count: int, tools: int = 300) -> None:
-    """Times the first token of requests with tools beside those without, in turns."""
+    """Times the first event of requests with tools beside those without, in turns."""
     import httpx
-
-    from tokenform.server import Engine, create_app
-
-    sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "server"))
-    from running import running
 
     listed, rng, kind = new(base, tools, 3), random.Random(0), {"content-type": "application/json"}
     plain = {"messages": [{"role": "user", "content": "Hello"}], "max_tokens": 4, "stream": True}
     taken: dict[bool, list[tuple[float, float]]] = {True: [], False: []}
-    # the built-in model reads 1,024 tokens: so many tools are not shown to it, and prompts are the same
-    engine = Engine(batch_size=1, tool_format="hermes", format_prompt=lambda prompt, grammar: "Hello\n")
-    app = create_app(engine, playground=False)
-    with running(app) as url, httpx.Client(base_url=url, timeout=600) as client:
-        for number in range(count + 5):
-            changed = rng.choice(listed)["function"]["parameters"]["properties"]
-            changed.pop(f"turn_{number - 300}", None)
-            changed[f"turn_{number}"] = {"type": "integer"}
-            for with_tools in (True, False):
-                body = {**plain, "show_schema": False, **({"tools": listed} if with_tools else {})}
-                data = json.dumps(body).encode()
-                time.sleep(0.002)  # the last answer's threads have ended
-                began = _clocks()
-                with client.stream("POST", "/v1/chat/completions", content=data, headers=kind) as answer:
-                    assert answer.status_code == 200, answer.read()
-                    lines = answer.iter_lines()
-                    next(lines)
-                    ended = _clocks()
-                    list(lines)
-                if number >= 5:  # the first make what all have
-                    taken[with_tools].append((ended[0] - began[0], ended[1] - began[1]))
+    command = [sys.executable, str(Path(__file__)), "--listen"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
+        assert server.stdout is not None
+        with httpx.Client(base_url=server.stdout.readline().strip(), timeout=600) as client:
+            for number in range(count + 5):
+                changed = rng.choice(listed)["function"]["parameters"]["properties"]
+                changed.pop(f"turn_{number - 300}", None)
+                changed[f"turn_{number}"] = {"type": "integer"}
+                for with_tools in (True, False):
+                    body = {**plain, "show_schema": False, **({"tools": listed} if with_tools else {})}
+                    data = json.dumps(body).encode()
+                    time.sleep(0.005)  # the last answer's threads have ended
+                    began = time.perf_counter(), _cpu_seconds(server.pid)
+                    with client.stream("POST", "/v1/chat/completions", content=data, headers=kind) as answer:
+                        assert answer.status_code == 200, answer.read()
+                        lines = answer.iter_lines()
+                        next(lines)
+                        ended = time.perf_counter(), _cpu_seconds(server.pid)
+                        list(lines)
+                    if number >= 5:  # the first make what all have
+                        taken[with_tools].append((ended[0] - began[0], ended[1] - began[1]))
+        server.kill()
     print(f"{count} requests with {tools} tools, one changed in each; ms until the first event")
     for at, what in enumerate(("time", "CPU")):
         pairs = zip(taken[True], taken[False], strict=True)
@@ -195,9 +192,31 @@ def serve(base: list[dict[str, Any]], count: int, tools: int = 300) -> None:
         )
 
 
-def _clocks() -> tuple[float, float]:
-    """Seconds, and those of CPU that other threads of the process have had."""
-    return time.perf_counter(), time.process_time() - time.thread_time()
+def listen() -> None:
+    """Serves as `tokenform serve` does, and prints the address."""
+    import uvicorn
+
+    from tokenform.frontends.garbage import serve_from_here
+    from tokenform.server import Engine, create_app
+    from tokenform.server.connections import Connection
+
+    # the built-in model reads 1,024 tokens: so many tools are not shown to it, and prompts are the same
+    engine = Engine(batch_size=1, tool_format="hermes", format_prompt=lambda prompt, grammar: "Hello\n")
+    options: dict[str, Any] = {"log_level": "error", "http": Connection, "access_log": False}
+    config = uvicorn.Config(create_app(engine, playground=False), port=0, **options)
+    serve_from_here()
+    listening = config.bind_socket()
+    print(f"http://127.0.0.1:{listening.getsockname()[1]}", flush=True)
+    uvicorn.Server(config).run(sockets=[listening])
+
+
+def _cpu_seconds(pid: int) -> float:
+    """Seconds of CPU that a process's threads have had."""
+    nanoseconds = 0
+    for thread in Path(f"/proc/{pid}/task").iterdir():
+        with contextlib.suppress(OSError):  # it has ended
+            nanoseconds += int((thread / "schedstat").read_text().split()[0])
+    return nanoseconds / 1e9
 
 
 def main() -> None:
@@ -209,8 +228,12 @@ def main() -> None:
     parser.add_argument("--tools", type=Path, default=SHARED)
     parser.add_argument("--beside", type=int, default=200, help="most tools that XGrammar is given")
     parser.add_argument("--tags", action="store_true", help="of structural tags")
+    parser.add_argument("--listen", action="store_true", help="be that server")
     parser.add_argument("--serve", type=int, metavar="REQUESTS", help="times a server instead")
     given = parser.parse_args()
+    if given.listen:
+        listen()
+        return
     base, over = known(given.tools), vocabulary()
     if given.serve:
         serve(base, given.serve)

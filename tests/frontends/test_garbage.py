@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gc
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -73,3 +75,26 @@ def test_they_are_as_they_were_after_errors_and_with_several_readers() -> None:
     with ThreadPoolExecutor(3) as pool:
         assert list(pool.map(reads, range(3))) == [True] * 3
     assert gc.isenabled()
+
+
+SERVING = """
+import gc, weakref
+from tokenform.frontends.garbage import serve_from_here
+
+class Node: pass
+
+serve_from_here()
+assert gc.get_freeze_count() > 1000 and gc.isenabled()
+seen = []
+for _ in range(200_000):
+    one = Node()
+    one.itself = one
+    if len(seen) < 10:
+        seen.append(weakref.ref(one))
+print(sum(one() is not None for one in seen))
+"""
+
+
+def test_a_serving_process_still_collects_what_it_makes() -> None:
+    found = subprocess.run([sys.executable, "-c", SERVING], capture_output=True, text=True, check=True)
+    assert found.stdout.strip() == "0"

@@ -6,11 +6,13 @@ import asyncio
 import contextlib
 import json
 import socket
+import threading
 import time
 from urllib.parse import urlsplit
 
 import httpx
 import pytest
+import uvicorn
 from running import running
 
 from tokenform.server import Engine, Key, connections, create_app
@@ -91,6 +93,38 @@ def test_a_connection_with_a_request_under_way_stays(engine, monkeypatch):
             answer = client.post(CHAT, json=long, timeout=60)
             assert len(answer.json()["choices"][0]["message"]["content"]) == 400
             assert time.monotonic() - began > 0.05
+
+
+@pytest.mark.parametrize("family", ["127.0.0.1", "::1"])
+def test_connections_send_at_once_on_a_socket_that_names_no_protocol(engine, monkeypatch, family):
+    """uvicorn's own socket names none, so that asyncio leaves the kernel waiting for acknowledgements."""
+    seen = []
+    made = connections.Connection.connection_made
+
+    def look(self, transport):
+        made(self, transport)
+        one = transport.get_extra_info("socket")
+        seen.append((one.proto, one.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)))
+
+    monkeypatch.setattr(connections.Connection, "connection_made", look)
+    try:
+        listening = uvicorn.Config(None, host=family, port=0, log_config=None).bind_socket()
+    except SystemExit:
+        pytest.skip(f"this machine has no address {family}")
+    server = uvicorn.Server(
+        uvicorn.Config(create_app(engine), http=connections.Connection, log_level="warning")
+    )
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
+    thread.start()
+    while not server.started:
+        time.sleep(0.01)
+    host, port = listening.getsockname()[:2]
+    assert httpx.get(
+        f"http://[{host}]:{port}/health" if ":" in host else f"http://{host}:{port}/health"
+    ).is_success
+    server.should_exit = True
+    thread.join(30)
+    assert seen == [(0, 1)]
 
 
 @pytest.mark.parametrize("version", ["2.3", "2.4"])

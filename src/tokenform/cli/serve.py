@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import gc
 import logging
 import os
 import signal
@@ -15,6 +14,7 @@ import typer
 from tokenform import __version__
 from tokenform.cli.reporting import reported
 from tokenform.errors import OptionError, TokenformError, extras
+from tokenform.frontends.garbage import serve_from_here
 
 if TYPE_CHECKING:
     from tokenform.server import Engine, Key
@@ -111,8 +111,7 @@ def serve(
         hosts = [host, *(allowed_host or ())]
         more: dict[str, Any] = {"playground": playground, "key_file": file, "hosts": hosts}
         app = create_app(engine, keys=keys, timeout=timeout, origins=origin or (), **more)
-    gc.collect()  # what is there by now stays: collections between the tokens need not look through it again,
-    gc.freeze()  # which took a quarter of a second each
+    serve_from_here()
     write_logs(log_format, log_level)
     if file is not None and hasattr(signal, "SIGHUP"):
         signal.signal(signal.SIGHUP, lambda *_: file.forget())

@@ -14,6 +14,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+_BETWEEN = 50_000
 _lock = threading.Lock()
 _readers = 0
 _were_on = False
@@ -35,3 +36,15 @@ def collected_later() -> Iterator[None]:
             _readers -= 1
             if not _readers and _were_on:
                 gc.enable()
+
+
+def serve_from_here() -> None:
+    """Collections for a process that serves from now on; it is called once, when all is loaded.
+
+    What is there stays, and is not looked through again: that took a quarter of a second each time.  The next
+    collections come after 50,000 new objects, for 700: a request with 300 tools makes 9,000, which are gone
+    by their counts when it has its answer; looking through them took 1 ms of the time to its first token.
+    """
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(_BETWEEN, 20, 20)

@@ -1,7 +1,10 @@
-"""Closes connections of clients that send nothing, or a byte now and then.
+"""Connections that send at once, and are closed where a client sends nothing, or a byte now and then.
 
-Purpose: such a client occupies a descriptor of the process for at most `PATIENCE` seconds; uvicorn waits
-without end for the first request, and for the rest of one that has begun.
+Purpose: an event is sent when it is written.  asyncio sees to that only for sockets that name their protocol,
+which those of `uvicorn.Config.bind_socket` do not: the first event of a stream waited 40 ms, until the client
+acknowledged the headers.
+A silent client occupies a descriptor of the process for at most `PATIENCE` seconds; uvicorn waits without end
+for the first request, and for the rest of one that has begun.
 Invariant: a connection that waits for an answer is never closed here; bodies have their own timeout
 (`answering.py`).
 """
@@ -9,6 +12,7 @@ Invariant: a connection that waits for an answer is never closed here; bodies ha
 from __future__ import annotations
 
 import asyncio
+import socket
 from typing import TYPE_CHECKING, Any
 
 from tokenform.errors import extras
@@ -24,13 +28,16 @@ PATIENCE = 60.0
 
 
 class Connection(_Protocol):  # type: ignore[misc]
-    """A uvicorn connection that closes if no request comes: `uvicorn.Config(http=Connection)`."""
+    """A uvicorn connection for streams and strangers: `uvicorn.Config(http=Connection)`."""
 
     _waiting: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """See `asyncio.Protocol`."""
         super().connection_made(transport)
+        connected = transport.get_extra_info("socket")
+        if connected is not None and connected.family in (socket.AF_INET, socket.AF_INET6):
+            connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._wait()
 
     def connection_lost(self, exc: Exception | None) -> None:

@@ -60,11 +60,13 @@ def template_options(options: Mapping[str, Any] | None, render: Callable[..., An
     Args:
         render: the tokenizer's `apply_chat_template`.
     """
+    if not options:
+        return {}
     reserved = (
         set() if render is None else set(inspect.signature(render).parameters) - {"documents", "kwargs"}
     )
-    for name in options or ():
+    for name in options:
         if name in reserved or name in ("messages", "add_generation_prompt", "tools"):
             place = f"/chat_template_kwargs/{name}"
             raise Refused(f"{place} is not for requests: it says how a prompt is made.", param=place)
-    return dict(options or {})
+    return dict(options)

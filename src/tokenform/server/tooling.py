@@ -68,7 +68,10 @@ def read_turn(
             raise Refused("tool_choice asks for a call, but there are no tools.", param="/tool_choice")
         return None
     custom: set[str] = set()
-    definitions = [_tool(tool, f"/tools/{place}", reader, custom) for place, tool in enumerate(listed)]
+    definitions = [
+        tool if _is_function(tool) else _tool(tool, f"/tools/{place}", reader, custom)
+        for place, tool in enumerate(listed)
+    ]
     if choice == "none":
         return None
     if isinstance(format, TokenformError):
@@ -111,6 +114,12 @@ def _choice(choice: Any) -> Any:
 
 def _renamed(tool: Any) -> Any:
     return _choice(tool) if isinstance(tool, Mapping) and tool.get("type") == "custom" else tool
+
+
+def _is_function(tool: Mapping[str, Any]) -> bool:
+    """Whether a definition is a function's, of members that are known; `_tool` says what is wrong."""
+    body = tool.get("function")
+    return isinstance(body, dict) and tool.get("type") == "function" and body.keys() <= _MEMBERS
 
 
 def _tool(
