@@ -184,6 +184,7 @@ EXTRAS = {
     "tokenizers": "models",
     "safetensors": "models",
     "jinja2": "models",
+    "threadpoolctl": "models",
     "gguf": "gguf",
     "accelerate": "gguf",
     "starlette": "serve",

@@ -60,6 +60,10 @@ def serve(
     length: Annotated[
         int | None, typer.Option(help="Positions of a diffusion model's canvas: tokens of the longest text.")
     ] = None,
+    threads: Annotated[
+        int | None,
+        typer.Option(help="Of the processor, for the model; default: as many as the process may use."),
+    ] = None,
     batch_size: Annotated[int, typer.Option(help="Most texts that run together.")] = 32,
     waiting: Annotated[int, typer.Option(help="Most texts that wait; more are refused.")] = 256,
     max_tokens: Annotated[int, typer.Option(help="Most tokens of an answer.")] = 8192,
@@ -100,6 +104,7 @@ def serve(
         engine_options: dict[str, Any] = {
             option: value for option, value in options.items() if value is not None
         }
+        _use_threads(threads)
         engine = Engine(
             model,
             name=name,
@@ -126,6 +131,20 @@ def serve(
         server.run(sockets=[listening])
     if not server.started:
         raise typer.Exit(3)
+
+
+def _use_threads(threads: int | None) -> None:
+    """Lets passes of the model use so many; None: those of the environment, within the container's quota."""
+    import torch
+
+    from tokenform.server.processors import usable_processors
+
+    if threads is not None and threads < 1:
+        raise OptionError(f"threads={threads} is not possible; give at least 1.")
+    if threads is not None:
+        torch.set_num_threads(threads)
+    elif "OMP_NUM_THREADS" not in os.environ:
+        torch.set_num_threads(min(torch.get_num_threads(), usable_processors()))
 
 
 def _keys(api_keys: Any, path: Path | None, limits: dict[str, Any]) -> tuple[list[Key], KeyFile | None]:

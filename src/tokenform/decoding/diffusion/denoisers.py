@@ -10,6 +10,7 @@ from typing import Any, Protocol
 
 import torch
 
+from tokenform.decoding.speculative.backbone.threads import thread_limit
 from tokenform.errors import ModelError
 
 Known = Sequence[int | None]
@@ -48,6 +49,7 @@ class MaskedDenoiser:
         parameters = getattr(model, "parameters", None)
         first = next(iter(parameters()), None) if callable(parameters) else None
         self.device = device if device is not None else getattr(first, "device", "cpu")
+        self.limited = thread_limit(model)
 
     def begin(self, prompt: Sequence[int], seed: int | None) -> _MaskedSession:
         return _MaskedSession(self, list(prompt))
@@ -67,7 +69,8 @@ class _MaskedSession:
             for canvas in canvases
         ]
         tokens = torch.tensor(rows, dtype=torch.long, device=self._own.device)
-        found = self._own.model(tokens)
+        with self._own.limited():
+            found = self._own.model(tokens)
         logits: torch.Tensor = getattr(found, "logits", found)
         if logits.ndim != 3 or logits.shape[:2] != tokens.shape:
             raise ModelError(

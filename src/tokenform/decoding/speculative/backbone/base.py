@@ -25,6 +25,7 @@ from ..scores import Columns, Scores, root_of
 from ..tree import DraftTree
 from .facts import device_of, first_parameter, max_length, padding_cost, text_config
 from .prompt_cache import PromptCache, common
+from .threads import thread_limit
 
 if TYPE_CHECKING:
     from .static_passes import Compiled
@@ -170,7 +171,7 @@ class Backbone:
         self.vocabulary_size = int(size)
         self.max_length = max_length(self.config)
         self.counters = Counters(notes=list(notes))
-        self.padding = padding_cost(model)
+        self.padding, self._limited = padding_cost(model), thread_limit(model)
         self.device, self.dtype = device_of(model), getattr(first_parameter(model), "dtype", torch.float32)
         self._tracks = _Tracks()
         self._ids = itertools.count()
@@ -310,7 +311,9 @@ class Backbone:
                 track.tree, track.logits = tree, track.root[None]
                 out[seq] = track.logits
         if todo:
-            for seq, logits in self._run(todo, columns).items():
+            with self._limited():
+                scored = self._run(todo, columns)
+            for seq, logits in scored.items():
                 track = self._tracks[seq]
                 root = logits[0]
                 track.root = root if isinstance(root, torch.Tensor) else None
