@@ -158,13 +158,14 @@ def serve(base: list[dict[str, Any]], count: int, tools: int = 300) -> None:
     listed, rng, kind = new(base, tools, 3), random.Random(0), {"content-type": "application/json"}
     plain = {"messages": [{"role": "user", "content": "Hello"}], "max_tokens": 4, "stream": True}
     taken: dict[bool, list[tuple[float, float]]] = {True: [], False: []}
+    changed: dict[str, Any] = {}
     command = [sys.executable, str(Path(__file__)), "--listen"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
         assert server.stdout is not None
         with httpx.Client(base_url=server.stdout.readline().strip(), timeout=600) as client:
             for number in range(count + 5):
+                changed.pop(f"turn_{number - 1}", None)  # so that bodies stay as long as they are
                 changed = rng.choice(listed)["function"]["parameters"]["properties"]
-                changed.pop(f"turn_{number - 300}", None)
                 changed[f"turn_{number}"] = {"type": "integer"}
                 for with_tools in (True, False):
                     body = {**plain, "show_schema": False, **({"tools": listed} if with_tools else {})}
