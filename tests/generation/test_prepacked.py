@@ -182,6 +182,16 @@ def test_models_by_name_are_prepacked_and_write_what_the_object_writes(
     assert named.generate("Ada", choices=["new", "paid"]).text in ("new", "paid")
 
 
+def test_a_model_that_would_take_much_of_the_memory_stays_plain(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert prepacked._memory_available() > 1 << 20
+    model = llama()
+    size = sum(one.numel() * one.element_size() for one in model.parameters())
+    monkeypatch.setattr(prepacked, "_memory_available", lambda: 3.0 * size - 1)
+    assert prepacked_layers(prepack(model)) == 0
+    monkeypatch.setattr(prepacked, "_memory_available", lambda: 3.0 * size)
+    assert prepacked_layers(prepack(model)) > 0
+
+
 def test_where_pytorch_has_no_such_products_nothing_is_done(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(prepacked, "_available", lambda: False)
     assert prepacked_layers(prepack(llama())) == 0

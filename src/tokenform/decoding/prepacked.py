@@ -8,7 +8,8 @@ Invariant: the row of a product does not depend on how many rows there are, to t
 runs as two, for one alone has kernels of its own.  Whoever asks for the weights (moves, saves, copies or
 trains the model) gets them as they were.
 Memory: a weight is held once, prepacked, unless another module has it too or it is the head's, of which
-single rows are read.
+single rows are read.  It is the process's own then, while plain weights of a file may be mapped and shared by
+processes: so a model that takes more than a `_PART`th of the memory that is available stays plain.
 Source: PyTorch's `mkldnn::_reorder_linear_weight` and `mkldnn::_linear_pointwise`, which its compiler uses
 for frozen models.
 Rejected: `torch.utils.mkldnn.to_mkldnn` (public, but it reorders at each product: 1.2 to 2 times the time);
@@ -17,9 +18,11 @@ MKL's packed products (`mkl::_mkl_linear`: no faster than without on AMD).
 
 from __future__ import annotations
 
+import math
 import platform
 from collections import Counter
 from functools import cache
+from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import torch
@@ -27,6 +30,7 @@ from torch.nn.functional import linear
 
 _ROWS = 8  # what the order is chosen for; it serves any number of rows
 _FEWEST = 1 << 16  # values of a weight from which on it pays
+_PART = 3
 _DTYPES = (torch.float32, torch.bfloat16)
 _MACHINES = ("x86_64", "AMD64")  # elsewhere it was not measured
 
@@ -112,21 +116,27 @@ def prepack(model: Model) -> Model:
 
     Args:
         model: in evaluation mode.  Its large linear layers (`torch.nn.Linear`, float32 or bfloat16, without
-            hooks) are replaced; nothing is done where this machine's PyTorch has no such products.
+            hooks) are replaced.  Nothing is done where this machine's PyTorch has no such products, or too
+            little memory is left.
     Returns:
         The model.
     """
-    if not _available():
+    if not _available() or _PART * _bytes_of(model) > _memory_available():
         return model
     output = getattr(model, "get_output_embeddings", lambda: None)()
     owners = Counter(id(one) for module in model.modules() for one in module._parameters.values())
-    made: dict[int, PrepackedLinear] = {}
-    for parent in list(model.modules()):
+    places: dict[int, list[tuple[torch.nn.Module, str]]] = {}
+    for parent in model.modules():
         for name, layer in parent._modules.items():
             if isinstance(layer, torch.nn.Linear) and _is_plain(layer):
-                if id(layer) not in made:
-                    made[id(layer)] = PrepackedLinear(layer, layer is output or owners[id(layer.weight)] > 1)
-                parent._modules[name] = made[id(layer)]
+                places.setdefault(id(layer), []).append((parent, name))
+    for found in places.values():  # nothing else holds a layer now, so each makes room for the next
+        (parent, name), *_ = found
+        layer = cast("torch.nn.Linear", parent._modules[name])
+        made = PrepackedLinear(layer, layer is output or owners[id(layer.weight)] > 1)
+        for parent, name in found:
+            parent._modules[name] = made
+        del layer
     return model
 
 
@@ -140,6 +150,19 @@ def unpack(model: Model) -> Model:
                 plain.weight, plain.bias, plain.training = layer._dense(), layer.bias, layer.training
                 parent._modules[name] = plain
     return model
+
+
+def _bytes_of(model: torch.nn.Module) -> int:
+    return sum(one.numel() * one.element_size() for one in model.parameters())
+
+
+def _memory_available() -> float:
+    """Bytes that processes may still take; infinite where the system does not say."""
+    try:
+        lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
+        return next(1024.0 * int(line.split()[1]) for line in lines if line.startswith("MemAvailable:"))
+    except (OSError, StopIteration, ValueError):
+        return math.inf
 
 
 def _is_plain(layer: torch.nn.Linear) -> bool:
