@@ -33,8 +33,8 @@ ENDINGS = 16
 AHEAD = 128
 """States of a new automaton whose masks are made while a scheduler waits for the grammar: a millisecond."""
 AHEAD_OF_TAGS = 1
-"""The same of a structural tag.  To find the states next to the first takes a walk over all tokens of its free
-text, 12 ms with 49,152, and their masks are mostly known from other tags."""
+"""The same of a structural tag.  To find the states next to the first takes a walk over all tokens of its
+free text, 12 ms with 49,152, and their masks are mostly known from other tags."""
 _Made = TypeVar("_Made")
 
 
