@@ -107,20 +107,26 @@ def _parametric(rules: dict[str, list[Any]]) -> str:
 
 
 def written_out(grammar: str, rules: dict[str, list[Any]]) -> str:
-    """The grammar without parameters: a rule for each number, as docs/parametric.md explains them."""
-    out, done = [grammar.replace(_parametric(rules), 'NONE: "a" & "b"')], set()
+    """The grammar without parameters: a rule for each number, as docs/parametric.md explains them, and none
+    that leads to rules without an end."""
+    out = [grammar.replace(_parametric(rules), 'NONE: "a" & "b"')]
     todo = [("p", int(number, 0)) for number in re.findall(r"p::(0x\d|\d)", out[0])]
     out[0] = re.sub(r"p::(0x\d|\d)", lambda found: f"p-{int(found.group(1), 0)}", out[0])
+    ways: dict[tuple[str, int], list[tuple[str, tuple[str, int] | None]]] = {}
     while todo:
         name, number = todo.pop()
-        if (name, number) in done:
+        if (name, number) in ways:
             continue
-        done.add((name, number))
-        parts = []
-        for text, called, _, _, passed, holds in rules[name]:
-            if holds(number):
-                parts.append(text.format(f"{called}-{passed(number)}"))
-                todo += [(called, passed(number))] if called else []
+        held = [way for way in rules[name] if way[5](number)]
+        ways[name, number] = [
+            (text, (called, passed(number)) if called else None) for text, called, _, _, passed, _ in held
+        ]
+        todo += [called for _, called in ways[name, number] if called]
+    ending: set[tuple[str, int] | None] = {None}
+    for _ in ways:
+        ending |= {rule for rule, its in ways.items() if any(called in ending for _, called in its)}
+    for (name, number), its in ways.items():
+        parts = [text.format("-".join(map(str, called or ()))) for text, called in its if called in ending]
         out.append(f"{name}-{number}: {' | '.join(parts) or 'NONE'}")
     return "\n".join(out)
 

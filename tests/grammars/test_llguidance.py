@@ -9,7 +9,14 @@ import pytest
 from benchmarks.suites.maskcheck import byte_vocabulary
 
 import tokenform as tf
-from tokenform.errors import InvalidGrammar, LimitExceeded, OptionError, TokenformError, UnsupportedRegex
+from tokenform.errors import (
+    InvalidGrammar,
+    LimitExceeded,
+    OptionError,
+    TokenformError,
+    UnsatisfiableGrammar,
+    UnsupportedRegex,
+)
 
 BYTES = byte_vocabulary()
 TOOLS = """
@@ -216,6 +223,18 @@ def test_what_is_refused_is_refused_where_it_stands(
     with pytest.raises(TokenformError) as caught:
         tf.lark(grammar)
     assert line is None or (caught.value.line, caught.value.column) == (line, column)
+
+
+@pytest.mark.parametrize("body", ["x", "x{1,2}", '"b"? x', '"A"i{1,2} x', "/(.|\\n)*c/? x", "x x"])
+def test_conditions_that_never_hold_leave_no_text(body: str) -> None:
+    grammar = f"""%llguidance {{}}
+start: {body}
+x: p::0
+p::_: x %if gt([1:3], 0)
+  | "A" p::bit_or(6) "."
+"""
+    with pytest.raises(UnsatisfiableGrammar, match="The rule start derives no text"):
+        tf.lark(grammar)
 
 
 def test_limits_and_patterns_without_an_end() -> None:

@@ -79,16 +79,16 @@ def deriving(rules: Rules, is_given: Callable[[str], bool]) -> set[str]:
     """The rules that derive a text of given symbols alone; of none, the empty text."""
     users: dict[str, list[tuple[str, int]]] = {}  # where a rule stands: in which expansion, by its number
     missing: list[int] = []  # symbols of each expansion that are not known to derive it
-    found: list[str] = []
+    known, found = set[str](), list[str]()  # a rule is found once, however many of its ways need nothing
     for name, ways in rules.items():
         for way in ways:
             needed = [symbol for symbol in way if not is_given(symbol)]
             for symbol in needed:
                 users.setdefault(symbol, []).append((name, len(missing)))
             missing.append(len(needed))
-            if not needed:
+            if not needed and name not in known:
+                known.add(name)
                 found.append(name)
-    known = set(found)
     while found:
         for name, way_number in users.get(found.pop(), ()):
             missing[way_number] -= 1
