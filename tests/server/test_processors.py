@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tokenform.server import processors
+from tokenform.server.engine import Engine
 from tokenform.server.processors import usable_processors
 
 
@@ -50,3 +51,13 @@ def test_quotas(tmp_path: Path, groups: str, files: dict[str, str], expected: in
 def test_other_systems_and_this_one(tmp_path: Path) -> None:
     assert usable_processors(tmp_path, tmp_path / "none") == 8
     assert 1 <= processors.usable_processors() <= 8
+
+
+def test_a_server_warms_up_and_starts_where_that_fails(caplog: pytest.LogCaptureFixture) -> None:
+    engine = Engine()
+    engine.warm_up()
+    assert not caplog.records
+    engine.generator.generate = lambda *_, **__: 1 / 0
+    engine.warm_up()
+    assert "ZeroDivisionError" in caplog.text
+    engine.scheduler.close()

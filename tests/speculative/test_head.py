@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
-
 import pytest
 import torch
 
 from tokenform.decoding.speculative.backbone import Backbone, head
+from tokenform.decoding.speculative.backbone.threads import PassThreads
 from tokenform.decoding.speculative.tree import DraftTree
 
 from .models import VOCABULARY, model
@@ -165,7 +164,7 @@ def test_the_head_of_a_batch_is_multiplied_in_parts_only_by_one_thread(monkeypat
     asked, net = [], model("llama")
     monkeypatch.setattr(head, "_part", lambda rows, weight: asked.append(len(rows)) or len(weight))
     backbone = Backbone(net)
-    backbone._limited = nullcontext  # as for a large model
+    backbone._threads = PassThreads(0, None)  # as for a large model
     seqs = [backbone.open([1, 2]), backbone.open([3, 4])]
     for threads, calls in ((1, [2]), (2, [2])):
         torch.set_num_threads(threads)

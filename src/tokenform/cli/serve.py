@@ -116,6 +116,7 @@ def serve(
         hosts = [host, *(allowed_host or ())]
         more: dict[str, Any] = {"playground": playground, "key_file": file, "hosts": hosts}
         app = create_app(engine, keys=keys, timeout=timeout, origins=origin or (), **more)
+    engine.warm_up()
     serve_from_here()
     write_logs(log_format, log_level)
     if file is not None and hasattr(signal, "SIGHUP"):

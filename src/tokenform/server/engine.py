@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -25,7 +26,14 @@ from tokenform.server.faults import Refused
 from tokenform.server.keys import Key
 from tokenform.server.text_request import TextRequest
 
+logger = logging.getLogger("tokenform.server")
 BUILTIN = "tokenform-builtin"
+_WARM = {
+    "type": "object",
+    "properties": {"a": {"enum": [0, 1]}},
+    "required": ["a"],
+    "additionalProperties": False,
+}
 
 
 class Engine:
@@ -75,6 +83,14 @@ class Engine:
         )
         if tool_format is not None and not self.diffusion:
             self.generator.thoughts.format = self.format
+
+    def warm_up(self) -> None:
+        """Writes a few tokens, so that no request waits for what is made once: the template and the
+        vocabulary read, the model tried for drafts, its kernels loaded."""
+        try:
+            self.generator.generate("Hello", _WARM, seed=0)
+        except Exception as error:  # whatever a model raises; requests get it as their answer
+            logger.warning("the first text failed: %s: %s", type(error).__name__, error)
 
     @property
     def sampler(self) -> Any:

@@ -10,7 +10,8 @@ from typing import Any, Protocol
 
 import torch
 
-from tokenform.decoding.speculative.backbone.threads import thread_limit
+from tokenform.decoding.speculative.backbone.base import Counters
+from tokenform.decoding.speculative.backbone.threads import threads_of
 from tokenform.errors import ModelError
 
 Known = Sequence[int | None]
@@ -49,7 +50,7 @@ class MaskedDenoiser:
         parameters = getattr(model, "parameters", None)
         first = next(iter(parameters()), None) if callable(parameters) else None
         self.device = device if device is not None else getattr(first, "device", "cpu")
-        self.limited = thread_limit(model)
+        self.threads = threads_of(model)
 
     def begin(self, prompt: Sequence[int], seed: int | None) -> _MaskedSession:
         return _MaskedSession(self, list(prompt))
@@ -69,8 +70,10 @@ class _MaskedSession:
             for canvas in canvases
         ]
         tokens = torch.tensor(rows, dtype=torch.long, device=self._own.device)
-        with self._own.limited():
+        counters = Counters()
+        with self._own.threads.run(counters):
             found = self._own.model(tokens)
+            counters.positions = tokens.numel()
         logits: torch.Tensor = getattr(found, "logits", found)
         if logits.ndim != 3 or logits.shape[:2] != tokens.shape:
             raise ModelError(

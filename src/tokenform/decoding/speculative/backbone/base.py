@@ -25,7 +25,7 @@ from ..scores import Columns, Scores, root_of
 from ..tree import DraftTree
 from .facts import device_of, first_parameter, max_length, padding_cost, text_config
 from .prompt_cache import PromptCache, common
-from .threads import thread_limit
+from .threads import threads_of
 
 if TYPE_CHECKING:
     from .static_passes import Compiled
@@ -171,7 +171,7 @@ class Backbone:
         self.vocabulary_size = int(size)
         self.max_length = max_length(self.config)
         self.counters = Counters(notes=list(notes))
-        self.padding, self._limited = padding_cost(model), thread_limit(model)
+        self.padding, self._threads = padding_cost(model), threads_of(model)
         self.device, self.dtype = device_of(model), getattr(first_parameter(model), "dtype", torch.float32)
         self._tracks = _Tracks()
         self._ids = itertools.count()
@@ -311,7 +311,7 @@ class Backbone:
                 track.tree, track.logits = tree, track.root[None]
                 out[seq] = track.logits
         if todo:
-            with self._limited():
+            with self._threads.run(self.counters):
                 scored = self._run(todo, columns)
             for seq, logits in scored.items():
                 track = self._tracks[seq]
