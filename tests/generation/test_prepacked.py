@@ -21,7 +21,8 @@ from tokenform.decoding.prepacked import PrepackedLinear, prepack, unpack
 from tokenform.integrations.models import open_model
 
 pytestmark = pytest.mark.skipif(
-    not prepacked._available(), reason="this machine's PyTorch has no products with prepacked weights"
+    not prepacked._available(torch.float32),
+    reason="this machine's PyTorch has no products with prepacked weights",
 )
 SCHEMA = {
     "type": "object",
@@ -193,8 +194,10 @@ def test_a_model_that_would_take_much_of_the_memory_stays_plain(monkeypatch: pyt
 
 
 def test_where_pytorch_has_no_such_products_nothing_is_done(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(prepacked, "_available", lambda: False)
+    narrow = prepacked._available(torch.bfloat16)
+    monkeypatch.setattr(prepacked, "_available", lambda dtype: narrow and dtype == torch.bfloat16)
     assert prepacked_layers(prepack(llama())) == 0
+    assert (prepacked_layers(prepack(llama().bfloat16())) > 0) == narrow
 
 
 def test_a_compiler_gets_plain_weights(tmp_path: Path, tokenizer: Any) -> None:
