@@ -50,6 +50,10 @@ def first_parameter(model: Any) -> torch.Tensor | None:
     return next(iter(model.parameters()), None) if hasattr(model, "parameters") else None
 
 
+def weight_bytes(model: Any) -> int:
+    return sum(one.numel() * one.element_size() for one in model.parameters())
+
+
 def padding_cost(model: Any) -> float:
     """The cost of a position without logits relative to one with them, by the weights in its path; measured
     once a model."""

@@ -33,7 +33,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from ..scores import Scores
-from .facts import differ, out_of_memory
+from .facts import differ, out_of_memory, weight_bytes
 from .model_mark import module_mark
 from .packing import Line, Packed, Windows, additive, within
 from .slots import SlotCache, SlotRow
@@ -223,8 +223,7 @@ class StaticPasses:
         self._buffers = compiled.take(self._mark) if kept else Buffers(self._mark)
         self.cache = self._buffers.cache
         if kept:
-            size = sum(one.numel() * one.element_size() for one in model.parameters())
-            weakref.finalize(self, compiled.give_back, self._buffers, size).atexit = False
+            weakref.finalize(self, compiled.give_back, self._buffers, weight_bytes(model)).atexit = False
         mark, why = _refused.get(model, {}).get(compiled.option, (None, ""))
         if mark != self._mark:
             why = _split(model)

@@ -25,7 +25,7 @@ from weakref import WeakKeyDictionary
 
 import torch
 
-from .facts import device_of
+from .facts import device_of, weight_bytes
 
 if TYPE_CHECKING:
     from .base import Counters
@@ -97,10 +97,9 @@ def threads_of(model: Any) -> PassThreads:
 
 
 def _size(model: Any) -> int:
-    parameters = getattr(model, "parameters", None)
-    if not callable(parameters) or device_of(model).type != "cpu":
+    if not callable(getattr(model, "parameters", None)) or device_of(model).type != "cpu":
         return 0
-    return sum(one.numel() * one.element_size() for one in parameters())
+    return weight_bytes(model)
 
 
 @cache
