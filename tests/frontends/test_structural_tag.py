@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 from itertools import product
 
 import pytest
@@ -27,6 +28,7 @@ TRIGGERED = {"type": "triggered_tags", "triggers": ["<a>", "<b>"], "tags": [A, B
 FORMATS = {
     "const": text("abc"),
     "regex": {"type": "regex", "pattern": "[ab]+c"},
+    "any character": {"type": "regex", "pattern": "a.b"},
     "grammar": {"type": "grammar", "grammar": 'root ::= "(" root ")" | "x"'},
     "macros": {"type": "grammar", "grammar": 'root ::= Regex("[ab]+c") | x\nx[lazy] ::= "n"+'},
     "sequence": {"type": "sequence", "elements": [text("n="), INTEGER, text(";")]},
@@ -86,6 +88,7 @@ def texts():
         "<a>12</b>",
         "<a>x</a>",
         "<a>12</a><a>3</a>",
+        "a\nb",
         "it <a>12</a> is",
         "<a>1</a>,<b>2</b>",
     ]
@@ -138,6 +141,78 @@ def test_the_same_texts_as_xgrammar(name):
     automaton = tf.tool_formats.structural_tag(spec).compile(BYTES)
     different = []
     for written in texts():
+        matcher = xgrammar.GrammarMatcher(compiled)
+        theirs = all(matcher.accept_token(byte) for byte in written.encode()) and matcher.accept_token(256)
+        if theirs != automaton.matches(written.encode()):
+            different.append((written, "theirs" if theirs else "ours"))
+    assert not different
+
+
+CONTENTS = {
+    "any": ANY,
+    "short": {"type": "any_text", "max_chars": 4},
+    "triggered": {"type": "triggered_tags", "triggers": ["<"], "tags": [tag("<x", ">", text("1"))]},
+    "token triggered": {
+        "type": "token_triggered_tags",
+        "trigger_tokens": [60],
+        "tags": [tag({"type": "token", "token": 60}, ">", text("1"))],
+    },
+    "tokens": {"type": "any_tokens"},
+    "no token": {"type": "star", "content": {"type": "exclude_token", "exclude_tokens": [60]}},
+    "dispatch": {"type": "dispatch", "rules": [["<", text("1")]]},
+    "dispatch once": {"type": "dispatch", "rules": [["<", text("1")]], "loop": False},
+    "token dispatch": {"type": "token_dispatch", "rules": [[60, text("1")]]},
+    "regex": {"type": "regex", "pattern": ".*"},
+    "star": {"type": "star", "content": ANY},
+    "before": {"type": "sequence", "elements": [ANY, text("k")]},
+}
+AROUND = {
+    "tag": lambda one: tag("[", "]", one),
+    "two ends": lambda one: tag("[", ["]", "})"], one),
+    "sequence": lambda one: {"type": "sequence", "elements": [one, text("]")]},
+    "sequence in tag": lambda one: tag("[", "]", {"type": "sequence", "elements": [one, text("k")]}),
+    "tag behind": lambda one: {"type": "sequence", "elements": [one, tag("[", "]", text("y"))]},
+    "tag in tag": lambda one: tag("[", "]", tag("(", ")", one)),
+    "separated": lambda one: {"type": "tags_with_separator", "tags": [tag("[", "]", one)], "separator": ","},
+    "plus": lambda one: {"type": "plus", "content": {"type": "sequence", "elements": [one, text(";")]}},
+    "dispatch": lambda one: {"type": "dispatch", "rules": [["(", one]]},
+    "dispatch in tag": lambda one: tag("[", "]", {"type": "dispatch", "rules": [["(", one]], "loop": False}),
+}
+# whether "[a]b]" is a text of a tag from "[" to "]" around the content
+HOLDS_ITS_END = {
+    "token triggered",
+    "tokens",
+    "no token",
+    "dispatch",
+    "dispatch once",
+    "token dispatch",
+    "regex",
+}
+
+
+@pytest.mark.parametrize("content", CONTENTS)
+def test_a_text_ends_where_its_tag_does_or_where_its_format_says(content):
+    assert ours(tag("[", "]", CONTENTS[content]), "[a]b]", token_text=chr) == (content in HOLDS_ITS_END)
+    behind = {"type": "sequence", "elements": [CONTENTS[content], text("]")]}
+    assert ours(behind, "ak]" if content == "before" else "a]b]", token_text=chr)
+
+
+@pytest.mark.parametrize("around", AROUND)
+@pytest.mark.parametrize("content", CONTENTS)
+def test_texts_end_where_those_of_xgrammar_do(content, around):
+    xgrammar = pytest.importorskip("xgrammar")
+    spelled = [bytes([b]) for b in range(256)] + [b"</s>"]
+    compiler = xgrammar.GrammarCompiler(xgrammar.TokenizerInfo(spelled, stop_token_ids=[256]))
+    spec = {"type": "structural_tag", "format": AROUND[around](CONTENTS[content])}
+    compiled = compiler.compile_structural_tag(json.dumps(spec))
+    automaton = tf.tool_formats.structural_tag(spec, token_text=chr).compile(BYTES)
+    different = []
+    pieces = ["[", "]", "a", "k", "<x1>", "<1", "(", ")", "})", ";", ",", "[y]"]
+    rng = random.Random(0)
+    begins = ["[", "[a]", "[(", "a", ""] if around != "plus" else ["a;", ""]
+    for _ in range(400):
+        written = rng.choice(begins) + "".join(rng.choices(pieces, k=rng.choice([1, 2, 3, 4])))
+        written += rng.choice(["]", ")]", "[y]", ";", "k]", ""])
         matcher = xgrammar.GrammarMatcher(compiled)
         theirs = all(matcher.accept_token(byte) for byte in written.encode()) and matcher.accept_token(256)
         if theirs != automaton.matches(written.encode()):
@@ -321,14 +396,43 @@ def test_excluded_texts_occur_in_no_string():
     assert ours(part, '{"a":"<think>"}') and not ours(part, '{"a":"x</think>"}')
 
 
+def test_what_is_excluded_may_stand_outside_of_strings_and_names():
+    schema = {"properties": {"n": {"type": "integer"}, "t": {"type": "string"}, "1": {"type": "integer"}}}
+    part = {
+        "type": "json_schema",
+        "json_schema": schema | {"type": "object"},
+        "excludes": ["1", ", t", "true"],
+    }
+    assert ours(part, '{"n": 1, "t": "2", "more": true}')
+    for wrong in ('{"t": "21"}', '{"t": "a, t"}', '{"t": "untrue"}', '{"1": 2}', '{"m1": 2}'):
+        assert not ours(part, wrong), wrong
+
+
+@pytest.mark.parametrize("style", sorted(set(STYLED) - {"minimax_m3_xml", "cohere_xml"}))
+def test_names_of_arguments_hold_nothing_that_is_excluded(style):
+    xgrammar = pytest.importorskip("xgrammar")
+    schema = {"type": "object", "properties": {"b": {"type": "integer"}, "c": {"type": "integer"}}}
+    schema |= {"required": ["c"], "additionalProperties": {"type": "integer"}}
+    part = {"type": "json_schema", "style": style, "json_schema": schema, "excludes": ["b"]}
+    one = STYLED[style][1].format(1)  # the argument `days`
+    assert "days" in one
+    texts = ["".join(one.replace("days", name) for name in names) for names in ("c", "bc", "cx", "cb")]
+    texts.append(one.replace("days", "c") + one.replace("days", "abz"))
+    spelled = [bytes([b]) for b in range(256)] + [b"</s>"]
+    compiler = xgrammar.GrammarCompiler(xgrammar.TokenizerInfo(spelled, stop_token_ids=[256]))
+    compiled = compiler.compile_structural_tag(json.dumps({"type": "structural_tag", "format": part}))
+    for written, right in zip(texts, (True, False, True, False, False), strict=True):
+        matcher = xgrammar.GrammarMatcher(compiled)
+        theirs = all(matcher.accept_token(byte) for byte in written.encode()) and matcher.accept_token(256)
+        assert ours(part, written) == theirs == right, written
+
+
 @pytest.mark.parametrize(
     "more",
     [
         {"style": "yaml"},
-        {"style": "glm_xml", "excludes": ["12"]},
-        {"excludes": ["1"]},
-        {"excludes": ["tru"]},
         {"excludes": ['":']},
+        {"style": "glm_xml", "excludes": ["\\n"]},
         {"max_whitespace_cnt": -2},
         {"max_whitespace_cnt": "2"},
     ],

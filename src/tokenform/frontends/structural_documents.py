@@ -46,9 +46,6 @@ STYLES = {
 _RUN = 24
 """Whitespace characters in a row, where a tag does not say how many."""
 
-_IN_STRINGS = re.compile(r"\A(?![0-9eE+.-]+\Z|(?:t?r?u?e?|f?a?l?s?e?|n?u?l?l?)\Z)[^\"{}\[\],:\s\\]+\Z")
-"""Texts that occur in documents within strings only."""
-
 
 def document(
     spec: Mapping[str, Any],
@@ -61,14 +58,16 @@ def document(
 ) -> Node:
     """The node of a part.
 
-    without: texts that may not occur in it.  options: those of the whole tag; `rules` takes what is named, by
-    names that begin with the scope.
+    without: texts that may not occur in its strings and names.  options: those of the whole tag.
+    rules: takes what is named, by names that begin with the scope.
     """
     own = _own_options(spec, options, place)
     style, schema = spec.get("style", "json"), spec["json_schema"]
     for text in without:
-        if not _IN_STRINGS.search(text):
-            raise wrong(f"{text!r} can't be excluded: it may stand outside of strings, too", place)
+        if '"' in text or "\\" in text:
+            raise wrong(
+                f"{text!r} can't be excluded: strings write its quotes and backslashes with more", place
+            )
     if style == "json":
         return Json(schema, without, options=tuple(own.items()))
     if style not in STYLES:
@@ -116,6 +115,10 @@ def _styled(
 ) -> Node:
     """Arguments as the tool format of a style writes them."""
     schema = {"type": "object"} if schema is True else schema
+    if without and isinstance(schema, Mapping):  # the names of arguments hold no such text, either
+        escaped = [re.sub(r"[\^$\\.*+?()\[\]{}|/]", r"\\\g<0>", text) for text in without]
+        names = {"not": {"pattern": "|".join(escaped)}}
+        schema = {**schema, "propertyNames": {"allOf": [schema.get("propertyNames", True), names]}}
     owner = f"{place}/json_schema"
     layout = next(part for part in FORMATS[STYLES[style]].wire.call if isinstance(part, Tagged | Elements))
     notation: Notation

@@ -1,13 +1,15 @@
 """Structural tags: free text with constrained parts, as serving engines ask for tool calls.
 
-Invariant: free text ends at the first place where something that may follow it begins (a trigger, the end of
-the tag around it).  What can't be kept exactly is refused by its name and place, a JSON Pointer into the tag.
+Invariant: `any_text` and the text between triggered tags hold no end of the tag around them, and no trigger;
+what stands between tokens or dispatched formats may hold such texts (`excludes` is for that).  What can't be
+kept exactly is refused by its name and place, a JSON Pointer into the tag.
 Differences from XGrammar, whose format this is: free text holds no control tokens but those that the tag
-names; of budgets characters are counted in free text (`max_chars`), tokens nowhere (a mask knows the bytes of
-a text, which many rows of tokens spell), and parts have no temperature: such tags are refused; documents in
-any order have no key twice and all that are required; objects may have members that their schema does not
-name, unless it forbids them; whitespace that no `max_whitespace_cnt` bounds is what writers put there, 24
-characters at most between arguments.
+names, and not the text of a token that ends its tag; names of arguments are any text, booleans of the Qwen
+style `True` and `False` too; of budgets characters are counted in free text (`max_chars`), tokens nowhere (a
+mask knows the bytes of a text, which many rows of tokens spell), and parts have no temperature: such tags
+are refused; documents in any order have no key twice and all that are required; objects may have members
+that their schema does not name, unless it forbids them; whitespace that no `max_whitespace_cnt` bounds is
+what writers put there, 24 characters at most between arguments.
 Complexity: a tag among others that was read before costs a look (`structural_cache.py`).
 Source: XGrammar 0.2.8, `structural_tag.py`; vLLM's older form, `{"structures": [...], "triggers": [...]}`.
 """
@@ -18,7 +20,7 @@ import contextlib
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from tokenform import _core
 from tokenform.errors import InvalidGrammar, TokenformError
@@ -37,13 +39,11 @@ from tokenform.frontends.tools.compiled import known_options, shape_form
 from tokenform.frontends.tools.linked import branched_form
 from tokenform.frontends.tools.shape import (
     Choice,
-    Free,
     Given,
     Node,
     Repeat,
     Seq,
     Shape,
-    Trigger,
     choice,
     sequence,
 )
@@ -118,8 +118,22 @@ def _check_json(spec: Any) -> None:
         raise InvalidGrammar(f"the structural tag can't be written as JSON: {error}.", pointer="") from None
 
 
+class _Ends(NamedTuple):
+    """The ends of the tag around a format: texts, and texts of tokens."""
+
+    texts: tuple[str, ...] = ()
+    tokens: tuple[str, ...] = ()
+
+    @property
+    def both(self) -> tuple[str, ...]:
+        return self.texts + self.tokens
+
+
+_NO_ENDS = _Ends()
+
+
 class _TagReader:
-    """The formats of a tag as nodes.  `after` is what may follow: texts at which free text ends.
+    """The formats of a tag as nodes.
 
     keeps: tags that were read before are not read again.  scope: what the names of rules begin with.
     """
@@ -144,7 +158,7 @@ class _TagReader:
             return self._older(spec)
         if "format" not in spec:
             raise wrong('a structural tag has a "format", or "structures" and "triggers"', "")
-        return self.format(spec["format"], "/format", (), 0)
+        return self.format(spec["format"], "/format", _NO_ENDS, 0)
 
     def blame(self) -> None:
         """Raises the error of the first part that has one by itself, with its place."""
@@ -169,9 +183,9 @@ class _TagReader:
             content = {"type": "json_schema", "json_schema": one["schema"]}
             tags.append({"begin": one.get("begin"), "content": content, "end": one.get("end")})
         whole = {"type": "triggered_tags", "triggers": spec.get("triggers"), "tags": tags}
-        return self.format(whole, "", (), 0)
+        return self.format(whole, "", _NO_ENDS, 0)
 
-    def format(self, spec: Any, place: str, after: tuple[str, ...], depth: int) -> Node:
+    def format(self, spec: Any, place: str, ends: _Ends, depth: int) -> Node:
         if depth > _DEEP:
             raise wrong(f"formats nest deeper than {_DEEP}", place)
         if not isinstance(spec, Mapping):
@@ -183,14 +197,14 @@ class _TagReader:
         for name, instead in _INSTEAD.items():
             if spec.get(name) is not None and (kind, name) != ("any_text", "max_chars"):
                 raise wrong(f"{name} of {kind} {_NOT_EXACT}; {instead}", place)
-        return reader(self, spec, place, after, depth)
+        return reader(self, spec, place, ends, depth)
 
     # ---- what has no parts
 
-    def const(self, spec: Any, place: str, after: tuple[str, ...], depth: int) -> Node:
+    def const(self, spec: Any, place: str, ends: _Ends, depth: int) -> Node:
         return self._texts.literal(str_in(spec, "value", place))
 
-    def json(self, spec: Any, place: str, after: tuple[str, ...], depth: int) -> Node:
+    def json(self, spec: Any, place: str, ends: _Ends, depth: int) -> Node:
         if "json_schema" not in spec:
             raise wrong('a "json_schema" is missing', place)
         schema = spec["json_schema"]
@@ -198,13 +212,13 @@ class _TagReader:
         without = strings_in(spec, "excludes", place)
         return document(spec, place, without, self._options, self.rules, self._texts.literal, self._scope)
 
-    def regex(self, spec: Any, place: str, after: tuple[str, ...], depth: int) -> Node:
+    def regex(self, spec: Any, place: str, ends: _Ends, depth: int) -> Node:
         pattern = str_in(spec, "pattern", place)
         self._parts.append((f"{place}/pattern", lambda: regex(pattern, dialect="auto")))
-        # `\d` is a digit of ASCII, as those who write tags and read calls take it
-        return Given({"language": {"regex": f"^(?:{pattern})$", "dialect": "auto"}})
+        # as XGrammar reads it: `\d` is a digit of ASCII, `.` is any character, a line break too
+        return Given({"language": {"regex": f"^(?s:{pattern})$", "dialect": "auto"}})
 
-    def grammar(self, spec: Any, place: str, after: tuple[str, ...], depth: int) -> Node:
+    def grammar(self, spec: Any, place: str, ends: _Ends, depth: int) -> Node:
         text = str_in(spec, "grammar", place)
         self._parts.append((f"{place}/grammar", lambda: gbnf(text)))
         if not is_ebnf(text):
@@ -215,75 +229,75 @@ class _TagReader:
             self.blame()
             raise
 
-    def any_text(self, spec: Any, place: str, after: tuple[str, ...], depth: int) -> Node:
+    def any_text(self, spec: Any, place: str, ends: _Ends, depth: int) -> Node:
         excluded = strings_in(spec, "excludes", place)
-        if (most := spec.get("max_chars")) is None:
-            return _free(excluded, after)
-        if not isinstance(most, int) or isinstance(most, bool) or most < 0:
+        most = spec.get("max_chars")
+        if most is not None and (not isinstance(most, int) or isinstance(most, bool) or most < 0):
             raise wrong("max_chars is a number of characters", place)
-        short: forms.Language = {"regex": rf"(?s).{{0,{most}}}", "dialect": "python"}
-        if excluded or after:
-            never = [{"not": forms.containing(forms.literal(text))} for text in (*excluded, *after)]
-            return Given({"language": {"and": [short, *never]}})
-        return Given({"language": short})
+        return self._free((*excluded, *ends.both), most)
 
-    def token(self, spec: Any, place: str, after: tuple[str, ...], depth: int) -> Node:
+    def _free(self, never: Iterable[str], most: int | None = None) -> Node:
+        """Text of at most so many characters, without any of these and without control tokens."""
+        texts = dict.fromkeys(text for text in (*never, *self._texts.special) if text)
+        length = "*" if most is None else f"{{0,{most}}}"
+        language: forms.Language = {"regex": f"(?s).{length}", "dialect": "python"}
+        without = [{"not": forms.containing(forms.literal(text))} for text in texts]
+        return Given({"language": {"and": [language, *without]}})
+
+    def token(self, spec: Any, place: str, ends: _Ends, depth: int) -> Node:
         return self._texts.literal(self._texts.named(spec.get("token"), place))
 
-    def any_tokens(self, spec: Any, place: str, after: tuple[str, ...], depth: int) -> Node:
-        return _free(self._texts.tokens(spec, "exclude_tokens", place), after)
+    def any_tokens(self, spec: Any, place: str, ends: _Ends, depth: int) -> Node:
+        return self._free((*self._texts.tokens(spec, "exclude_tokens", place), *ends.tokens))
 
-    def exclude_token(self, spec: Any, place: str, after: tuple[str, ...], depth: int) -> Node:
+    def exclude_token(self, spec: Any, place: str, ends: _Ends, depth: int) -> Node:
         listed = spec.get("exclude_tokens") or []
         self._texts.tokens(spec, "exclude_tokens", place)
-        return Given({"but": [*listed, *after]})
+        return Given({"but": [*listed, *ends.tokens]})
 
     # ---- what has parts
 
-    def sequence(self, spec: Any, place: str, after: tuple[str, ...], depth: int) -> Node:
+    def sequence(self, spec: Any, place: str, ends: _Ends, depth: int) -> Node:
         elements = list_in(spec, "elements", place)
-        nodes: list[Node] = []
-        follow = after
-        for number in range(len(elements) - 1, -1, -1):
-            nodes.insert(0, self.format(elements[number], f"{place}/elements/{number}", follow, depth + 1))
-            begins = self._begins(elements[number])
-            follow = begins if begins is not None else ()
-        return sequence(*nodes)
+        return sequence(
+            *(self.format(one, f"{place}/elements/{at}", ends, depth + 1) for at, one in enumerate(elements))
+        )
 
-    def either(self, spec: Any, place: str, after: tuple[str, ...], depth: int) -> Node:
+    def either(self, spec: Any, place: str, ends: _Ends, depth: int) -> Node:
         elements = list_in(spec, "elements", place)
         if not elements:
             raise wrong("or has no elements", place)
         return choice(
-            [self.format(one, f"{place}/elements/{at}", after, depth + 1) for at, one in enumerate(elements)]
+            [self.format(one, f"{place}/elements/{at}", ends, depth + 1) for at, one in enumerate(elements)]
         )
 
-    def repeated(self, spec: Any, place: str, after: tuple[str, ...], depth: int) -> Node:
+    def repeated(self, spec: Any, place: str, ends: _Ends, depth: int) -> Node:
         least, most = _TIMES.get(spec["type"], (spec.get("min"), spec.get("max")))
         most = None if most == -1 else most
         if not isinstance(least, int) or not (most is None or isinstance(most, int)) or least < 0:
             raise wrong('repeat has "min" and "max" (-1: without bound)', place)
         if most is not None and most < least:
             raise wrong(f"between {least} and {most} times is never", place)
-        content = spec.get("content")
-        again = self._begins(content) if isinstance(content, Mapping) else None
-        follow = (*after, *(again or ())) if most != 1 else after
-        return Repeat(self.format(content, f"{place}/content", follow, depth + 1), least, most)
+        content = self.format(spec.get("content"), f"{place}/content", ends, depth + 1)
+        return Repeat(content, least, most)
 
-    def tag(self, spec: Any, place: str, after: tuple[str, ...], depth: int, prefix: str = "") -> Node:
+    def tag(self, spec: Any, place: str, ends: _Ends, depth: int, prefix: str = "") -> Node:
         """prefix: what of its text was written before."""
         begin = self._texts.text(spec.get("begin"), f"{place}/begin").removeprefix(prefix)
         end = spec.get("end")
-        ends = [self._texts.text(one, f"{place}/end") for one in (end if isinstance(end, list) else [end])]
-        if not ends:
+        texts = [self._texts.text(one, f"{place}/end") for one in (end if isinstance(end, list) else [end])]
+        if not texts:
             raise wrong("a tag has an end", place)
-        follow = after if "" in ends else tuple(ends)
-        content = self.format(spec.get("content"), f"{place}/content", follow, depth + 1)
+        if isinstance(end, Mapping):
+            within = _Ends(tokens=tuple(texts))
+        else:
+            within = ends if "" in texts else _Ends(tuple(texts))
+        content = self.format(spec.get("content"), f"{place}/content", within, depth + 1)
         return sequence(
-            self._texts.literal(begin), content, choice([self._texts.literal(end) for end in ends])
+            self._texts.literal(begin), content, choice([self._texts.literal(text) for text in texts])
         )
 
-    def triggered(self, spec: Any, place: str, after: tuple[str, ...], depth: int) -> Node:
+    def triggered(self, spec: Any, place: str, ends: _Ends, depth: int) -> Node:
         by_token = spec["type"] == "token_triggered_tags"
         if by_token:
             triggers = self._texts.tokens(spec, "trigger_tokens", place)
@@ -298,12 +312,11 @@ class _TagReader:
             if len(leads) != 1:
                 raise wrong(f"{begin!r} begins with exactly one trigger of {list(triggers)}", where)
             tags.setdefault(leads[0], []).append((one, where))
-        one_of = self._tags(tags, (*triggers, *after), depth + 1)
-        return self._free_text_and_tags(one_of, triggers, excluded, spec, place, after)
+        one_of = self._tags(tags, _Ends((*triggers, *ends.texts), ends.tokens), depth + 1)
+        never = (*excluded, *(ends.tokens if by_token else ends.both))
+        return self._free_text_and_tags(one_of, triggers, never, spec, place)
 
-    def _tags(
-        self, by_prefix: Mapping[str, list[tuple[Any, str]]], after: tuple[str, ...], depth: int
-    ) -> list[Node]:
+    def _tags(self, by_prefix: Mapping[str, list[tuple[Any, str]]], ends: _Ends, depth: int) -> list[Node]:
         """Tags, each with its place, by the texts that lead to them; cached tags are one node."""
         options: list[Node] = []
         for prefix, tags in by_prefix.items():
@@ -315,10 +328,10 @@ class _TagReader:
                 for one in branches:
                     self.rules.update(one.follows.rules)
                 tags = [tag for tag, one in zip(tags, found, strict=True) if one is None]
-            options += [self.tag(one, where, after, depth) for one, where in tags]
+            options += [self.tag(one, where, ends, depth) for one, where in tags]
         return options
 
-    def dispatch(self, spec: Any, place: str, after: tuple[str, ...], depth: int) -> Node:
+    def dispatch(self, spec: Any, place: str, ends: _Ends, depth: int) -> Node:
         by_token = spec["type"] == "token_dispatch"
         rules = list_in(spec, "rules", place)
         triggers, tags = [], []
@@ -330,12 +343,12 @@ class _TagReader:
             if not isinstance(triggers[-1], str) or not triggers[-1]:
                 raise wrong("the pattern of a rule is a text", where)
         for number, rule in enumerate(rules):
-            content = self.format(rule[1], f"{place}/rules/{number}/1", (*triggers, *after), depth + 1)
+            content = self.format(rule[1], f"{place}/rules/{number}/1", ends, depth + 1)
             tags.append(sequence(self._texts.literal(triggers[number]), content))
         name = "exclude_tokens" if by_token else "excludes"
         excluded = self._texts.tokens(spec, name, place) if by_token else strings_in(spec, name, place)
         once = {"stop_after_first": not spec.get("loop", True)}
-        return self._free_text_and_tags(tags, tuple(triggers), excluded, once, place, after)
+        return self._free_text_and_tags(tags, tuple(triggers), excluded, once, place)
 
     def _free_text_and_tags(
         self,
@@ -344,12 +357,11 @@ class _TagReader:
         excluded: tuple[str, ...],
         spec: Mapping[str, Any],
         place: str,
-        after: tuple[str, ...],
     ) -> Node:
         """Free text with tags where triggers are; one that must be there begins the text."""
         if not tags or not triggers:
             raise wrong("there are neither tags nor triggers", place)
-        text = _free((*triggers, *excluded), after)
+        text = self._free((*triggers, *excluded))
         one = choice(tags)
         again = Repeat(Seq((text, one)), 0, None)
         if spec.get("at_least_one"):
@@ -358,9 +370,9 @@ class _TagReader:
             return Choice((Seq((text, one)), text))
         return Seq((again, text))
 
-    def separated(self, spec: Any, place: str, after: tuple[str, ...], depth: int) -> Node:
+    def separated(self, spec: Any, place: str, ends: _Ends, depth: int) -> Node:
         separator = str_in(spec, "separator", place)
-        follow = (separator, *after) if separator else after
+        follow = _Ends((separator, *ends.texts), ends.tokens)
         led: dict[str, list[tuple[Any, str]]] = {}
         for number, one in enumerate(list_in(spec, "tags", place)):
             where = f"{place}/tags/{number}"
@@ -375,24 +387,6 @@ class _TagReader:
         most = 1 if spec.get("stop_after_first") else None
         return Repeat(choice(tags), least, most, self._texts.literal(separator) if separator else None)
 
-    def _begins(self, spec: Any) -> tuple[str, ...] | None:
-        """The texts one of which a format begins with, where it begins with such; else None."""
-        if not isinstance(spec, Mapping):
-            return None
-        kind = spec.get("type", "tag")
-        if kind == "const_string" and isinstance(spec.get("value"), str) and spec["value"]:
-            return (spec["value"],)
-        if kind == "tag" and isinstance(spec.get("begin"), str) and spec["begin"]:
-            return (spec["begin"],)
-        elements = spec.get("elements")
-        if kind == "sequence" and isinstance(elements, list) and elements:
-            return self._begins(elements[0])
-        if kind == "or" and isinstance(elements, list) and elements:
-            several = [self._begins(one) for one in elements]
-            if all(one is not None for one in several):
-                return tuple(text for one in several for text in one or ())
-        return None
-
 
 def _read_alone(
     special: tuple[str, ...], options: Mapping[str, str], prefix: str, tag: Any, place: str, scope: str
@@ -404,12 +398,12 @@ def _read_alone(
     if not isinstance(begin, str) or len(begin) <= len(prefix) or texts.cuts(begin, len(prefix)):
         return None
     reader = _TagReader(texts, options, scope=scope)
-    return reader.tag(tag, place, (), 0, prefix), reader.rules
+    return reader.tag(tag, place, _NO_ENDS, 0, prefix), reader.rules
 
 
 _TIMES = {"optional": (0, 1), "plus": (1, None), "star": (0, None)}
 
-_FORMATS: dict[str, Callable[[_TagReader, Any, str, tuple[str, ...], int], Node]] = {
+_FORMATS: dict[str, Callable[[_TagReader, Any, str, _Ends, int], Node]] = {
     "const_string": _TagReader.const,
     "json_schema": _TagReader.json,
     "qwen_xml_parameter": lambda self, spec, *rest: self.json({**spec, "style": "qwen_xml"}, *rest),
@@ -440,9 +434,3 @@ _INSTEAD = {
     "max_tokens": "use max_chars in an any_text, or the request's max_tokens",
     "temperature": "use the request's",
 }
-
-
-def _free(excluded: tuple[str, ...], after: tuple[str, ...]) -> Node:
-    """Text without any of these."""
-    texts = dict.fromkeys(text for text in (*excluded, *after) if text)
-    return Free(until=tuple(Trigger(text) for text in texts))
