@@ -240,6 +240,38 @@ class Writer:
         return made | ({"loop": False} if self._rng.random() < 0.3 else {})
 
 
+MODELS = (
+    "llama kimi kimi_k3 deepseek_r1 deepseek_v3_1 deepseek_v3_2 deepseek_v4 deepseek_v4_1 qwen_3 qwen_3_5"
+)
+MODELS += " qwen_3_coder mimo harmony minimax minimax_m3 glm_4_7 cohere exaone"
+
+
+def of_model(rng: random.Random, writer: Writer) -> dict[str, Any] | None:
+    """XGrammar's own tag for a model that it knows, with random tools; None: it has none for them."""
+    tools = [
+        {"type": "function", "function": {"name": name, "parameters": writer.object(2), "strict": True}}
+        for name in rng.sample(["f", "get_it", "f_2", "look"], rng.choice([1, 2]))
+    ]
+    for tool in tools:
+        tool["function"]["parameters"]["$defs"] = {
+            "leaf": rng.choice([{"type": "integer"}, {"type": "string"}])
+        }
+    named = {"type": "function", "function": {"name": tools[0]["function"]["name"]}}
+    options = {
+        "tool_choice": rng.choice(["auto", "auto", "required", named]),
+        "reasoning": rng.choice(["enabled", "disabled", "auto"]),
+        "force_reasoning": rng.random() < 0.2,
+        "parallel_tool_calls": rng.random() < 0.7,
+        "exclude_special_tokens": rng.random() < 0.7,
+        "max_whitespace_cnt": rng.choice([None, None, 1]),
+    }
+    try:
+        made = xgr.get_model_structural_tag(rng.choice(MODELS.split()), tools=tools, **options)
+    except (ValueError, RuntimeError):
+        return None
+    return made.model_dump(mode="json")
+
+
 class Judge:
     """XGrammar over bytes."""
 
@@ -343,14 +375,15 @@ def decided(tag: str, text: bytes, differ: Callable[[bytes], bool]) -> str:
     return "the text of a token that ends its tag" if '"end": {"type": "token"' in tag else ""
 
 
-def run(count: int, seed: int) -> tuple[list[Disagreement], Counter[str]]:
+def run(count: int, seed: int, models: bool = False) -> tuple[list[Disagreement], Counter[str]]:
     """The disagreements that nothing decides, and how many tags were read by whom."""
     rng = random.Random(seed)
     writer, judge = Writer(rng), Judge()
     found: list[Disagreement] = []
     read: Counter[str] = Counter()
     for _ in range(count):
-        tag = {"type": "structural_tag", "format": writer.format(rng.choice([0, 1, 1, 2]))}
+        tag = of_model(rng, writer) if models else None
+        tag = tag or {"type": "structural_tag", "format": writer.format(rng.choice([0, 1, 1, 2]))}
         read["tags"] += 1
         theirs = judge.compiled(tag)
         if theirs is None:
@@ -388,8 +421,9 @@ def main() -> int:
     parser.add_argument("--count", type=int, default=200)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--show", type=int, default=10, help="tags that are printed")
+    parser.add_argument("--models", action="store_true", help="XGrammar's own tags of models")
     options = parser.parse_args()
-    found, read = run(options.count, options.seed)
+    found, read = run(options.count, options.seed, options.models)
     shown: dict[str, list[Disagreement]] = {}
     for one in found:
         shown.setdefault(json.dumps(one.tag["format"]), []).append(one)
