@@ -1,4 +1,4 @@
-//! The states that canvases of one automaton have met, by number, and the edges between them.
+//! The states that canvases of one automaton have reached, by number, and the edges between them.
 //!
 //! Invariant: a number means one state as long as the graph lives; edges are found once.
 //! Complexity: a hash per state; edges cost what [`TokenAutomaton::followers`] says.
@@ -12,14 +12,14 @@ use crate::error::{Error, Result};
 use crate::mask::{Mask, State, TokenAutomaton};
 use crate::vocab::TokenId;
 
-/// Edges of one state: beyond, every text is a state of its own, and a canvas is not for them.
+/// Most edges of one state: with more, every text has a state of its own, and a canvas does not suit.
 const MOST_EDGES: usize = 4096;
-/// A canvas may do the work of so many calls of the automaton: it asks what many of them would.
+/// A canvas may do the work of so many calls of the automaton: it queries as much as many of them.
 const CALLS: u64 = 2;
-/// What a state costs that is met first, so that a limit comes within some two seconds: 40 microseconds, at 20 million
-/// steps a second.
+/// The work of a new state, so that a limit takes effect within some two seconds: 40 microseconds, at 20
+/// million steps a second.
 const NEW: u64 = 1_500;
-/// Bytes that a canvas may hold, its graph included.
+/// Most memory of a canvas with its graph, in bytes.
 const MEMORY: usize = 224 << 20;
 /// Bytes that a state takes in the automaton, at least.
 const STATE: usize = 400;
@@ -32,19 +32,19 @@ pub struct Edge {
     pub tokens: Arc<Mask>,
 }
 
-/// States and edges that were met.
+/// The states and edges found so far.
 pub struct Graph {
     automaton: Arc<TokenAutomaton>,
     states: Vec<State>,
-    /// By the states' addresses, which are theirs as long as they are held.
+    /// By the states' addresses, which are unique as long as `states` keeps them alive.
     numbers: FxHashMap<usize, u32>,
     edges: Vec<Option<Arc<[Edge]>>>,
     single: FxHashMap<(u32, u32), Option<u32>>,
-    /// States with the present mark are in the set that is being looked at.
+    /// The states whose mark is `mark` are in the current set.
     marks: Vec<u32>,
     mark: u32,
     masks: FxHashSet<usize>,
-    /// States that too many follow.
+    /// States with too many edges.
     crowded: FxHashSet<u32>,
     bytes: usize,
     spent: u64,
@@ -85,12 +85,12 @@ impl Graph {
         self.bytes + 24 * self.single.len()
     }
 
-    /// A call begins: its work is counted from here.
+    /// Begins a call: its work is counted from here.
     pub(super) fn begin(&mut self) {
         self.spent = 0;
     }
 
-    /// Counts work of the call under way.
+    /// Counts work of the current call.
     pub(super) fn spend(&mut self, units: u64) -> Result<()> {
         self.spent += units;
         let most = self.automaton.limits().work.saturating_mul(CALLS);
@@ -103,7 +103,7 @@ impl Graph {
         }
     }
 
-    /// Refuses what is over the memory of a canvas, which holds so many bytes beside the graph.
+    /// Fails if the graph with so many bytes beside it exceeds the memory of a canvas.
     pub(super) fn hold(&self, beside: usize) -> Result<()> {
         match self.bytes() + beside > MEMORY {
             false => Ok(()),
@@ -172,7 +172,7 @@ impl Graph {
         }))
     }
 
-    /// Those of the states in which a text may end.
+    /// The accepting ones of the states.
     pub(super) fn ends(&mut self, states: &[u32]) -> Result<Vec<u32>> {
         let mut out = Vec::new();
         for &state in states {
@@ -199,7 +199,7 @@ impl Graph {
         }
     }
 
-    /// Marks one more; whether it was not.
+    /// Marks one more; whether it was unmarked.
     pub(super) fn mark_one(&mut self, state: u32) -> bool {
         let mark = &mut self.marks[state as usize];
         let new = *mark != self.mark;

@@ -1,17 +1,20 @@
 //! A canvas: a sequence of known tokens and open positions, and what may stand in them.
 //!
-//! In: a [`TokenAutomaton`] and a length.  Out: [`Canvas`]: the tokens that some accepted filling has at a position, and the
-//! fillings themselves: the likeliest, drawn ones, the positions' distributions ([`weigh`]).
-//! Meaning: a filling is accepted where its tokens, taken one after the other, lead from the start to a state in which the
-//! text may end, or to the end of the text; after a token that ends it, only such tokens follow.
-//! Data: layers of states, one before each position: those that the tokens before it can lead to, and of them those from
-//! which the tokens behind it can lead to an end.  States and their edges ([`graph`]) do not depend on the position, so
-//! they are found once and shared by the forks of a canvas.
-//! Invariant: exact, or [`Kind::LimitExceeded`]: work and memory are counted, and what a limit cut is done again.
-//! Complexity: an edge of each state of a layer; a known position has one edge a state.  A changed position redoes the
-//! layers behind it up to the first that stays as it was, and those before it likewise.
-//! Rejected: one state for all texts of a key that no schema names (another key of its object may repeat it; how many fillings do
-//! not is a permanent); more work before the limit (stacks of brackets multiply with each open position).
+//! In: a [`TokenAutomaton`] and a length.  Out: [`Canvas`]: the tokens that some accepted filling has at a
+//! position, and the fillings themselves: the likeliest, drawn ones, the positions' distributions
+//! ([`weigh`]).
+//! Meaning: a filling is accepted if its tokens lead, in order, from the start to an accepting state, or to
+//! the end of the text; after a token that ends the text, only such tokens follow.
+//! Data: layers of states, one before each position: those that the tokens before it can reach, and of these
+//! the live ones, from which the tokens after it can lead to an end. States and their edges ([`graph`]) do
+//! not depend on the position, so they are found once and shared by the forks of a canvas.
+//! Invariant: exact, or [`Kind::LimitExceeded`]: work and memory are counted, and what a limit cut short is
+//! done again.
+//! Complexity: the edges of each state of a layer; a known position has one edge per state. A changed
+//! position recomputes the layers after it up to the first unchanged one, and those before it likewise.
+//! Rejected: one state for all texts of a key that no schema names (another key of its object may repeat it,
+//! and the number of fillings without a repetition is a permanent); more work before the limit (stacks of
+//! brackets multiply with each open position).
 //! Papers: DINGO (Suresh et al. 2025) for regular languages; Viterbi 1967; Rabiner 1989.
 
 pub mod graph;
@@ -50,7 +53,7 @@ type Layer = Arc<[u32]>;
 pub struct Canvas {
     graph: Arc<Mutex<Graph>>,
     cells: Vec<Option<TokenId>>,
-    /// What the positions before can lead to.
+    /// The states that the positions before can reach.
     reached: Vec<Layer>,
     /// Those of them from which an end can be reached.
     live: Vec<Layer>,
@@ -82,7 +85,7 @@ impl Canvas {
         &self.cells
     }
 
-    /// States of the automaton that were met, the largest layer, and bytes held.
+    /// The known states of the automaton, the largest layer, and the bytes in use.
     pub fn size(&self) -> (usize, usize, usize) {
         let graph = self.graph();
         let widest = self.reached.iter().map(|layer| layer.len()).max();
@@ -129,7 +132,8 @@ impl Canvas {
         Ok(!self.live[0].is_empty())
     }
 
-    /// The tokens that some accepted filling has at a position, ascending; of a known position those that it could have.
+    /// The tokens that some accepted filling has at a position, ascending; for a known position, those that
+    /// it could have.
     pub fn allowed(&mut self, at: usize) -> Result<Vec<u32>> {
         let words = self.graph().automaton().vocabulary().mask_words();
         let mut row = vec![0; words];
@@ -164,14 +168,14 @@ impl Canvas {
         Ok(())
     }
 
-    /// Makes the layers again that the changed positions touch.
+    /// Recomputes the layers that the changed positions affect.
     fn settle(&mut self) -> Result<()> {
         let Some((first, last)) = self.changed else { return Ok(()) };
         let graph = self.graph.clone();
         let mut graph = graph.lock().unwrap_or_else(PoisonError::into_inner);
         graph.begin();
         let (first, made) = (if self.made { first } else { 0 }, self.made);
-        // what a limit cuts short is made anew
+        // after a limit, all layers are made anew
         self.made = false;
         let end = self.forward(&mut graph, first, last, made)?;
         if end == self.cells.len() {
@@ -188,7 +192,7 @@ impl Canvas {
         Ok(())
     }
 
-    /// The layers of what can be reached, up to the first that stays as it was; which that is.
+    /// Recomputes the layers `reached`, up to the first unchanged one; its index.
     fn forward(&mut self, graph: &mut Graph, first: usize, last: usize, made: bool) -> Result<usize> {
         let length = self.cells.len();
         let mut held = if made { self.bytes() } else { 0 };

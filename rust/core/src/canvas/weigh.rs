@@ -1,12 +1,12 @@
 //! Accepted fillings by weight: the likeliest, drawn ones, and the distribution at each position.
 //!
-//! In: a row of logits for each position.  A filling weighs the sum of the logits of its tokens at the open positions; known
-//! positions weigh nothing.
-//! Law: `best` is the heaviest accepted filling, of equally heavy ones the first in the order of their tokens; `draw` has a
-//! filling with the probability exp(weight) / Z, where Z is the sum over the accepted ones; `marginals` are the positions'
-//! distributions under the same law.  Sums are made in float64.
-//! Invariant: exact up to rounding; what is not accepted has no part in it.
-//! Complexity: an edge of each live state, and a look at each token of each mask that a position has.
+//! In: a row of logits for each position. A filling weighs the sum of the logits of its tokens at the open
+//! positions; known positions weigh nothing.
+//! Law: `best` is the heaviest accepted filling, of equally heavy ones the first in token order;
+//! `draw` yields a filling with probability exp(weight) / Z, where Z is the sum over the accepted ones;
+//! `marginals` are the positions' distributions under the same law. Sums are made in float64.
+//! Invariant: exact up to rounding; only accepted fillings count.
+//! Complexity: the edges of each live state, and each token of each mask of a position.
 
 use std::sync::{Arc, PoisonError};
 
@@ -104,7 +104,7 @@ impl Canvas {
         let most = shares.iter().copied().fold(NONE, f64::max);
         let sums: Vec<f64> = shares.iter().map(|share| (share - most).exp()).collect();
         let mut left = number * sums.iter().sum::<f64>();
-        // rounding may leave something behind the last
+        // rounding may leave a rest after the last
         let last = sums.iter().rposition(|&sum| sum > 0.0).expect("a live state with a value goes on");
         let chosen = (0..last).find(|&i| {
             let here = left < sums[i];
@@ -143,7 +143,7 @@ impl Canvas {
             let slots = self.slots(at + 1);
             let mut after = vec![NONE; self.live[at + 1].len()];
             let place = positions.iter().position(|&position| position == at);
-            // tokens by their mask: what all ways through them weigh but for themselves
+            // by mask: the weight of all paths through its tokens, without that of the tokens
             let mut ways: FxHashMap<*const Mask, (Arc<Mask>, f64)> = FxHashMap::default();
             for (&state, &own) in self.live[at].iter().zip(&before) {
                 if let Some(token) = self.cells[at] {
@@ -197,7 +197,7 @@ impl Canvas {
         graph
     }
 
-    /// The places of the live states of a layer.
+    /// The indices of the live states in a layer.
     fn slots(&self, at: usize) -> FxHashMap<u32, usize> {
         self.live[at].iter().enumerate().map(|(slot, &state)| (state, slot)).collect()
     }
@@ -230,7 +230,7 @@ impl Canvas {
     }
 }
 
-/// Of the tokens that weigh most with what follows them the first, and the state after it.
+/// The first of the tokens that weigh most together with what follows, and the state after it.
 fn first_of_heaviest(
     row: &[f32],
     weights: &Weights<'_>,

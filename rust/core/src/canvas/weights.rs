@@ -1,6 +1,6 @@
-//! What tokens weigh at a position: rows of logits over a temperature, and the sums or the largest of masks.
+//! The weights of tokens at a position: logits over a temperature, and the sum or the largest of a mask.
 //!
-//! Invariant: float64; what has no weight is -infinity, and stays it.
+//! Invariant: float64; what has no weight is -infinity, and stays so.
 //! Complexity: one step for each token of each mask, once per position.
 
 use std::sync::Arc;
@@ -44,7 +44,7 @@ impl<'a> Weights<'a> {
     }
 }
 
-/// log(sum(exp)), where the largest is known.
+/// log(sum(exp)), for a known largest weight.
 fn log_sum(weights: impl Iterator<Item = f64>, most: f64) -> f64 {
     match most == NONE {
         true => NONE,
@@ -81,7 +81,7 @@ impl<'a, 'b> Memo<'a, 'b> {
         Memo { weights, at, by, known: FxHashMap::default(), cost: 0 }
     }
 
-    /// Steps of work since this was last asked.
+    /// Steps of work since the last call.
     pub(super) fn take_cost(&mut self) -> u64 {
         std::mem::take(&mut self.cost)
     }

@@ -1,14 +1,17 @@
 //! A choice between constraints that each begin with a text of their own: one of many tools, chosen by its name.
 //!
-//! In: branches, each read by itself ([`Branch::read`]) and shared by every list that holds it.  A list is sorted by these
-//! texts, so a node of their trie is a range of the list: nothing is built for it.  What follows a branch's text is made
-//! when a text comes to it: of ten thousand tools a text calls one or two.
-//! Invariant: a branch was read without an error, under the limits of any other constraint, so that making it later raises
-//! nothing that making it at once would not; it counts as much work in each list as it took to read.
-//! Complexity: a list costs sorting it, once for all grammars that hold it; a byte costs two binary searches.
+//! In: branches, each read by itself ([`Branch::read`]) and shared by every list that contains it. A list is
+//! sorted by the branches' texts, so a node of their trie is a range of the list: nothing is built for it.
+//! What follows a branch's text is made when a text first reaches it: of ten thousand tools a text calls one
+//! or two.
+//! Invariant: a branch was read without an error, under the limits of any other constraint, so that to make
+//! it later raises no error that to make it at once would not; it counts as much work in each list as it took
+//! to read.
+//! Complexity: a list costs its sort, once for all grammars that contain it; a byte costs two binary
+//! searches.
 //! Memory: a branch holds its texts.
-//! Rejected: rules of a grammar, one for each branch (tables of all symbols for each list); sharing the machines (their
-//! languages are numbers in one arena for each constraint).
+//! Rejected: rules of a grammar, one for each branch (tables of all symbols for each list); shared machines
+//! (their languages are ids in an arena for each constraint).
 
 use std::hash::{BuildHasher, Hash, Hasher};
 use std::sync::{Arc, OnceLock};
@@ -27,11 +30,11 @@ use crate::schema::Options;
 use crate::text_memo::TextMemo;
 use crate::work;
 
-/// Branches whose shortest texts are compared; those that look shortest.
+/// The shortest texts of so many branches are compared: those with the least estimates.
 const TRIED: usize = 4;
-/// Bytes of forms, times four, whose branches are known.
+/// Most memory of known branches: bytes of their forms, times four.
 const MOST: usize = 32 << 20;
-/// A part that is not made.
+/// A part that is not made yet.
 const NONE: u32 = u32::MAX;
 
 /// Branches by their forms.
@@ -44,12 +47,12 @@ pub struct Branch {
     schema: Option<Box<str>>,
     report: Vec<String>,
     work: u64,
-    /// About the bytes of its shortest text.
+    /// An estimate of the bytes of its shortest text.
     least: usize,
     hash: u64,
 }
 
-/// Equality and hash of what holds its hash: where that is the same, the things are compared.
+/// Equality and hash of a type with a stored hash; values with the same hash are compared.
 macro_rules! by_hash {
     ($thing:ty, |$a:ident, $b:ident| $same:expr) => {
         impl PartialEq for $thing {
@@ -109,8 +112,8 @@ impl Branch {
         Ok(out)
     }
 
-    /// Reads branches that go on each in its own way: the text of each, and the rule of the table with which what follows it
-    /// begins ([`Rest::read_each`]).  None for those of which nothing may follow.
+    /// Reads branches with different rests: the text of each, and the rule of the table with which its rest
+    /// begins ([`Rest::read_each`]). None for those whose rest may be empty.
     ///
     /// # Errors
     /// Those of the first that can't be read; a text that is empty.
@@ -124,7 +127,7 @@ impl Branch {
         heads.into_iter().zip(rests).map(branch).collect()
     }
 
-    /// The branch that is given as plain data; those that were given last are not read again.
+    /// The branch of a form in plain data; recent ones are not read again.
     pub(crate) fn of_form(form: &Value) -> Result<Arc<Branch>> {
         let text = form.to_string();
         if let Some(branch) = KNOWN.find(|known| known.get(&*text).cloned()) {
@@ -147,7 +150,7 @@ impl Branch {
         &self.rest.specials
     }
 
-    /// Whether a schema of its own stands in what follows.
+    /// Whether its rest has a schema of the branch's own.
     pub fn has_schema(&self) -> bool {
         self.schema.is_some()
     }
@@ -167,7 +170,7 @@ impl Branch {
     }
 }
 
-/// A list of branches, sorted by what they begin with, and what every grammar that holds it asks for.
+/// A list of branches, sorted by their texts, and what every grammar that contains it needs.
 pub struct Branches {
     all: Box<[Arc<Branch>]>,
     /// Each once, sorted.
@@ -179,7 +182,7 @@ pub struct Branches {
 }
 
 impl Branches {
-    /// The order in which they come makes no difference.
+    /// The order of `all` makes no difference.
     pub fn new(mut all: Vec<Arc<Branch>>) -> Arc<Branches> {
         all.sort_by(|a, b| a.head.cmp(&b.head));
         let mut rests: Vec<&Arc<Rest>> = all.iter().map(|branch| &branch.rest).collect();
@@ -227,11 +230,11 @@ fn keys() -> &'static Keyed {
 struct SchemaReport {
     report: Vec<String>,
     work: u64,
-    /// About the bytes of its shortest object.
+    /// An estimate of the bytes of its shortest object.
     least: usize,
 }
 
-/// Reads a schema; `arena`: that others were read in.
+/// Reads a schema; `arena`: the one in which others were read.
 fn read_schema(text: &str, options: &Options, arena: &mut Option<Box<Lexicon>>) -> Result<SchemaReport> {
     let lexicon = arena.take().and_then(|arena| (arena.bytes() < ARENA).then_some(arena)).unwrap_or_default();
     let read = work::run(Limits::default().work, || {
@@ -251,7 +254,8 @@ pub(super) struct BranchList {
     made: Box<[u32]>,
 }
 
-/// A place in the texts of a list: those from `low` to `high` begin with the same `depth` bytes, which were read.
+/// A node of the trie of a list's texts: those from `low` to `high` begin with the same `depth` bytes, which
+/// were read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) struct BranchRange {
     list: u32,
@@ -270,7 +274,7 @@ impl BranchList {
         self.of.all[at as usize].head.as_bytes().get(depth as usize).copied()
     }
 
-    /// Where in the range the texts with a byte there begin, and where those end.
+    /// The part of the range whose texts have a byte at the depth.
     fn with_byte(&self, place: BranchRange, byte: u8) -> (u32, u32) {
         let range = &self.of.all[place.low as usize..place.high as usize];
         let at = |branch: &Arc<Branch>| branch.head.as_bytes().get(place.depth as usize).copied();
@@ -301,7 +305,7 @@ impl CompositeAutomaton {
         BranchRange { list, low: 0, high: self.lists[list as usize].len(), depth: 0 }
     }
 
-    /// One byte of a branch's text; where it ends what follows begins.
+    /// One byte of a branch's text; where the text ends, its rest begins.
     pub(super) fn step_branches(
         &mut self,
         return_id: super::ReturnId,
@@ -336,7 +340,7 @@ impl CompositeAutomaton {
         set
     }
 
-    /// The part of what follows a branch's text, made when it is asked for first.
+    /// The part of a branch's rest, made at its first use.
     pub(super) fn branch(&mut self, list: u32, at: u32) -> u32 {
         let known = self.lists[list as usize].made[at as usize];
         if known != NONE {
@@ -354,7 +358,7 @@ impl CompositeAutomaton {
         part
     }
 
-    /// The special tokens that branches may hold.
+    /// The special tokens that branches may have.
     pub(super) fn special_texts(&self) -> Vec<Box<str>> {
         let mut texts: Vec<Box<str>> =
             self.lists.iter().flat_map(|list| list.of.specials.iter().cloned()).collect();
@@ -362,7 +366,8 @@ impl CompositeAutomaton {
         texts
     }
 
-    /// A short way from a place to the end of a branch: those are tried that look shortest.
+    /// A short completion from a place to the end of a branch: first, those with the least estimates are
+    /// tried.
     pub(super) fn branch_completion(&mut self, place: BranchRange) -> Option<Vec<super::Piece>> {
         let all = &self.lists[place.list as usize].of.all;
         let mut order: Vec<u32> = (place.low..place.high).collect();
@@ -387,7 +392,7 @@ impl CompositeAutomaton {
         Some(crate::cfg::completion::joined(vec![super::Piece::Bytes(head)], self.word_of(part)?))
     }
 
-    /// What may be read at a place, `most` of it.
+    /// What may be read at a place, at most `most` texts of it.
     pub(super) fn branches_in_words(&self, place: BranchRange, most: usize) -> Vec<String> {
         let all = &self.lists[place.list as usize].of.all[place.low as usize..place.high as usize];
         let rest = |branch: &Arc<Branch>| {

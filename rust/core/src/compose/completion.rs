@@ -16,9 +16,9 @@ use crate::cfg::scanned::Opening;
 use crate::lexical::{shortest_lexeme, LexId, Spelling, TermId, Terms, LONGEST};
 use crate::work;
 
-/// Bytes that the special token of a way counts for.
+/// Bytes that a special token counts for in a completion.
 const TOKEN: usize = 4;
-/// Things that a message lists.
+/// Most things that a message lists.
 const SHOWN: usize = 12;
 
 pub(super) fn length(way: &[Piece]) -> usize {
@@ -26,7 +26,7 @@ pub(super) fn length(way: &[Piece]) -> usize {
 }
 
 impl CompositeAutomaton {
-    /// The shortest of the ways of the threads.
+    /// The shortest of the threads' completions.
     pub(super) fn shortest_completion(&mut self, threads: &[Thread], most: usize) -> Option<Vec<Piece>> {
         if self.accepts(threads) {
             return Some(Vec::new());
@@ -68,7 +68,7 @@ impl CompositeAutomaton {
         Some(out)
     }
 
-    /// What the hosts around a part need when it has ended.
+    /// Adds the completions of the hosts around a part that has ended.
     fn go_out(&mut self, mut at: ReturnId, out: &mut Vec<Piece>, most: usize) -> Option<()> {
         while at != END {
             let return_id = self.return_address(at);
@@ -84,7 +84,7 @@ impl CompositeAutomaton {
         Some(())
     }
 
-    /// From a place of a host to the end of the host's text.
+    /// A completion from a frame of a host to the end of the host's text.
     fn completion_from(&mut self, host: u32, frame: u32, most: usize) -> Option<Vec<Piece>> {
         if self.frame_ends(host, frame) {
             return Some(Vec::new());
@@ -117,7 +117,7 @@ impl CompositeAutomaton {
         memo!(self.words, part, self.find_word(part))
     }
 
-    /// Whether a part has texts, be they too long to be spelled.
+    /// Whether a part has texts, even if they are too long to be spelled.
     fn has_words(&mut self, part: u32) -> bool {
         self.word_of(part).is_some()
             || match &self.parts[part as usize] {
@@ -211,7 +211,8 @@ impl CompositeAutomaton {
         .filter(|&term| !self.lexicon.terms.nullable(term) && term != Terms::EMPTY)
     }
 
-    /// Tells the hosts with a lexer from `first` on how the parts inside them begin, inner hosts first.
+    /// Gives the hosts with a lexer from `first` on the beginnings of the parts inside them, inner hosts
+    /// first.
     pub(super) fn open_lexers(&mut self, first: usize) {
         for host in first as u32..self.hosts.len() as u32 {
             if matches!(self.hosts[host as usize], OuterGrammar::Plain(_)) {
@@ -243,7 +244,7 @@ impl CompositeAutomaton {
         }
         crate::lists::sort_unique(&mut all);
         let (mut out, mut place) = (Vec::new(), None);
-        // beside a string's own grammar the machine knows one short text of it, which is no news
+        // the machine knows one short text of a string's grammar; the grammar's own threads say more
         let quoted = all.iter().any(|t| matches!(t.run, ThreadRun::Quoted(_)));
         for thread in &all {
             if quoted && matches!(thread.run, ThreadRun::Json { .. }) {

@@ -1,12 +1,15 @@
 //! Reading what the frontends write: a form is a language, a schema, a grammar with parts, or a special token.
 //!
 //! `{"language": L}`, `{"language": {"until": [L, L]}, "ends": [text, ..]}` (each of these texts ends it as the
-//! special token of that text, too), `{"schema": text, "options": {..}, "holes": [form, ..]}`, `{"grammar": structure}`,
-//! `{"gbnf": text, "start": name}`, `{"branches": [{"head": text, "rest": form}, ..]}` (or the number of a list that is given beside
-//! the form), `{"special": text, "spelled": how}`, `{"special": ids}`, `{"but": names}`, `{"other": names}` ([`tokens`]).  A structure is the neutral form of a grammar; its `parts` bind declared
-//! terminals to forms.  Its lexer is "contextual" (a lexer cuts what lies between the parts), "longest" (the
-//! same, and all terminals of the longest match count) or "dynamic" (every segmentation counts).  A terminal with a
-//! "language" is that.
+//! special token of that text, too), `{"schema": text, "options": {..}, "holes": [form, ..]}`,
+//! `{"grammar": structure}`, `{"gbnf": text, "start": name}`,
+//! `{"branches": [{"head": text, "rest": form}, ..]}` (or the number of a list that comes beside the form),
+//! `{"special": text, "spelled": how}`, `{"special": ids}`, `{"but": names}`, `{"other": names}`
+//! ([`tokens`]).
+//! A structure is the neutral form of a grammar; its `parts` bind declared terminals to forms.  Its lexer is
+//! "contextual" (a lexer cuts what lies between the parts), "longest" (the same, and all terminals of the
+//! longest match count) or "dynamic" (every segmentation counts).  A terminal with a "language" has that
+//! language.
 
 use std::sync::Arc;
 
@@ -50,7 +53,7 @@ pub(super) type Bounds = Vec<(String, Bound)>;
 /// Lists of branches that a form names by their numbers.
 pub(crate) type Lists = [Arc<Branches>];
 
-/// Reads a form; `name` is what messages call it.
+/// Reads a form; `name` is its name in messages.
 pub fn read(text: &str, name: &str, lists: &Lists) -> Result<Composite> {
     let mut lexicon: Box<Lexicon> = Box::default();
     if !lists.is_empty() {
@@ -269,7 +272,7 @@ impl CompositeAutomaton {
         others.map(|(name, form)| Ok((name.clone(), self.bound_part(form, name)?))).collect()
     }
 
-    /// A grammar with parts, of which those are read that are no lists of branches.
+    /// A grammar with parts; those that are no lists of branches were read before.
     pub(super) fn host(&mut self, structure: &Value, mut bounds: Bounds) -> Result<u32> {
         for (name, form) in structure["parts"].as_object().into_iter().flatten() {
             if form.get("branches").is_some() {
@@ -293,7 +296,7 @@ impl CompositeAutomaton {
             if self.lexicon.terms.nullable(term) {
                 term = self.some_text(term);
                 match value["lazy"] == true || term == Terms::EMPTY {
-                    true => at_once.push(name), // its first end is where it begins
+                    true => at_once.push(name), // it ends at once
                     false => empty.push(name),
                 }
             }

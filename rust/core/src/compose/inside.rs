@@ -1,6 +1,7 @@
-//! Special tokens that end texts, in a grammar that goes on after them: whoever writes the text stops there.
+//! Special tokens that end texts, in a grammar that goes on after them: a generator would stop there.
 //!
-//! Complexity: one pass over the rules of each host, twice where it stands both at the end and before something.
+//! Complexity: one pass over the rules of each host, two where it stands both at the end and before
+//! something.
 
 use rustc_hash::FxHashSet;
 
@@ -9,7 +10,7 @@ use crate::cfg::grammar::Symbol;
 use crate::error::{Error, Kind};
 
 impl CompositeAutomaton {
-    /// An error where a token that ends texts is asked for in the middle of one.
+    /// An error where a token that ends texts is required in the middle of one.
     pub(super) fn end_in_the_middle(&mut self) -> Option<Error> {
         let mut seen: FxHashSet<(u32, bool)> = FxHashSet::default();
         let mut parts = vec![(self.root, false)];

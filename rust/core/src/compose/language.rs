@@ -8,7 +8,7 @@ use crate::lexical::{Lexicon, TermId, Terms};
 use crate::regex::{parse, Dialect};
 use crate::schema::{Options, Schema};
 
-/// A language, and whether no word of it begins another.
+/// A language, and whether no word of it is a proper prefix of another.
 pub(super) type Language = (TermId, bool);
 
 fn wrong(value: &Value) -> Error {
@@ -68,7 +68,7 @@ fn read_here(lexicon: &mut Box<Lexicon>, value: &Value) -> Result<Language> {
     })
 }
 
-/// Texts of the first language, then one of the second, where no text of the second has ended before.
+/// Texts of the first language, then one of the second, where no text of the second ends earlier.
 fn until(lexicon: &mut Lexicon, terms: &[TermId]) -> Option<TermId> {
     let &[before, ends] = terms else { return None };
     let terms = &mut lexicon.terms;

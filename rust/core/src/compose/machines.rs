@@ -1,11 +1,13 @@
 //! The machines of the schemas in a composition.
 //!
-//! A schema that this process has read before, with the same options, is built again only when a text comes to it: of five
-//! hundred tools a text calls one or two.  Until then its facts are enough: a short document, and its report.
-//! Invariant: a schema is deferred only if it was read without an error under a limit that was no higher, so that building it
-//! later raises nothing that building it at once would not; a call that is cut short meanwhile loses its builder whole.
-//! Memory: the texts of at most [`MOST`] bytes are known; past that all are forgotten.
-//! Rejected: sharing the machines (their languages are numbers in one arena for each constraint).
+//! A schema that this process has read before, with the same options, is built again only when a text reaches
+//! it: of five hundred tools a text calls one or two. Until then its facts are enough: a short document, and
+//! its report.
+//! Invariant: a schema is deferred only if it was read without an error under a limit that was no higher, so
+//! that to build it later raises no error that to build it at once would not; a call that is cut short
+//! meanwhile loses its whole builder.
+//! Memory: at most [`MOST`] bytes of texts and facts; past that all are dropped.
+//! Rejected: shared machines (their languages are ids in an arena for each constraint).
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -21,7 +23,7 @@ use crate::text_memo::TextMemo;
 use crate::work;
 
 const MOST: usize = 16 << 20;
-/// Longer texts are read at once: they cost more than a step is to take.
+/// Longer texts are read at once: they cost more than one step may.
 const LONGEST: usize = 1 << 16;
 
 /// A schema's machine.
@@ -41,7 +43,7 @@ pub(super) struct SchemaFacts {
     /// A short document.
     pub word: Option<Vec<u8>>,
     pub report: Vec<String>,
-    /// What reading it took, which counts each time: limits don't depend on what a process did before.
+    /// The work to read it, which counts at each use: limits do not depend on what a process did before.
     work: u64,
     /// The limit under which it was read.
     limit: u64,
@@ -116,7 +118,7 @@ pub(super) fn read(
 }
 
 impl CompositeAutomaton {
-    /// Makes the machine of a schema, where it is not made.
+    /// Makes the machine of a schema, if it is not made yet.
     pub(super) fn machine(&mut self, machine: u32) {
         let place = machine as usize;
         if let Machine::DeferredSchema(later) = &self.machines[place] {

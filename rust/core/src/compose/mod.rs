@@ -3,16 +3,18 @@
 //! In: a form of the frontends ([`form`]).  Out: a [`crate::automaton::ByteAutomaton`] over one arena of lexical states.
 //! Data: a set of threads ([`threads`]): each is a run of one part, and the place of its host to which it returns
 //! ([`ReturnAddress`]).  A host is a grammar some of whose terminals are constraints of their own (its parts).
-//! Invariant: each thread can reach an accepted end by itself, so a set is alive exactly when it is not empty.  Wherever a
-//! part could end, what follows it is read too: `a + b` is the concatenation of two languages, not a guess at its border.
-//! Complexity: a step costs its threads; parts that end at one place are merged into one item set, so that the set stays
-//! polynomial.  A set of one thread is a position of its part, with that part's masks; others unite those of their threads.
+//! Invariant: each thread can reach an accepting state by itself, so a set is alive exactly when it is not
+//! empty. Wherever a part could end, what follows it is read too: `a + b` is the concatenation of two
+//! languages, not a guess at its border.
+//! Complexity: a step costs its threads; parts that end at one place are merged into one item set, so that
+//! the set stays polynomial. A set of one thread is a position of its part, with that part's masks; a larger
+//! set unites those of its threads.
 //! Papers: Tomita 1985 (a shared stack); Woods 1970 (networks that call each other).
 //! Rejected: one automaton of all parts built beforehand (schemas have none that is small); a priority between parts that
 //! end at different places (the accepted language would depend on the order of the alternatives).
-//! Start: this file; [`step`] reads bytes, [`branches`] holds constraints told apart by the texts that they
-//! begin with, [`rest`] what follows these, [`structure`] is the face to the tokens, [`quoted`] reads grammars inside JSON strings,
-//! [`completion`] finds completions.
+//! Start: this file; [`step`] reads bytes, [`branches`] has constraints distinguished by the texts that they
+//! begin with, [`rest`] what follows these, [`structure`] is the interface to the tokens, [`quoted`] reads
+//! grammars inside JSON strings, [`completion`] finds completions.
 
 pub mod branches;
 mod completion;
@@ -45,22 +47,22 @@ use crate::lexical::{LexId, Lexicon, TermId, Terms};
 use crate::schema::holes::HoleUse;
 use crate::vocab::TokenId;
 
-/// The number of an interned [`ReturnAddress`].
+/// The id of an interned [`ReturnAddress`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct ReturnId(u32);
 
 /// The whole text ends here.
 const END: ReturnId = ReturnId(0);
 
-/// Where a part returns to: it was read as a terminal of a host, from an item set or a context of it; the host
-/// itself returns to `up`.
+/// Where a part returns to: it was read as a terminal of a host, from a frame of it (an item set or a
+/// context); the host itself returns to `up`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct ReturnAddress {
     host: u32,
     frame: u32,
     terminal: u32,
     up: ReturnId,
-    /// Hosts around it.
+    /// The number of hosts around it.
     depth: u32,
 }
 
@@ -94,10 +96,10 @@ struct Thread {
     run: ThreadRun,
 }
 
-/// A part: what stands for a terminal.
+/// A part: the constraint of a terminal.
 #[derive(Clone)]
 enum Part {
-    /// The flag says that no word of it begins another.
+    /// The flag says that no word of it is a proper prefix of another.
     Language(TermId, bool),
     /// A language that stands for a special token in vocabularies without it.
     TokenText {
@@ -122,7 +124,8 @@ enum Part {
         text: Box<str>,
         spelled: TokenSpelling,
         tokens: Vec<TokenId>,
-        /// All of them end texts: they can stand at the end alone, elsewhere the vocabulary is one without them.
+        /// All of them end texts: they can stand only at the end; elsewhere the vocabulary counts as one
+        /// without them.
         ends: bool,
     },
 }
@@ -144,7 +147,7 @@ enum TokenSpelling {
     Never,
     /// In a vocabulary that does not know it.
     Unknown,
-    /// There, and where something follows a token that ends texts.
+    /// In such a vocabulary, and where something follows a token that ends texts.
     WhereNoToken,
 }
 
@@ -159,7 +162,7 @@ impl TokenSpelling {
     }
 }
 
-/// A part of a grammar.  empty: it could be empty, which a rule says instead.
+/// A part of a grammar. `empty`: it could be empty, which a rule allows instead.
 #[derive(Clone)]
 struct Bound {
     part: u32,
@@ -178,7 +181,7 @@ enum OuterGrammar {
 /// A context of the token layer.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum CompositeContext {
-    /// One thread, whose lexical state is the position's; the run's own is not kept.
+    /// One thread, whose lexical state is the position's; the run stores none.
     One(Thread),
     Set(Box<[Thread]>),
 }
@@ -191,12 +194,12 @@ type Positions = Arc<[(Pos, u32)]>;
 pub struct CompositeAutomaton {
     lexicon: Box<Lexicon>,
     machines: Vec<machines::Machine>,
-    /// By machine: parts that stand for strings of marked places.
+    /// For each machine, the parts that are grammars of its strings.
     holes: Vec<Vec<u32>>,
     hosts: Vec<OuterGrammar>,
     parts: Vec<Part>,
     lists: Vec<branches::BranchList>,
-    /// What the special tokens of branches are in the vocabulary, where one is known.
+    /// The tokens of each special text, once the vocabulary is known.
     bound: Option<FxHashMap<Box<str>, Vec<TokenId>>>,
     deepest: Option<u32>,
     /// Lists that the form names, while it is read.
@@ -208,11 +211,11 @@ pub struct CompositeAutomaton {
     ctxs: Interner<CompositeContext>,
     texts: Interner<Box<[u8]>, Keyed>,
     quotes: Interner<quoted::Quoted, Keyed>,
-    /// What a language of strings says of the grammars of a machine.
+    /// How a language of strings uses the grammars of a machine.
     said: FxHashMap<(u32, TermId), HoleUse>,
-    /// Threads after parts that end at one place.
+    /// Threads after parts that end at one position.
     settled: FxHashMap<Box<[ReturnId]>, Arc<[Thread]>>,
-    /// Threads at a place of a host.
+    /// Threads at a frame of a host.
     arrived: FxHashMap<(u32, u32, ReturnId), Arc<[Thread]>>,
     alone: FxHashMap<Thread, bool>,
     splits: FxHashMap<CtxId, Option<Positions>>,
@@ -279,7 +282,7 @@ impl CompositeAutomaton {
         }
     }
 
-    /// Whether the part that a thread reads for ends with words that no longer word goes on from.
+    /// Whether no word of the part that returns here is a proper prefix of another.
     fn is_closed(&mut self, return_id: ReturnId) -> bool {
         let return_id = self.return_address(return_id);
         let part = self.chart(return_id.host).grammar.terminals[return_id.terminal as usize].part;

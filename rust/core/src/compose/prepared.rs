@@ -2,10 +2,10 @@
 //!
 //! What stands around the calls of tools is the same in every turn, and its languages take longer to read than five hundred
 //! known tools; a copy of what was read is a few lists of numbers.
-//! Invariant: a copy is what a fresh reading would give: the parts that are no lists have been read, in their order, and
-//! nothing else; reading it counts as much work each time.
-//! Memory: at most [`MOST`] bytes of texts and languages; past that all are forgotten.
-//! Rejected: a copy of the whole automaton (places of its grammar know how long the texts of a list are).
+//! Invariant: a copy equals a fresh reading: the parts that are no lists have been read, in their order, and
+//! nothing else; each use counts the work of a reading.
+//! Memory: at most [`MOST`] bytes of texts and languages; past that all are dropped.
+//! Rejected: a copy of the whole automaton (its grammar depends on how long the texts of a list are).
 
 use std::sync::Arc;
 

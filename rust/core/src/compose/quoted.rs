@@ -3,8 +3,9 @@
 //! Where the schema's language of a string says that it may be a text of the other grammar (`schema::holes`), that
 //! grammar reads it instead.  Its threads read the decoded bytes; an escape is kept pending until it is complete.
 //!
-//! Invariant: an escape that has begun can be completed to a character that some thread reads.
-//! Complexity: an escape that was begun looks for one such character, by the bytes of UTF-8, not for all of them.
+//! Invariant: a partly read escape can be completed to a character that some thread reads.
+//! Complexity: a partly read escape costs a search for one such character, by the bytes of UTF-8, not for
+//! all.
 
 use super::{CompositeAutomaton, Part, ReturnId, Thread, ThreadRun, END};
 use crate::automaton::byte_automaton::Piece;
@@ -22,13 +23,13 @@ use crate::work;
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Quoted {
     machine: u32,
-    /// Where the machine stands, and the outcome with which it closes the string.
+    /// The machine's context, and the outcome with which it closes the string.
     ctx: CtxId,
     outcome: OutcomeId,
-    /// What was read of it, where the machine wants to know.
+    /// The text so far, if the machine records it.
     text: u32,
     pub(super) threads: Box<[Thread]>,
-    /// An escape that has begun.
+    /// The bytes of a partly read escape.
     pub(super) pending: Box<[u8]>,
 }
 
@@ -66,7 +67,7 @@ fn meant(pending: &[u8]) -> Option<Vec<(u32, u32)>> {
     };
     let (first, second) = digits.split_at(digits.len().min(4));
     let (from, to) = units(first)?;
-    // high surrogates stand for the characters beyond those of one unit
+    // high surrogates stand for the characters beyond those of one UTF-16 unit
     let beyond = |high: u32| 0x10000 + ((high - 0xD800) << 10);
     let ranges = match (from, to) {
         (0xD800..=0xDBFF, _) if from == to => {
@@ -141,7 +142,7 @@ impl CompositeAutomaton {
         }
     }
 
-    /// What the languages of a string that begins say of the grammars that it may be of.
+    /// How the languages of a string that begins use each of the grammars.
     fn hole_use(&mut self, machine: u32, term: TermId, holes: Holes) -> Vec<HoleUse> {
         let languages = match self.lexicon.terms.get(term) {
             Term::Tuple(list) => list.to_vec(),
@@ -166,7 +167,7 @@ impl CompositeAutomaton {
         out.push(Thread { return_id, run });
     }
 
-    /// The threads before the first byte of a part that stands by itself.
+    /// The threads before the first byte of a part that has no host.
     pub(super) fn threads_of(&mut self, part: u32) -> Vec<Thread> {
         let mut out = Vec::new();
         self.begin_part(part, END, &mut out);
@@ -224,13 +225,13 @@ impl CompositeAutomaton {
         }
     }
 
-    /// The threads inside a string, where no escape has begun.
+    /// The threads inside a string; `None` in an escape.
     pub(super) fn unquoted_threads(&self, quote: u32) -> Option<Vec<Thread>> {
         let quote = &self.quotes[quote as usize];
         quote.pending.is_empty().then(|| quote.threads.to_vec())
     }
 
-    /// How an escape that was begun may end.
+    /// A completion of a partly read escape.
     fn escape_path(&mut self, quote: &Quoted) -> Option<EscapePath> {
         let strings = self.machines[quote.machine as usize].made()?.schema.options.strings;
         let rest = |spelled: &[u8]| Some(spelled.strip_prefix(&quote.pending[..])?.to_vec());
@@ -301,7 +302,7 @@ impl CompositeAutomaton {
         })
     }
 
-    /// The rest of the string, its closing quote included, and where the machine stands then.
+    /// The rest of the string with its closing quote, and the machine and its position after it.
     pub(super) fn finish_quote(&mut self, quote: u32) -> Option<(Vec<u8>, u32, Pos)> {
         let quote = self.quotes[quote as usize].clone();
         let mut out = Vec::new();

@@ -2,12 +2,13 @@
 //!
 //! In: a form by itself, or one table of rules with a start for each of many branches, whose parts are read once for all of
 //! them: the members of five hundred tools are strings, numbers and words of few kinds.
-//! Invariant: what follows a branch holds the rules and parts that its start leads to and nothing else, so that it lives as
-//! long as the branch and not as long as the table; a part counts as much work for each branch as it took to read.
-//! Complexity: linear in the rules that a start leads to.
+//! Invariant: a rest has the rules and parts reachable from its start and nothing else, so that it lives as
+//! long as the branch and not as long as the table; a part counts as much work for each branch as it took to
+//! read.
+//! Complexity: linear in the rules reachable from a start.
 //! Memory: the branches of a table share its rules and parts.
-//! Rejected: a form for each branch (common parts were read again for each); one grammar with all starts (a list with one
-//! tool left would hold all).
+//! Rejected: a form for each branch (common parts were read again for each); one grammar with all starts (a
+//! list of a single tool would keep all).
 
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
@@ -24,7 +25,7 @@ use crate::limits::Limits;
 use crate::schema::Options;
 use crate::work;
 
-/// Bytes of an arena of languages from which on another is begun.
+/// An arena of languages with more bytes is replaced by a new one.
 pub(super) const ARENA: usize = 4 << 20;
 
 /// What follows the text that a branch begins with; where it has a `{"slot": true}`, a schema of the branch's own stands there.
@@ -44,7 +45,8 @@ enum Body {
     RuleSlice(RuleSlice),
 }
 
-/// The rules of a table that a start leads to, and their parts, compact: of many kept few are ever looked at.
+/// The rules of a table reachable from a start, and their parts; compact, since of many kept few are ever
+/// used.
 #[derive(PartialEq, Eq)]
 struct RuleSlice {
     start: Arc<str>,
@@ -98,8 +100,8 @@ impl Rest {
         Ok(Arc::new(Rest { body: Body::Form(text.into(), form), options, specials, report, work }))
     }
 
-    /// Reads what follows branches that go on each in its own way: a grammar without a lexer as the frontends write it, and
-    /// the rule with which each begins.  None for those that may be empty.
+    /// Reads the rests of branches with different rests: a grammar without a lexer as the frontends write it,
+    /// and the rule with which each begins. None for those that may be empty.
     ///
     /// # Errors
     /// Those of the first that can't be read; it names tokens by number.
@@ -156,7 +158,7 @@ struct RuleTable {
     parts: Vec<Arc<NamedPart>>,
     forms: Vec<Value>,
     symbols: KeyedMap<Arc<str>, SymbolMeaning>,
-    /// In it the parts are read.
+    /// The automaton in which the parts are read.
     joint: CompositeAutomaton,
     /// By part.
     known: Vec<Option<ReadPart>>,
@@ -212,7 +214,7 @@ impl RuleTable {
         Ok(table)
     }
 
-    /// What a start leads to.
+    /// The rules and parts reachable from a start.
     fn slice(&self, start: &str) -> Result<(RuleSlice, Vec<u32>)> {
         let (mut rules, mut orders, mut parts) = (Vec::new(), Vec::new(), Vec::new());
         let mut seen: KeyedSet<&str> = KeyedSet::default();
@@ -254,7 +256,7 @@ impl RuleTable {
         Ok((slice, parts))
     }
 
-    /// Reads what begins with a rule; None: it may be empty.
+    /// Reads the rest that begins with a rule; None: it may be empty.
     fn read(&mut self, start: &str) -> Result<Option<Arc<Rest>>> {
         let (slice, parts) = self.slice(start)?;
         if self.joint.lexicon.bytes() > ARENA {
@@ -274,7 +276,7 @@ impl RuleTable {
         Ok((!empty).then(|| Arc::new(rest)))
     }
 
-    /// Reads a part, unless it is read.
+    /// Reads a part, unless it is known.
     fn part(&mut self, at: u32) -> Result<()> {
         if let Some(known) = &self.known[at as usize] {
             work::spend(known.work);

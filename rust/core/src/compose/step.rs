@@ -1,4 +1,4 @@
-//! How threads go on with a byte, and which of them may be read as a position of their part alone.
+//! How threads read a byte, and which of them can be a position of their part alone.
 
 use super::{CompositeAutomaton, CompositeContext, ReturnId, Thread, ThreadRun, END};
 use crate::automaton::byte_automaton::step;
@@ -6,16 +6,16 @@ use crate::automaton::{ByteAutomaton, CtxId, Pos};
 use crate::lexical::spell::{ByteSet, OutcomeId};
 use crate::lexical::{LexId, Lexicon, Spelling, Step, Terms};
 
-/// States of a lexeme that are looked at to see how it may end.
+/// Most states of a lexeme that are visited to see how it may end.
 const SEARCH: usize = 1024;
 
-/// A position has no place for a text that was begun before it.
+/// Whether a thread has no recorded text: a position cannot store one.
 fn without_text(thread: Thread) -> bool {
     !matches!(thread.run, ThreadRun::Json { text, .. } if text != 0)
 }
 
 impl CompositeAutomaton {
-    /// One byte.
+    /// Reads one byte.
     pub(super) fn advance(&mut self, threads: &[Thread], byte: u8) -> Vec<Thread> {
         let mut out = Vec::new();
         let mut ended: Vec<ReturnId> = Vec::new();
@@ -30,7 +30,7 @@ impl CompositeAutomaton {
         out
     }
 
-    /// What follows parts that have ended reads a byte.
+    /// Reads a byte in what follows parts that have ended.
     pub(super) fn go_on(&mut self, mut ended: Vec<ReturnId>, byte: u8, out: &mut Vec<Thread>) {
         if ended.is_empty() {
             return;
@@ -79,7 +79,7 @@ impl CompositeAutomaton {
         }
     }
 
-    /// A JSON position was reached; a string that begins may be one of another grammar.
+    /// Adds a thread at a JSON position; a string that begins there may be a text of another grammar.
     pub(super) fn push_json(
         &mut self,
         return_id: ReturnId,
@@ -109,7 +109,7 @@ impl CompositeAutomaton {
             return;
         }
         if let Some((outcome, begun)) = self.lexicon.behind(outcome) {
-            // the code point was none of the lexeme's: what follows reads it from its first byte on
+            // the code point is not part of the lexeme: what follows reads it from its first byte on
             let mut threads = Vec::new();
             self.leave_lexeme(return_id, host, ctx, outcome, begun[0], &mut threads);
             for &byte in begun[1..].iter().chain([&byte]) {
@@ -215,15 +215,15 @@ impl CompositeAutomaton {
         Thread { run, ..thread }
     }
 
-    /// Whether a thread is a position of its part alone: wherever the part could end and what follows it goes on,
-    /// the part itself can't.
+    /// Whether a thread can be a position of its part alone: where the part could end, no byte extends both
+    /// the part and what follows it.
     pub(super) fn stands_alone(&mut self, thread: Thread) -> bool {
         memo!(self.alone, thread, {
             match thread.run {
                 ThreadRun::Done | ThreadRun::Special(_) | ThreadRun::Quoted(_) | ThreadRun::Branches(_) => {
                     return false
                 }
-                // the bytes that begin no lexeme are left out as each is read
+                // `step_thread` excludes bytes that begin a dead lexeme
                 ThreadRun::Lexeme { host, pos }
                     if self.with_lexer(host, |s| s.may_begin_dead_lexeme(pos)) =>
                 {
@@ -252,8 +252,8 @@ impl CompositeAutomaton {
         })
     }
 
-    /// Whether a lexeme may reach a state in which its part could end and it reads on one of these bytes; yes where
-    /// its states are too many to say.
+    /// Whether a lexeme may reach a state in which its part could end and which reads one of these bytes;
+    /// true where it has too many states to tell.
     fn goes_on(
         &mut self,
         lex: LexId,
@@ -278,7 +278,7 @@ impl CompositeAutomaton {
         false
     }
 
-    /// Bytes that some of the threads may read, ends of their parts left out; a superset.
+    /// Bytes that some of the threads may read, without what follows their parts; a superset.
     pub(super) fn first_bytes(&mut self, threads: &[Thread]) -> ByteSet {
         let mut set = ByteSet::default();
         for thread in threads {

@@ -37,7 +37,7 @@ impl CompositeAutomaton {
         self.pos_of(out)
     }
 
-    /// Special tokens that may come, and what each ends.
+    /// Special tokens that may come, and where each returns.
     fn special_runs(&mut self, pos: Pos, text: &[u8]) -> Vec<(TokenId, ReturnId)> {
         let mut all: Vec<Thread> = self.threads_at(pos, text);
         let mut ended: Vec<ReturnId> = Vec::new();
@@ -68,7 +68,7 @@ impl CompositeAutomaton {
     }
 
     fn machine_bytes(&mut self, machine: u32) -> usize {
-        // beside the common arena: an empty one stands in its place
+        // without the common arena: the machine has an empty one meanwhile
         self.machines[machine as usize].bytes()
     }
 
@@ -130,13 +130,13 @@ impl CompositeAutomaton {
         if let Some(error) = self.end_in_the_middle() {
             work::refuse(error);
         }
-        // what was met before the vocabulary was known may spell a token that is special in it
+        // what was memoised before the vocabulary was known may spell a token that is special in it
         self.settled.clear();
         self.alone.clear();
         self.measure_from(0, 0);
     }
 
-    /// The grammar that the whole is, where the vocabulary has left no constraint of another kind in it.
+    /// The whole as one grammar, if the vocabulary has left no constraint of another kind in it.
     pub fn into_grammar(mut self: Box<Self>) -> std::result::Result<Machine, Box<Self>> {
         let Part::OuterGrammar(host) = self.parts[self.root as usize] else { return Err(self) };
         if self.chart(host).grammar.terminals.iter().any(|terminal| terminal.part.is_some()) {
@@ -321,7 +321,7 @@ impl ByteAutomaton for CompositeAutomaton {
     fn specials(&mut self, pos: Pos, text: &[u8]) -> Vec<TokenId> {
         let mut tokens: Vec<TokenId> = self.special_runs(pos, text).iter().map(|r| r.0).collect();
         tokens.dedup();
-        // whoever writes the text stops at those that end texts
+        // a token that ends texts may come only where the text may end
         tokens.retain(|t| !self.eos.contains(t) || self.take_special(pos, text, *t).is_some());
         tokens
     }

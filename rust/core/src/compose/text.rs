@@ -11,7 +11,7 @@ const LEVELS: usize = 900;
 
 /// A form as a value.
 pub(crate) fn value_of(text: &str) -> Result<Value> {
-    // it is written, hashed and read for each grammar that is made of others: as much as a step, for each byte
+    // it is written, hashed and read for each grammar that contains it: a step of work for each byte
     work::spend(text.len() as u64);
     if levels(text) > LEVELS {
         return Err(Error::limit(format!(
@@ -26,7 +26,7 @@ pub(crate) fn value_of(text: &str) -> Result<Value> {
     form.map_err(|e| Error::new(Kind::InvalidGrammar, format!("not a form: {e}")))
 }
 
-/// How deep the brackets of a JSON text stand inside one another, or deeper where it is none.
+/// The depth of a JSON text's brackets; perhaps more where it is no JSON.
 fn levels(text: &str) -> usize {
     let (mut most, mut depth) = (0usize, 0usize);
     let mut bytes = text.bytes();

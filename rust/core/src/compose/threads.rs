@@ -13,7 +13,7 @@ use crate::lexical::{Lexicon, Spelling, TermId};
 type Ended = BTreeMap<(Reverse<u32>, u32, ReturnId), Vec<(u32, u32)>>;
 
 impl CompositeAutomaton {
-    /// Threads of what may follow when parts end here, all at one place of the text.
+    /// Threads of what may follow parts that all end at one position of the text.
     pub(super) fn close_threads(&mut self, backs: &[ReturnId]) -> Arc<[Thread]> {
         memo!(self.settled, backs, backs.into(), {
             let mut out: Vec<Thread> = Vec::new();
@@ -44,7 +44,7 @@ impl CompositeAutomaton {
         ended.entry(key).or_default().push((frame, terminal));
     }
 
-    /// Item sets (or contexts) of a host after terminals that end at one place.
+    /// Frames (item sets or contexts) of a host after terminals that end at one position.
     pub(super) fn frames_after(&mut self, host: u32, ends: &[(u32, u32)]) -> Vec<u32> {
         match &mut self.hosts[host as usize] {
             OuterGrammar::Plain(chart) => {
@@ -69,7 +69,7 @@ impl CompositeAutomaton {
         }
     }
 
-    /// Whether the host's own text may end at a place of it.
+    /// Whether the host's own text may end at a frame of it.
     pub(super) fn frame_ends(&mut self, host: u32, frame: u32) -> bool {
         match &mut self.hosts[host as usize] {
             OuterGrammar::Plain(chart) => chart.accepts(ItemSetId(frame)),
@@ -80,7 +80,7 @@ impl CompositeAutomaton {
         }
     }
 
-    /// The place before the first symbol of a host.
+    /// The frame before the first symbol of a host.
     pub(super) fn first_frame(&mut self, host: u32) -> u32 {
         match &mut self.hosts[host as usize] {
             OuterGrammar::Plain(chart) => chart.start().0,
@@ -88,7 +88,7 @@ impl CompositeAutomaton {
         }
     }
 
-    /// Threads that begin at a place of a host.
+    /// Threads that begin at a frame of a host.
     pub(super) fn return_to(&mut self, host: u32, frame: u32, up: ReturnId) -> Arc<[Thread]> {
         memo!(self.arrived, (host, frame, up), {
             let mut out = Vec::new();

@@ -3,7 +3,7 @@
 //! A constraint is on texts, in whatever tokens: a token that is not special stands for its text, and "any other" for
 //! every text that tokens but that one can spell.  That is every text where the token is special or its characters can be
 //! spelled one by one; or, for a token of one character that no other token holds, every text without the character.
-//! Invariant: what a vocabulary gives no such meaning is refused when the vocabulary is known.
+//! Invariant: a name without such a meaning in a vocabulary is refused when the vocabulary is known.
 //! Complexity: one pass over the vocabulary for each name.
 
 use rustc_hash::FxHashSet;
@@ -182,7 +182,8 @@ impl CompositeAutomaton {
     }
 }
 
-/// The character that no other token holds, where the token is that; none where others spell the token's text.
+/// The token's character, if it is one that no other token contains; `None` where others spell the token's
+/// text.
 fn is_unique_text(vocab: &Vocabulary, token: TokenId, named: &FxHashSet<TokenId>) -> Result<Option<u32>> {
     let bytes = text_of(vocab, token);
     let others = || {

@@ -8,15 +8,15 @@
 //! Invariant: the language is over characters: no lexer, nothing is ignored, so the form asks for the lexer
 //! "dynamic", where every segmentation counts, and each terminal has one length only.
 //! Complexity: linear in the text plus the counts of `{m,n}`, whose sum is bounded by [`MAX_REPETITION`].
-//! Source: `grammars/README.md` and `src/llama-grammar.cpp` of llama.cpp.  Wider in five points: underscores in
-//! names, line breaks anywhere inside a rule, left recursion, a byte order mark, and a backslash before any ASCII
-//! punctuation.  Narrower in two: a rule defined twice and an
-//! empty class are mistakes (llama.cpp takes the last rule, and reads `[]` as the empty text).  Tokens (`<[1000]>`,
-//! `<think>`, `!<think>`) are declared terminals, which a vocabulary gives a meaning ([`part_of`]); what a text of tokens is
-//! hangs on its characters alone, so "any other token" stands in a repetition `*` or `+`.
-//! Rejected: a parser generator (lark read the same syntax at 50 us a word: 113 ms for a rule of 2,000, where
-//! all the rest takes 2); folding classes with a repetition into one terminal here (the engine folds the regular
-//! parts of every grammar).
+//! Source: `grammars/README.md` and `src/llama-grammar.cpp` of llama.cpp. Wider in five points: underscores
+//! in names, line breaks anywhere inside a rule, left recursion, a byte order mark, and a backslash before
+//! any ASCII punctuation. Narrower in two: a rule defined twice and an empty class are mistakes (llama.cpp
+//! takes the last rule, and reads `[]` as the empty text). Tokens (`<[1000]>`, `<think>`, `!<think>`) are
+//! declared terminals, which a vocabulary gives a meaning ([`part_of`]); a text is accepted by its characters
+//! alone, however it is tokenized, so "any other token" stands in a repetition `*` or `+`.
+//! Rejected: a parser generator (lark read the same syntax at 50 us a word: 113 ms for a rule of 2,000 words,
+//! where all the rest takes 2 ms); folding classes with a repetition into one terminal here (the engine folds
+//! the regular parts of every grammar).
 
 mod chars;
 mod scan;
@@ -31,15 +31,15 @@ use crate::error::{Error, Kind, Result};
 use crate::hash::{KeyedMap, KeyedSet};
 use scan::{Scan, ScannedToken, Token, TokenContext};
 
-/// Sum of all counts in `{m,n}`.
+/// Greatest sum of all counts in `{m,n}`.
 pub const MAX_REPETITION: u64 = 100_000;
-/// Groups within groups.
+/// Deepest nesting of groups.
 pub const MAX_NESTING: usize = 200;
 
-/// What stands behind the name of other tokens for the special ones among them.
+/// Suffix of the name of "any other token": the special ones among them.
 const SPECIAL: &str = " (special)";
 
-/// The form of the constraint that a declared terminal stands for.
+/// The form of the constraint of a declared terminal.
 pub fn part_of(token: &str) -> Value {
     let (key, token) = match token.strip_prefix('!').map(|token| (token.strip_suffix(SPECIAL), token)) {
         Some((Some(token), _)) => ("other specials", token),
@@ -135,7 +135,7 @@ impl<'t> Reader<'t> {
         Ok(())
     }
 
-    /// What stands for an atom with its repetitions.
+    /// The symbols of an atom with its repetitions.
     fn item(&mut self, head: &str, depth: usize) -> Result<Vec<String>> {
         let at = self.scan.next.at;
         let mut symbols = self.atom(head, depth)?;
@@ -326,7 +326,7 @@ impl<'t> Reader<'t> {
         })
     }
 
-    /// Leaves out what the start rule doesn't need.
+    /// Removes what the start rule does not reach.
     fn keep_reachable(&mut self, start: &str) {
         let mut by_origin: KeyedMap<&str, Vec<usize>> = KeyedMap::default();
         for (i, (origin, _)) in self.rules.iter().enumerate() {

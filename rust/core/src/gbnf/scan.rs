@@ -107,7 +107,7 @@ impl<'t> Scan<'t> {
         }
     }
 
-    /// The next token can't stand where it does.
+    /// The error for a next token that can't stand here.
     pub fn unexpected(&self, place: TokenContext) -> Error {
         let (what, at) = match self.next.token {
             Token::End => {

@@ -1,12 +1,12 @@
 //! Union, intersection and complement of terms: each is simplified as it is made.
 //!
-//! Invariant: every rule keeps the language, and gives equal operands in any order the same number.
+//! Invariant: every rule keeps the language; equal operands in any order give the same term id.
 
 use super::term::{Term, TermId, Terms};
 
 impl Terms {
-    /// What is not in `x`. Complements among the operands of a union or intersection come out by De Morgan's
-    /// laws: what was said by two negations is then seen by the rules for `and`, `or`.
+    /// The complement of `x`. Complements among the operands of a union or intersection cancel by De Morgan's
+    /// laws, so that the rules of `and` and `or` see what they negated.
     pub fn not(&mut self, x: TermId) -> TermId {
         let (xs, union) = match self.get(x) {
             Term::Empty => return Self::ALL,
@@ -82,7 +82,7 @@ impl Terms {
         }
     }
 
-    /// Operands of a union that are simpler as others.
+    /// Replaces operands of a union by simpler ones.
     fn simplify_union(&mut self, flat: &mut Vec<TermId>) {
         self.merge_classes(flat, true);
         self.merge_words(flat);
@@ -95,7 +95,7 @@ impl Terms {
         }
     }
 
-    /// The same of an intersection; `Some`: all of them come to this.
+    /// The same for an intersection; `Some`: the whole intersection is this term.
     fn simplify_intersection(&mut self, flat: &mut Vec<TermId>) -> Option<TermId> {
         self.merge_classes(flat, false);
         self.cut_counts(flat);

@@ -7,9 +7,9 @@ pub struct ByteSet([u64; 4]);
 impl ByteSet {
     pub const ALL: ByteSet = ByteSet([u64::MAX; 4]);
     pub const ASCII: ByteSet = ByteSet([u64::MAX, u64::MAX, 0, 0]);
-    /// Bytes that begin a code point of several, 0xC2 to 0xF4.
+    /// First bytes of multi-byte code points, 0xC2 to 0xF4.
     pub const LEADS: ByteSet = ByteSet([0, 0, 0, ((1 << 0x35) - 1) & !0b11]);
-    /// Bytes of a code point behind its first.
+    /// The other bytes of multi-byte code points.
     pub const CONTINUATION: ByteSet = ByteSet([0, 0, u64::MAX, 0]);
 
     pub fn of(bytes: &[u8]) -> Self {
@@ -30,7 +30,7 @@ impl ByteSet {
         }
     }
 
-    /// The bytes of both sets.
+    /// The bytes that are in both sets.
     pub fn and(&self, other: &ByteSet) -> Self {
         ByteSet(std::array::from_fn(|i| self.0[i] & other.0[i]))
     }

@@ -1,27 +1,28 @@
-//! Counters that no token can use up are taken as endless (counter abstraction).
+//! Counter abstraction: a counter that no token can exhaust is treated as endless, without an upper bound.
 //!
-//! `([a-z]+-){3,80}` and the 63 characters of a host name's label go through a state for each count.  Each would have a mask
-//! of its own, though tokens of a few characters can't tell them apart.  So a term is compared with the one whose far
-//! counters are endless: below a known length both allow the same texts, alive and complete alike.  The mask is that of
-//! the endless term; only the few longer tokens are tried.
+//! `([a-z]+-){3,80}` and a host name's label of up to 63 characters have a state, and would have a mask, for
+//! each count, though tokens of a few characters cannot tell them apart. So a term is compared with its
+//! endless term, whose large counters are endless: up to a known length both have the same words and
+//! prefixes. The mask is that of the endless term; only the few longer tokens are tried.
 //!
-//! Invariant: the endless term holds every word of the term; texts of at most `upto` code points are words of
-//! both or of neither, and begin words of both or of neither.  The last needs care under `And`, where a beginning may have
-//! no end that suits all parts: there the distance from every state of the endless term to an
-//! end is taken off the length (a word that ends in time is a word of both).  Under `Not` nothing is changed.
+//! Invariant: the endless term accepts every word of the term; a text of at most `upto` code points is a word
+//! of both or of neither, and a prefix of words of both or of neither. Under `And` the second part needs
+//! care: a prefix for each operand may have no common completion. There a bound on the distance from any
+//! state of the endless term to an accepting one is subtracted (a word within `upto` is a word of both).
+//! `Not` stays as it is.
 
 use super::term::{Term, TermId, Terms, INF};
 
-/// Code points of a repeat's greatest number of copies from which on it counts as endless.
+/// A repeat is made endless if its greatest number of copies takes at least so many code points.
 const FAR: u32 = 24;
-/// Lower bounds beyond this are cut to it.
+/// Greater lower bounds are reduced to this.
 const LEAST: u32 = 32;
-/// Lengths up to which the two must agree for the comparison to pay: few tokens are longer.
+/// The comparison pays only if both agree up to this length: few tokens are longer.
 const WORTH: u32 = 16;
 
 impl Terms {
-    /// The endless term and the length up to which it allows the same texts; `None` where the term has no such
-    /// counters.
+    /// The endless term and the length up to which both agree; `None` if they are the same term, or the
+    /// length is below `WORTH`.
     pub(super) fn endless(&mut self, t: TermId) -> Option<(TermId, u32)> {
         let (endless, upto) = self.clamp(t);
         (endless != t && upto >= WORTH).then_some((endless, upto))
@@ -35,14 +36,14 @@ impl Terms {
         match self.get(t).clone() {
             Term::Concat(x, y) => {
                 let ((head, m), (tail, n)) = (self.clamp(x), self.clamp(y));
-                // most terms have no far counter: they aren't built once more
+                // most terms have no large counter: they need no second construction
                 if (head, tail) == (x, y) {
                     return (t, u32::MAX);
                 }
                 (self.concat(head, tail), m.min(n))
             }
             Term::Repeat(x, lo, hi) => {
-                // code points that a copy takes at least: an empty one is as good as none; no search for it
+                // the fewest code points of a copy, without a search; an empty copy is as good as none
                 let each =
                     if self.is_boolean(x) { self.at_least(x) } else { self.least_length(x).unwrap_or(1) };
                 let each = each.max(1);
@@ -81,8 +82,9 @@ impl Terms {
         }
     }
 
-    /// A term that is cut to words of a length: the term itself, endless, as long as what is begun can be ended before the
-    /// cut. How far that is the form tells; the counters inside matter no more than they would without the cut.
+    /// `t` is `rest & .{0,most}`: its endless term is that of `rest`, for lengths after which every prefix
+    /// can still be completed within `most` (by `remaining_bound`). Counters inside `rest` matter no more
+    /// than they would without the limit.
     fn clamp_cut(&mut self, t: TermId) -> Option<(TermId, u32)> {
         let (rest, most) = self.length_limit(t)?;
         let near =

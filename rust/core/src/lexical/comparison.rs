@@ -1,8 +1,8 @@
-//! The simpler language from whose mask a state's mask is made by differences.
+//! The base of a state: a simpler language; the state's mask is that of the base with differences.
 //!
-//! "Any string but these keys", "at most 20 characters", "a match somewhere inside", "one of several branches'
-//! strings" allow nearly the tokens of a plain class of characters; a pattern with a bound on its length nearly
-//! those of the pattern; see [`crate::mask::lexmask::LexMask::differ`].
+//! "Any string but these keys", "at most 20 characters", "a match somewhere inside", "one of several
+//! branches' strings" allow nearly the tokens of a plain class of characters; a pattern with a bound on its
+//! length allows nearly those of the pattern. See [`crate::mask::lexmask::LexMask::differ`].
 
 use rustc_hash::FxHashSet;
 
@@ -15,18 +15,18 @@ const PARTS: usize = 256;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Comparison {
     pub term: TermId,
-    /// Code points after which every state of the base can have ended.
+    /// Every state of the base can reach an accepting one within so many code points.
     pub eccentricity: u32,
-    /// The state is the base, but for these bounds on the length of what is still to come.
+    /// The state's language is the base's, restricted to these lengths.
     pub bounds: Option<(u32, u32)>,
-    /// The state lives under every text under which the base does, and no other.
+    /// The state stays alive (not dead) on the same texts as the base.
     pub alive: bool,
-    /// Both live and accept alike under every text of so many code points.
+    /// On texts of at most so many code points, both are alive or neither, and both accept or neither.
     pub upto: Option<u32>,
 }
 
 impl Terms {
-    /// A simpler language that holds every word of the term.
+    /// The base: a simpler language that contains every word of the term.
     pub fn base(&mut self, t: TermId) -> Option<Comparison> {
         memo!(self.known.bases, t, self.find_base(t))
     }
@@ -57,7 +57,7 @@ impl Terms {
                 if let Term::And(xs) = self.get(t).clone() {
                     return self.bounded(&xs);
                 }
-                // the form tells sooner than the alphabet, for which all parts are visited
+                // a check of the form comes first: it is cheaper than the alphabet, which visits all parts
                 if !self.total(t, None) {
                     return None;
                 }
@@ -74,7 +74,7 @@ impl Terms {
         }
     }
 
-    /// A conjunction with bounds on length or finite sets taken away.
+    /// The base of a conjunction: without its bounds on length and its excluded finite sets.
     fn bounded(&mut self, xs: &[TermId]) -> Option<Comparison> {
         let (mut bounds, mut words, mut rest) = (None, false, Vec::new());
         for &x in xs {
@@ -89,7 +89,7 @@ impl Terms {
         }
         let term = self.and(&rest);
         let eccentricity = self.remaining_bound(term)?;
-        // a least length keeps a term alive only where words of every length can follow
+        // a term with a lower bound on length stays alive only where arbitrarily long words can follow
         let grows = term == Self::ALL
             || self.is_open(term)
             || matches!(self.get(term), Term::Repeat(c, 0, INF) if self.is_class(*c));
@@ -103,7 +103,7 @@ impl Terms {
         })
     }
 
-    /// Whether the operands count more than the code points of the whole.
+    /// Whether some operand may have counters inside, beside bounds on the length of the whole.
     fn counts_inside(&self, xs: &[TermId]) -> bool {
         xs.iter().any(|&x| match self.get(x) {
             Term::Repeat(c, ..) => !self.is_class(*c),
@@ -112,7 +112,7 @@ impl Terms {
         })
     }
 
-    /// Whether the form says that the term is every string but some listed ones.
+    /// Whether the term, by its form, is every string but some listed ones.
     pub fn lacks_words(&self, t: TermId) -> bool {
         match self.get(t) {
             Term::All => true,
@@ -122,7 +122,8 @@ impl Terms {
         }
     }
 
-    /// The words that a term lacks, where it is every string but those; as far as each beginning fits.
+    /// The words that a term lacks, if it is every string but those: the ones that fit; in a trie, with every
+    /// prefix.
     pub fn missing_words(&self, t: TermId, fits: &mut dyn FnMut(&str) -> bool) -> Option<Vec<Box<str>>> {
         match self.get(t) {
             Term::All => Some(Vec::new()),
@@ -142,7 +143,7 @@ impl Terms {
         matches!(self.get(c), Term::Class(_))
     }
 
-    /// A term that is cut to its words of at most so many code points, and that number.
+    /// `rest` and `most` of a term `rest & .{0,most}`.
     pub(super) fn length_limit(&self, t: TermId) -> Option<(TermId, u32)> {
         let Term::And(xs) = self.get(t) else { return None };
         let most = |x: TermId| match self.get(x) {
@@ -159,7 +160,7 @@ impl Terms {
         matches!(self.get(c), Term::Class(s) if self.set(*s) == [(0, 0xD7FF), (0xE000, super::term::MAX_CP)])
     }
 
-    /// The code points that words of the term are made of, as far as its form tells.
+    /// A class with all code points of the term's words, from its form; `None` where that does not tell.
     fn alphabet(&mut self, t: TermId) -> Option<TermId> {
         let mut ranges: Vec<(u32, u32)> = Vec::new();
         let mut stack = vec![t];
@@ -197,18 +198,17 @@ impl Terms {
         (!ranges.is_empty()).then(|| self.class(&ranges))
     }
 
-    /// Whether every text over the alphabet can still become a word; `None`: over some alphabet, as far as the
-    /// form tells.
+    /// Whether, by the form, every text over the alphabet is a prefix of a word; `None`: over some alphabet.
     fn total(&self, t: TermId, alphabet: Option<TermId>) -> bool {
         match self.get(t) {
             Term::All => true,
-            // the head never dies and can end at any time or later, so the rest can always follow
+            // the head is never dead and can always reach an accepting state, so the tail can always follow
             Term::Concat(x, y) => self.total(*x, alphabet) && !self.is_boolean(*y),
             Term::Or(xs) | Term::Tuple(xs) => xs.iter().any(|&x| self.total(x, alphabet)),
             Term::Not(x) => self.lists_words(*x),
             Term::Repeat(c, _, INF) => alphabet.is_none_or(|a| *c == a),
             Term::And(xs) => {
-                // of words that go on for ever, some are left whatever finite set is taken away
+                // every prefix has infinitely many words: some remain whatever finite set is excluded
                 let listed = |x: &&TermId| matches!(self.get(**x), Term::Not(y) if self.lists_words(*y));
                 let mut others = xs.iter().filter(|x| !listed(x));
                 others.next().is_none_or(|&x| self.total(x, alphabet)) && others.next().is_none()
@@ -217,7 +217,7 @@ impl Terms {
         }
     }
 
-    /// Whether the base is the term with its far counters endless, and a text of this length can't tell.
+    /// Whether the base is the endless term of `t`, and both agree on texts of at most `height` code points.
     pub fn agrees_up_to(&mut self, t: TermId, base: TermId, height: u32) -> bool {
         self.endless(t).is_some_and(|(endless, upto)| endless == base && height <= upto)
     }
@@ -232,7 +232,7 @@ impl Terms {
             }
     }
 
-    /// Whether the term stays alive under every text of `height` code points under which the base does.
+    /// Whether the term stays alive on every text of `height` code points on which the base does.
     pub fn keeps_alive(&self, t: TermId, base: TermId, eccentricity: u32, height: u32) -> bool {
         match self.get(t) {
             Term::Repeat(c, _, hi) => *hi >= height && self.fills_class(*c, base),

@@ -1,12 +1,12 @@
 //! The content of a lexical state: a key under which its masks are shared between automata.
 //!
-//! Two states with the same key allow the same tokens.  Counters beyond the longest token are clamped, since no
-//! token can tell them apart; under `And` and `Not` a count may decide what is alive, so there it stays exact.
-//! The key is a hash of 128 bits (two of SipHash, by keys that each process draws), made of those of the parts
-//! and remembered for each term, so that a new state costs the terms that are new in it.
-//! Rejected: the content itself, as bytes: exact, but kilobytes written for each state of a large pattern (a
-//! `date-time` took 100 µs a state), and none at all for larger ones.
-//! Memory: a key for each term that was asked about.
+//! Two states with the same key allow the same tokens. Counters beyond the longest token are clamped, since
+//! no token can tell them apart; under `And` and `Not` a count may decide what is alive, so there it stays
+//! exact. The key is a 128-bit hash (two SipHashes, whose random keys each process draws) of the keys of the
+//! parts. It is memoised for each term, so that a new state costs only its new terms.
+//! Rejected: the content itself, as bytes: exact, but it took kilobytes for each state of a large pattern (a
+//! `date-time` took 100 µs a state), and larger patterns had none.
+//! Memory: a key for each term that was queried.
 
 use std::hash::{BuildHasher, Hash, RandomState};
 use std::sync::OnceLock;
@@ -14,19 +14,19 @@ use std::sync::OnceLock;
 use super::spell::{LexId, Lexicon, Spelling};
 use super::term::{Term, TermId, Terms, INF};
 
-/// Operands, words and ranges of one term that are worth a key.
+/// A term with more operands or ranges, or more words than [`MOST_WORDS`], has no key.
 const WIDEST: usize = 1024;
 const MOST_WORDS: u32 = 128;
-/// Terms that one question may look into beyond those that are known: what is larger has no key.
+/// Terms without a memoised key that one call may visit: a state that needs more has no key.
 const PATIENCE: u32 = 300;
 
 /// Bytes that most contents of one term take.
 const USUAL: usize = 64;
 
-/// What a state says, whatever its automaton calls it.
+/// The key of a state's language, independent of the ids in its automaton.
 pub type Content = u128;
 
-/// The contents of terms, by whether counters are clamped; for tokens of at most `longest` code points.
+/// The keys of terms, with clamped (true) or exact counters; for tokens of at most `longest` code points.
 #[derive(Clone, Default)]
 pub struct Contents {
     known: rustc_hash::FxHashMap<(TermId, bool), Option<Content>>,
@@ -147,7 +147,7 @@ impl Terms {
         out.push(tag);
         let mut parts: Vec<Content> =
             xs.iter().map(|&x| self.content(x, clamp)).collect::<Option<Vec<Content>>>()?;
-        // operands are sorted by number, which differs between arenas
+        // operands are sorted by id, and ids differ between arenas
         if matches!(tag, 6 | 7) {
             parts.sort_unstable();
         }

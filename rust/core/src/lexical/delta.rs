@@ -1,11 +1,12 @@
 //! Derivatives, for every code point at once.
 //!
 //! `delta(t)` is a list of runs: code points up to `end` lead to `to` (Owens, Reppy, Turon 2009, with the
-//! classes computed together with the derivative instead of before it).  Two forms are memoised: `raw`, as the
+//! classes computed together with the derivative instead of before it). Two forms are memoised: `raw`, as the
 //! rules give it, and pruned, where a target that accepts nothing is `Empty`; only terms with `And` or `Not`
-//! differ.  Rejected: a representative per class, which derives the same term once a class.
-//! Invariant: runs cover all code points, in order.  Complexity: once a term, what its parts have of runs.
-//! Memory: both forms of each term that was asked about, often one list.
+//! differ. Rejected: a representative per class: it derives the same term once for each class.
+//! Invariant: runs cover all code points, in order.  Complexity: once for each term, the number of its parts'
+//! runs.
+//! Memory: both forms for each queried term, often one shared list.
 
 use super::term::{Term, TermId, Terms, INF, MAX_CP};
 use crate::heap_size;
@@ -18,12 +19,12 @@ pub struct Run {
     pub to: TermId,
 }
 
-/// Lists from which on a merge of them waits for memory at each.
+/// With so many lists or more, a merge waits for memory at each list.
 const MANY: usize = 64;
 
 pub type Runs = std::sync::Arc<[Run]>;
 
-/// Derivatives by the number of their term, as far as they were asked for.
+/// Derivatives by term id, as far as they were queried.
 #[derive(Clone, Default)]
 struct DerivativeTable {
     runs: Vec<Option<Runs>>,
@@ -41,7 +42,7 @@ impl DerivativeTable {
         if at >= self.runs.len() {
             self.runs.resize(at + 1, None);
         }
-        // what both forms share is counted for each its half
+        // each form counts its half of a shared list
         self.boxed += heap_size::slice(&runs) / std::sync::Arc::strong_count(&runs);
         self.runs[at] = Some(runs);
     }
@@ -98,7 +99,7 @@ impl Terms {
         runs
     }
 
-    /// The term itself, or `Empty` when it accepts nothing; of a tuple, each member for itself.
+    /// The term itself, or `Empty` when it accepts nothing; for a tuple, member by member.
     pub fn prune(&mut self, t: TermId) -> TermId {
         if let Term::Tuple(xs) = self.get(t) {
             let mut kept: Vec<TermId> = xs.to_vec();
@@ -175,7 +176,7 @@ impl Terms {
                 self.zip(&parts, |s, ab| s.and(ab))
             }
             Term::Tuple(xs) => {
-                // most members of a wide tuple are empty soon
+                // most members of a wide tuple soon become empty
                 let held: Vec<usize> = (0..xs.len()).filter(|&i| xs[i] != Self::EMPTY).collect();
                 let parts: Vec<Runs> = held.iter().map(|&i| self.delta_raw(xs[i])).collect();
                 let mut next = vec![Self::EMPTY; xs.len()];
@@ -204,11 +205,11 @@ impl Terms {
         self.zip(std::slice::from_ref(runs), |s, a| f(s, a[0]))
     }
 
-    /// Merges several lists of runs; `f` sees one target of each, and each combination of targets once: classes
-    /// of Unicode have hundreds of ranges that lead to a few places.
+    /// Merges several lists of runs. `f` maps one target of each list to a target, and is called once for
+    /// each combination: Unicode classes have hundreds of ranges and few distinct targets.
     fn zip(&mut self, parts: &[Runs], mut f: impl FnMut(&mut Self, &[TermId]) -> TermId) -> Runs {
         let mut at = vec![0usize; parts.len()];
-        // side by side: the least of many is found without looking into each list
+        // contiguous: the least of many is found without access to each list
         let mut ends: Vec<u32> = parts.iter().map(|p| p[0].end).collect();
         let mut targets: Vec<TermId> = parts.iter().map(|p| p[0].to).collect();
         let mut to = f(self, &targets);
@@ -216,7 +217,7 @@ impl Terms {
         known.insert(targets.clone(), to);
         let mut out: Vec<Run> = Vec::new();
         let mut looked = 8 * parts.len() as u64;
-        // a few lists are near; many are each somewhere else
+        // a step over few lists costs less: many lists are far apart in memory
         let near = if parts.len() < MANY { 32 } else { 8 };
         loop {
             looked += 8 + parts.len() as u64;
@@ -252,7 +253,7 @@ impl Terms {
     }
 }
 
-/// Single code points, in ascending order, with what each leads to; all others lead nowhere.
+/// Runs of single code points, in ascending order, with their targets; all others lead to `EMPTY`.
 pub(crate) fn runs_of_points(points: &[(u32, TermId)]) -> Vec<Run> {
     let mut runs = Vec::with_capacity(points.len() * 2 + 1);
     let mut next = 0;

@@ -1,13 +1,13 @@
 //! Escapes of JSON strings: `\n` and its like, `\u` with four digits, pairs of surrogates.
 //!
-//! An escape is one more spelling of a code point, so it leads where the character itself would (RFC 8259, section 7).
-//! Which escapes there are is what the spellings of strings differ in, and nothing else.
+//! An escape is one more spelling of a code point, so it leads where the character itself would (RFC 8259,
+//! section 7). The spellings of strings differ only in which escapes they allow.
 
 use super::rows::{join, slice, TransitionRow};
 use super::spell::{Lex, LexId, Lexicon, Spelling};
 use super::term::TermId;
 
-/// Bits of a hexadecimal digit in either case, and of one in lower case.
+/// The `bits` of a block of hexadecimal digits: of either case, of lower case only.
 const HEX: u8 = 4;
 const LOWER_HEX: u8 = 5;
 
@@ -90,7 +90,7 @@ impl Lexicon {
         let mut at = 0;
         for &(end, to) in astral.iter() {
             while at <= end {
-                // high surrogates whose characters all lead to one place, or one whose don't
+                // high surrogates whose characters all share a target, or one whose characters do not
                 let whole = (end + 1) >> 10;
                 let (last, low): (u32, TransitionRow) = match at & 0x3FF == 0 && whole > at >> 10 {
                     true => (whole - 1, [(0x3FF, to)].into()),
@@ -116,7 +116,7 @@ impl Lexicon {
         self.intern(Lex::LowBackslash { bits, runs })
     }
 
-    /// What is missing where a character was begun.
+    /// What may come next inside a partly read character, for messages.
     pub(super) fn begun_in_words(&self, lex: LexId) -> &'static str {
         match self.states[lex.0 as usize] {
             Lex::Escape { spelling: Spelling::JsonAny, .. } => {

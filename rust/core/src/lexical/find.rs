@@ -1,10 +1,11 @@
 //! Texts up to the first occurrence of some words, as one term.
 //!
-//! A term is a node of the words' automaton (Aho, Corasick 1975): the longest beginning of a word that the text so far
-//! ends with.  The text ends where a word does, so "texts that hold a word" is this term and then anything.
-//! Complexity: a node for each beginning of a word; the edges of a node are made when it is reached.
-//! Rejected: the union of what is left of each occurrence that may have begun, which for `aaa...ab` is as long as
-//! the text and holds as many texts.
+//! A term is a node of the words' automaton (Aho, Corasick 1975): the longest suffix of the text so far that
+//! is a prefix of a word. The text ends where a word does, so "texts that contain a word" is this term, then
+//! anything.
+//! Complexity: a node for each prefix of a word; the transitions of a node are made when it is reached.
+//! Rejected: the union of the remainders of all occurrences that may have begun: for `aaa...ab` it has as
+//! many operands as the text has characters.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,19 +15,19 @@ use super::table::{Automaton, State, StateRuns};
 use super::term::{TermId, Terms, MAX_CP};
 use crate::work;
 
-/// Where the characters lead that bring a word nearer, sorted; all others lead to the beginning.
+/// Transitions by characters that continue a word, sorted; all others lead to node 0.
 type Transitions = Arc<[(u32, u32)]>;
 
-/// The automaton of some words; node 0 is the beginning.
+/// The automaton of some words; node 0 is the start.
 #[derive(Clone)]
 pub(super) struct Finder {
     children: Vec<BTreeMap<u32, u32>>,
-    /// The longest other beginning of a word that a node ends with.
+    /// The failure link: the node's longest proper suffix that is a prefix of a word.
     fail: Vec<u32>,
-    /// Characters that are missing at least; 0: a word ends here.
+    /// The fewest characters to the end of a word; 0: a word ends here.
     missing: Vec<u32>,
     ways: Vec<Option<Transitions>>,
-    /// What tells the words from others: they number the nodes.
+    /// The key of the words; the words determine the node numbers.
     content: Content,
 }
 
@@ -63,7 +64,7 @@ impl Finder {
         this
     }
 
-    /// Breadth first, so that what a node fails to is known before its children ask for it.
+    /// Breadth first, so that a node's failure link is known before its children need it.
     fn link(&mut self) {
         let mut queue = std::collections::VecDeque::from([0u32]);
         while let Some(node) = queue.pop_front() {
@@ -84,7 +85,7 @@ impl Finder {
         }
     }
 
-    /// Where the code points lead that a node, or what it fails to, has of its own.
+    /// The transitions of a node and of all nodes on its chain of failure links.
     fn ways(&mut self, node: u32) -> Transitions {
         let mut open = Vec::new();
         let mut at = node;
@@ -128,7 +129,7 @@ impl Automaton for Finder {
         self.ends(node)
     }
 
-    /// Code points that bring no word nearer lead to the beginning.
+    /// Code points that continue no word lead to node 0.
     fn runs(&mut self, node: u32) -> StateRuns {
         let ways = self.ways(node);
         let (mut arrows, mut from) = (Vec::with_capacity(2 * ways.len() + 2), 0);
@@ -145,7 +146,7 @@ impl Automaton for Finder {
         Some(self.content)
     }
 
-    /// As far as its nodes tell.
+    /// An estimate by the number of nodes.
     fn bytes(&self) -> usize {
         self.children.len() * 96
     }

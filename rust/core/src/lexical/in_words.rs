@@ -3,9 +3,9 @@
 use super::term::{union_ranges, Term, MAX_CP};
 use super::{LexId, Lexicon, TermId, Terms};
 
-/// Entries of a list in a message.
+/// Most entries of a list in a message.
 pub(crate) const SHOWN: usize = 8;
-/// Characters of a text that is shown whole.
+/// Longest text that is shown whole, in characters.
 const LONG: usize = 60;
 
 type Range = (u32, u32);
@@ -21,7 +21,7 @@ const NAMED: [(&str, &[Range]); 6] = [
 ];
 
 impl Lexicon {
-    /// What goes on from a state: the texts that are left where they are few, else kinds of characters.
+    /// What can follow from a state: the remaining texts if they are few, else kinds of characters.
     pub fn in_words(&mut self, lex: LexId) -> Vec<String> {
         let Some((_, term)) = self.term(lex) else { return vec![self.begun_in_words(lex).into()] };
         if let Some(words) = self.terms.few_words(term) {
@@ -49,7 +49,7 @@ impl Terms {
         (words.len() <= SHOWN && words.iter().all(|w| w.chars().count() <= LONG)).then_some(words)
     }
 
-    /// The characters with which a text of the term goes on.
+    /// The first characters of the term's texts.
     fn next_characters(&mut self, term: TermId) -> Vec<Range> {
         let (mut out, mut from) = (Vec::new(), 0);
         for run in self.delta(term).iter() {
@@ -75,7 +75,7 @@ fn one(cp: u32) -> String {
     char::from_u32(cp).map_or_else(|| format!("U+{cp:04X}"), |c| quoted(&c.to_string()))
 }
 
-/// Words for a set of characters.
+/// A set of characters, in words.
 fn characters(ranges: &[Range]) -> Vec<String> {
     let missing = complement(ranges);
     let left_out: u32 = missing.iter().map(|r| r.1 - r.0 + 1).sum();
@@ -94,7 +94,7 @@ fn characters(ranges: &[Range]) -> Vec<String> {
             rest = without(&rest, set);
         }
     }
-    // control characters are part of what is named only where nothing else is missing
+    // what no name covers is shown as single characters and ranges
     let singles = rest.iter().map(|&(lo, hi)| match hi - lo {
         0 => one(lo),
         _ if (0x30..=0x39).contains(&lo) && hi <= 0x39 => {
@@ -122,7 +122,7 @@ pub(crate) fn shortened(mut words: Vec<String>, others: &str) -> Vec<String> {
     words
 }
 
-/// The code points outside the ranges, surrogates left out.
+/// The code points outside the ranges, without surrogates.
 fn complement(ranges: &[Range]) -> Vec<Range> {
     without(&[(0, 0xD7FF), (0xE000, MAX_CP)], ranges)
 }

@@ -1,7 +1,7 @@
 //! Lengths of a term's words: bounds from its form, kept with each term, and searches where the form does not say.
 //!
-//! A conjunction with "at least `lo` and at most `hi` code points" loses what its other operands imply: a
-//! date-time of at least one character is a date-time, so that its states recur and share their masks.
+//! A conjunction drops a bound on length that its other operands imply: a date-time of at least one character
+//! is a date-time, so that its states recur and share their masks.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -11,8 +11,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::term::{Term, TermId, Terms, INF};
 use crate::work;
 
-/// No word is shorter than `least` or longer than `most`, in code points. Two bytes each, for there is one with
-/// every term: greater lengths are kept as "65,535 or more", `most` as if it were unbounded.
+/// No word is shorter than `least` or longer than `most`, in code points. Two bytes each, since every term
+/// has one: 65,535 stands for that or more, in `most` for unbounded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct LengthBounds {
     least: u16,
@@ -51,7 +51,7 @@ impl Terms {
         Some(self.facts[t.0 as usize].span.get().1).filter(|&n| n != INF)
     }
 
-    /// In O(operands): what the operands' own bounds tell.
+    /// The bounds of a term from those of its operands, in O(operands).
     pub(super) fn span_of(&self, term: &Term, nullable: bool) -> LengthBounds {
         let of = |t: &TermId| self.facts[t.0 as usize].span.get();
         let (least, most) = match term {
@@ -77,8 +77,8 @@ impl Terms {
         LengthBounds::new(least, most)
     }
 
-    /// Takes from a conjunction the bounds on length that the other operands imply; leaves `EMPTY` alone where
-    /// they contradict each other.
+    /// Removes from a conjunction the bounds on length that the other operands imply; if they contradict each
+    /// other, `EMPTY` becomes the only operand.
     pub(super) fn cut_lengths(&mut self, flat: &mut Vec<TermId>) {
         let any = self.any();
         let bounds = |this: &Self, x: TermId| match *this.get(x) {
@@ -105,13 +105,13 @@ impl Terms {
         }
     }
 
-    /// Whether R has a word with a length in `lo..=hi`.
+    /// Whether `rest` has a word with a length in `lo..=hi`.
     pub(super) fn has_length(&mut self, rest: TermId, lo: u32, hi: u32) -> bool {
         let suits = |n: u32| (lo..=hi).contains(&n);
         if self.some_length(rest).is_some_and(suits) {
             return true;
         }
-        // a word near the shortest is found far sooner than the shortest is proven to be it
+        // some short word is found far sooner than the shortest is proven
         if !self.live(rest) {
             return false;
         }
@@ -129,7 +129,7 @@ impl Terms {
         self.walk_levels(rest, lo, hi)
     }
 
-    /// The length of some word, without a search: alternatives that need one are passed over.
+    /// The length of some word, without a search: alternatives that need one are skipped.
     pub(super) fn some_length(&mut self, t: TermId) -> Option<u32> {
         if !self.is_boolean(t) || self.nullable(t) {
             return self.least_length(t);
@@ -149,7 +149,7 @@ impl Terms {
     fn walk_levels(&mut self, start: TermId, lo: u32, hi: u32) -> bool {
         let mut seen: FxHashMap<Vec<TermId>, u32> = FxHashMap::default();
         let mut history: Vec<bool> = Vec::new();
-        // many ranges of a term lead to one place
+        // many ranges of a term share a target
         let mut found: FxHashSet<TermId> = FxHashSet::default();
         let mut level = vec![start];
         for k in 0.. {
@@ -186,7 +186,7 @@ impl Terms {
         self.least_within(t, INF)
     }
 
-    /// The same where a short search tells; `None` where it takes a search of more than a few terms.
+    /// The same by a short search; `None` also where that would visit more than `FEW` terms.
     pub(super) fn least_by_short_search(&mut self, t: TermId) -> Option<u32> {
         self.most_visited = FEW;
         let found = self.least_within(t, INF);
@@ -194,8 +194,8 @@ impl Terms {
         found
     }
 
-    /// Length of the shortest word where that is at most `most`. A search goes no deeper: two characters before the end
-    /// of a bound on length, words of two characters are all that matters.
+    /// Length of the shortest word where that is at most `most`. A search goes no deeper: two characters
+    /// before a limit on length, only words of at most two characters matter.
     fn least_within(&mut self, t: TermId, most: u32) -> Option<u32> {
         if self.nullable(t) {
             return Some(0);
@@ -206,7 +206,7 @@ impl Terms {
             _ => {}
         }
         let answer = stacker::maybe_grow(128 << 10, 1 << 20, || self.measure(t, most));
-        // a short search may have passed over the shortest
+        // a short search may have missed the shortest word
         if self.most_visited == usize::MAX {
             self.known.least.insert(t, answer.map_or(ShortestLength::Beyond(most), ShortestLength::Is));
         }
@@ -234,9 +234,9 @@ impl Terms {
         }
     }
 
-    /// A* over derivatives: what the form promises to be missing is never too much, so the first end that is
-    /// taken from the queue is a nearest one (Hart, Nilsson, Raphael 1968).  Five open groups are closed in five
-    /// steps, where a search by levels reads all that may stand in them.
+    /// A* over derivatives: the form's lower bound is admissible, so the first accepting term taken from the
+    /// queue is a nearest one (Hart, Nilsson, Raphael 1968). Five open groups are closed in five steps, where
+    /// a breadth-first search reads all that may stand in them.
     fn least_by_search(&mut self, start: TermId, most: u32) -> Option<u32> {
         let mut best: FxHashMap<TermId, (u32, TermId)> = FxHashMap::default();
         let mut queue: BinaryHeap<(Reverse<u32>, u32, TermId)> = BinaryHeap::new();
@@ -266,7 +266,7 @@ impl Terms {
         None
     }
 
-    /// At least so many code points are missing.
+    /// A lower bound on the length of the shortest word.
     pub fn least_missing(&self, t: TermId) -> u32 {
         let known = match self.known.least.get(&t) {
             Some(ShortestLength::Is(n)) => *n,
@@ -276,7 +276,7 @@ impl Terms {
         known.max(self.at_least(t)).min(u16::MAX as u32)
     }
 
-    /// On a shortest way, what is left is shortest too.
+    /// Records the shortest lengths along a shortest path: its suffixes are shortest too.
     fn mark_least(&mut self, end: TermId, start: TermId, best: &FxHashMap<TermId, (u32, TermId)>) {
         let total = best[&end].0;
         let mut at = end;
@@ -289,7 +289,7 @@ impl Terms {
         }
     }
 
-    /// A form that has words of every length from some length on.
+    /// Whether the form shows words of every length from some length on.
     fn has_all_greater_lengths(&self, t: TermId) -> bool {
         match self.get(t) {
             Term::All => true,

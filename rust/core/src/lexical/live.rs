@@ -1,11 +1,11 @@
 //! Nonemptiness: does a term accept any text at all?
 //!
-//! A term without `And`, `Not` is empty only if it is `Empty`: the constructors see to that.  Others are searched over their
-//! derivatives until one accepts; the terms on the way get their answers with it.  A bound on length is taken apart first,
-//! because walking the counter would visit a term per count: `R & .{lo,hi}` needs the lengths of R's words, not its words.
-//! A search ends with the call's work ([`crate::work`]): what is not decided by then fails the call, since a guess would
-//! lead a text into a dead end.
-//! Invariant: an answer is never a guess.  Memory: an answer for each term that was met.
+//! A term without `And`, `Not` is empty only if it is `Empty`: the constructors ensure that. For others, a
+//! search over derivatives looks for an accepting one; the terms on its path get the same answer. A bound on
+//! length is split off first, because a walk of the counter would visit a term per count: `R & .{lo,hi}`
+//! needs the lengths of R's words, not its words. The call's work ([`crate::work`]) bounds a search: if it is
+//! undecided by then, the call fails, since a guess could lead a text into a dead end.
+//! Invariant: an answer is never a guess. Memory: an answer for each visited term.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -15,17 +15,17 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::term::{Term, TermId, Terms, INF};
 use crate::work;
 
-/// Found so far, of terms and of their complements (false).
+/// The `effort` of terms and of their complements (false), as far as computed.
 type SearchEfforts = FxHashMap<(TermId, bool), u32>;
 
-/// Bytes of a word that is tried without a search.
+/// Longest word that is tried without a search, in bytes.
 const LIKELY: usize = 48;
 /// Terms that a first search may visit.
 const SOME: usize = 256;
-/// Terms that a search without counts may visit.
+/// Terms that a search of the relaxed term (without counts) may visit.
 const MANY: usize = 20_000;
 
-/// Parts that counting a term's words, or writing one, may visit: shared parts are counted anew wherever they stand.
+/// Parts that may be visited to count a term's words, or to spell one; a shared part counts at each visit.
 const PARTS: u32 = 256;
 
 impl Terms {
@@ -55,8 +55,8 @@ impl Terms {
         }
     }
 
-    /// Whether a shortest word of one operand is plainly one of all: no derivative of the whole, which a search would
-    /// make for each of many states, but those of the others, which the states share.
+    /// Whether a short word of one operand is a word of all. This needs derivatives of the operands, which
+    /// many states share, but none of the conjunction, which a search would make for each state.
     fn likely_word(&mut self, t: TermId, xs: &[TermId]) -> bool {
         for &x in xs {
             let mut word = String::new();
@@ -71,7 +71,7 @@ impl Terms {
         false
     }
 
-    /// Writes a short word of a term as its form tells it; false where that is long, or takes more than a look.
+    /// Appends a short word of a term by its form; false where the form gives none within the limits.
     fn spell_word(&self, t: TermId, word: &mut String, left: &mut u32) -> bool {
         if *left == 0 || word.len() >= LIKELY {
             return false;
@@ -106,8 +106,8 @@ impl Terms {
         }
     }
 
-    /// Whether all operands but one take words away, and fewer than that one has: the keys that an object's
-    /// pattern still allows. No search, which each key would need anew.
+    /// Whether all operands but one exclude listed words, fewer than that one has, as in the keys that an
+    /// object's pattern still allows. This saves a new search for each key.
     fn outnumbers(&self, xs: &[TermId]) -> bool {
         let (mut taken, mut kept) = (0u64, None);
         for &x in xs {
@@ -123,7 +123,7 @@ impl Terms {
         kept.is_some_and(|x| self.words_at_least(x, &mut { PARTS }) > taken)
     }
 
-    /// At most so many words, of a term that lists them.
+    /// An upper bound on the number of words of a term that lists them.
     pub(super) fn finite_count(&self, t: TermId) -> Option<u64> {
         match self.get(t) {
             Term::Empty => Some(0),
@@ -152,7 +152,7 @@ impl Terms {
             &Term::Repeat(x, _, hi) if x != Self::EPS && x != Self::EMPTY => match hi {
                 INF => u64::MAX,
                 0 => 1,
-                // as many characters each time: no two texts are the same word
+                // each copy has one character: different sequences of copies are different words
                 _ if self.is_class(x) => of(&x).saturating_pow(hi),
                 _ => of(&x),
             },
@@ -160,8 +160,8 @@ impl Terms {
         }
     }
 
-    /// A search of a few terms; then one that counts nothing, since what has no word of any length has none of these;
-    /// then as long as it takes.
+    /// A search of a few terms; then one of the relaxed term, without counts: if that is empty, so is the
+    /// term; then a search without a limit of its own.
     fn find_word(&mut self, t: TermId) -> bool {
         if let Some(answer) = self.search(t, SOME) {
             return answer;
@@ -173,7 +173,7 @@ impl Terms {
         self.search(t, usize::MAX).unwrap_or(true)
     }
 
-    /// Whether a search of not too many terms shows that nothing is accepted.
+    /// Whether a search of at most `MANY` terms per part shows that nothing is accepted.
     fn dies_soon(&mut self, t: TermId) -> bool {
         if self.nullable(t) || !self.is_boolean(t) {
             return t == Self::EMPTY;
@@ -189,7 +189,7 @@ impl Terms {
         }
     }
 
-    /// A language that holds every word of the term, with counts up to any number.
+    /// A language that contains every word of the term: its counts have no upper bound.
     fn relaxed(&mut self, t: TermId) -> TermId {
         memo!(self.known.relaxed, t, {
             let all =
@@ -216,9 +216,9 @@ impl Terms {
         })
     }
 
-    /// Turn about: the term that seems nearest to an end, then the one met first.  The first finds a word of sixty
-    /// characters under a dozen patterns in hundreds of terms where the second alone visits all shorter texts;
-    /// the second keeps the first from losing itself.
+    /// Alternates best-first search (by `effort`) with breadth-first search. Best-first finds a word of sixty
+    /// characters under a dozen patterns in hundreds of terms, where breadth-first alone visits all shorter
+    /// texts; breadth-first ensures progress where the estimates mislead.
     fn search(&mut self, start: TermId, most: usize) -> Option<bool> {
         let mut parent: FxHashMap<TermId, TermId> = FxHashMap::default();
         let mut queue = VecDeque::from([start]);
@@ -265,7 +265,7 @@ impl Terms {
         Some(false)
     }
 
-    /// What is learnt from a path to a term that lives: all on it live, and have a word of that length.
+    /// Records what a path to a live term shows: all terms on it are live, and have a word of known length.
     fn mark_path(&mut self, end: TermId, start: TermId, parent: &FxHashMap<TermId, TermId>) {
         let mut length = self.some_length(end);
         let mut at = end;
@@ -284,14 +284,14 @@ impl Terms {
         }
     }
 
-    /// How far an end seems to be, in code points: each part of a conjunction has its own way to go. `holds`: of
-    /// the term, or of what is not in it.
+    /// Estimates the distance to an accepting term, in code points; a conjunction adds up its operands'.
+    /// `holds`: of the term, or of its complement (false).
     fn effort(&self, t: TermId, holds: bool, known: &mut SearchEfforts) -> u32 {
         let (xs, sum) = match (self.get(t), holds) {
             (Term::Not(x), _) => (std::slice::from_ref(x), true),
             (Term::And(xs), _) => (&xs[..], holds),
             (Term::Or(xs), _) => (&xs[..], !holds),
-            // any character brings the end of a count nearer: it would outweigh what has to be met on the way
+            // any character reduces a count: its length would outweigh the other conditions
             (Term::Repeat(..), true) => return !self.nullable(t) as u32,
             (_, true) => return self.at_least(t),
             (_, false) => return self.nullable(t) as u32,
@@ -310,7 +310,7 @@ impl Terms {
         effort
     }
 
-    /// `And` of a bound on length and the rest.
+    /// Splits a conjunction into a bound on length and the rest.
     fn split_length(&mut self, xs: &[TermId]) -> Option<(TermId, u32, u32)> {
         let any = self.any();
         let at = xs.iter().position(|&x| matches!(*self.get(x), Term::Repeat(c, _, _) if c == any))?;
@@ -319,7 +319,7 @@ impl Terms {
         Some((self.and(&rest), lo, hi))
     }
 
-    /// All words, where there are few or where the form lists them; else `None`.
+    /// All words, if they are few or the form lists them; else `None`.
     pub fn words_up_to(&mut self, t: TermId, limit: usize) -> Option<Vec<Box<str>>> {
         if let Some(mut words) = self.finite_words(t) {
             crate::lists::sort_unique(&mut words);
@@ -392,7 +392,7 @@ mod tests {
         let term = terms.lower(&lang);
         let found = work::run(20_000_000, || terms.live(term));
         assert_eq!(found, Err(work::Cut::Work(20_000_000)));
-        // of a machine's memory a step takes some bytes, in a small arena and in a large one
+        // a step takes some bytes of memory, in a small arena and in a large one
         assert!(terms.len() < 250_000, "{} terms for 20 million steps", terms.len());
     }
 

@@ -1,11 +1,11 @@
 //! Rules that merge operands of a union or an intersection: classes, counts of a class, repetitions.
 //!
-//! Invariant: every rule keeps the language, and one spelling of a set is chosen whichever way it was reached.
+//! Invariant: every rule keeps the language; a set has one form, whichever way it was built.
 //! Complexity: one pass over the operands, sorted by class and tail where counts may touch.
 
 use super::term::{intersect_ranges, union_ranges, Term, TermId, Terms, INF};
 
-/// The operands of a kind, sorted, where they are two or more.
+/// The operands of one kind, sorted, if there are two or more.
 pub(super) fn several(flat: &[TermId], mut meant: impl FnMut(TermId) -> bool) -> Option<Vec<TermId>> {
     let mut found: Vec<TermId> = flat.iter().copied().filter(|&x| meant(x)).collect();
     found.sort_unstable();
@@ -31,7 +31,7 @@ impl Terms {
         flat.push(merged);
     }
 
-    /// `y | x x* y` is `x* y`: what an optional repetition of a grammar's rules comes to.
+    /// `y | x x* y` is `x* y`: the form of an optional repetition in a grammar's rules.
     pub(super) fn merge_stars(&mut self, flat: &mut Vec<TermId>) {
         for i in 0..flat.len() {
             let Term::Concat(x, tail) = *self.get(flat[i]) else { continue };

@@ -1,9 +1,9 @@
 //! Regular languages over code points, and how they are spelled in bytes.
 //!
-//! In: the tree of a pattern ([`crate::regex::Lang`]), words, tables of states.  Out: states over bytes ([`spell`]), of
-//! which each says whether a lexeme may end here and which languages hold then.
+//! In: the tree of a pattern ([`crate::regex::Lang`]), words, tables of states.  Out: states over bytes
+//! ([`spell`]), of which each says whether a lexeme may end here and which languages accept it.
 //! Data: a term ([`term`]): a hash-consed boolean regular expression; equal terms are one number.
-//! Invariant: a term that no word is in is `Empty` wherever a state is made of it, so that no state is dead.
+//! Invariant: a term without a word is `Empty` before a state is made of it, so that no state is dead.
 //! Papers: Brzozowski 1964; Owens, Reppy, Turon 2009 (derivatives by classes); Moseley et al. 2023 (in .NET).
 //! Start: [`term`], [`delta`] (derivatives), [`spell`].
 //!
@@ -15,7 +15,8 @@
 //! | which states share masks | [`comparison`], [`content`] |
 //! | bytes of a state | [`spell`], [`segments`], `escapes`, `rows`, `byteset` |
 //!
-//! Circle: a derivative makes terms, and making a term asks for facts that derivatives tell (`term`, `delta`, the leaves).
+//! Circle: a derivative makes terms, and the constructors of terms need facts that derivatives give (`term`,
+//! `delta`, the leaves).
 
 mod boolean;
 mod byteset;

@@ -1,18 +1,18 @@
 //! Outcomes of lexical states: which languages of a tuple accept, also in the middle of a code point.
 //!
-//! A lexeme may end before a code point of several bytes, which shows only when the code point is complete.  So the outcome
-//! before it is kept until then, with the bytes read of it.
+//! A lexeme may end before a multi-byte code point, but this is known only when the code point is complete.
+//! Until then the outcome before it is kept, with the bytes read since.
 
 use super::spell::{Lex, LexId, Lexicon, OutcomeId};
 use super::term::Term;
 
-/// The first number of an outcome in the middle of a code point; then how many bytes were read of it, those, and the
-/// languages that accept before it.
+/// The first number of an outcome in the middle of a code point; then the count of its bytes so far, these
+/// bytes, and the languages that accept before the code point.
 const BEHIND: u32 = u32::MAX;
 
 impl Lexicon {
-    /// Which languages accept here; in the middle of a code point that may turn out to be none of the lexeme's, which
-    /// accepted before it ([`Lexicon::behind`]).
+    /// Which languages accept here; in the middle of a code point that may not belong to the lexeme, which
+    /// languages accepted before it ([`Lexicon::behind`]).
     pub fn outcome(&mut self, lex: LexId) -> OutcomeId {
         let term = match &self.states[lex.0 as usize] {
             Lex::At { term, .. } => *term,
@@ -51,7 +51,7 @@ impl Lexicon {
         self.outcome_list(outcome).first() == Some(&BEHIND)
     }
 
-    /// Of an outcome in the middle of a code point, that before it and the bytes since.
+    /// Splits an outcome in the middle of a code point: the outcome before it, and the bytes since.
     pub fn behind(&mut self, outcome: OutcomeId) -> Option<(OutcomeId, Vec<u8>)> {
         let &[BEHIND, count, ref list @ ..] = self.outcome_list(outcome) else { return None };
         let (bytes, accepting) = list.split_at(count as usize);
@@ -59,8 +59,8 @@ impl Lexicon {
         Some((self.intern_outcome(&accepting), bytes))
     }
 
-    /// The outcome in the middle of the code point that begins with a byte: none where the lexeme has not ended, or is not
-    /// read beside others.
+    /// The outcome after the first byte of a code point: `NONE` where the lexeme may not end before it, or is
+    /// not read beside others.
     pub(super) fn before_lead(&mut self, lex: LexId, byte: u8) -> OutcomeId {
         if self.is_string(lex) || self.is_single(lex) {
             return Self::NONE;

@@ -1,8 +1,8 @@
-//! An upper bound on what a word that was begun still needs, whatever was read of it.
+//! An upper bound on the code points that complete a word, after any prefix of it.
 //!
-//! Invariant: from every live state that a term's derivatives lead to, a shortest end is no longer; `None` where the form
-//! does not say and the states are too many to visit.
-//! Complexity: the form, or at most `STATES` derivatives, once per term.
+//! Invariant: from every live state of a term's derivatives, a shortest completion is no longer; `None` where
+//! the form does not tell and the states are too many to visit.
+//! Complexity: the form, or a limited number of derivatives (`STATES`, `MORE_STATES`), once per term.
 //! Rejected: the longest word, which most languages lack.
 
 use std::collections::VecDeque;
@@ -14,32 +14,32 @@ use super::delta::Runs;
 use super::spell::{LexId, Lexicon, Spelling};
 use super::term::{Term, TermId, Terms, INF};
 
-/// Derivatives that are looked at where the form does not tell; of a number no more than the search for its end visits
-/// ([`super::shortest_lexeme`]), which is content with any end beyond.
+/// Derivatives that are visited where the form does not tell; of a number at most as many as the search for
+/// its completion visits ([`super::shortest_lexeme`]), which beyond that takes any completion.
 const STATES: usize = 64;
 const MORE_STATES: usize = 1024;
 const NUMBERS: usize = 60;
-/// Runs a state that are looked at on the way: where there are thousands, each state costs a millisecond.
+/// Runs per state that are visited, on average: with thousands, each state costs a millisecond.
 const RUNS: usize = 32;
 /// A number may be written with a sign, a point, and an exponent with a sign and three digits.
 const AROUND_DIGITS: u32 = 7;
-/// Code points after which a word of a loop is none of 2^32 others.
+/// Code points after which a loop has a word outside any 2^32 words.
 const APART: u32 = 32;
-/// Words that a language may lack for the rule of those that lack some.
+/// A set with so many words or more does not count as few excluded words.
 const LACKING: usize = 1 << 16;
-/// Bytes of a code point in a JSON string at most, and those that end one that was begun (a surrogate's escape has a
-/// second half).
+/// Most bytes of a code point in a JSON string, and most bytes that complete a partly read one (a surrogate's
+/// escape has a second half).
 const WIDEST: usize = 6;
 const BEGUN: usize = 12;
 
-/// States of a term, each with the places of those before it.
+/// States of a term, each with the indices of its predecessors.
 type States = IndexMap<TermId, Vec<usize>, FxBuildHasher>;
 
 /// Known bounds of terms, in code points.
 pub type RemainingBounds = FxHashMap<TermId, Option<u32>>;
 
 impl Lexicon {
-    /// Bytes that end a lexeme that began in this state, whatever was read of it; the quote not counted.
+    /// Bytes that complete a lexeme that began in this state, after any prefix; without the quote.
     pub fn remaining_bound(&mut self, lex: LexId) -> Option<usize> {
         let (spelling, term) = self.term(lex)?;
         let points = self.terms.remains_at_last(term)? as usize;
@@ -53,12 +53,12 @@ impl Lexicon {
 }
 
 impl Terms {
-    /// Code points that end a word of the term, whatever was read of it.
+    /// Code points that complete a word of the term, after any prefix.
     pub fn remaining_bound(&mut self, t: TermId) -> Option<u32> {
         memo!(self.known.remaining_bound, t, stacker::maybe_grow(64 << 10, 1 << 20, || self.find_remains(t)))
     }
 
-    /// The same for a whole language: worth a longer look where its parts do not tell.
+    /// The same for a whole language: it visits more states where the parts do not tell.
     fn remains_at_last(&mut self, t: TermId) -> Option<u32> {
         let found =
             self.remaining_bound(t).or_else(|| self.among_states(t, MORE_STATES)).or_else(|| self.longest(t));
@@ -68,7 +68,7 @@ impl Terms {
 
     fn find_remains(&mut self, t: TermId) -> Option<u32> {
         if let Some((rest, most)) = self.length_limit(t) {
-            // the nearest end of what is cut is nearest of what is left: others are longer still
+            // a prefix that can be completed within the limit has its shortest completion in `rest` within it
             return Some(self.remaining_bound(rest)?.min(most));
         }
         match self.get(t).clone() {
@@ -85,7 +85,7 @@ impl Terms {
             }
             Term::Or(xs) | Term::Tuple(xs) => self.most_of(&xs),
             Term::Repeat(x, lo, _) => {
-                // the copy that was begun, and those that must follow
+                // the partly read copy, and those that must follow
                 let later = self.least_by_short_search(x)?.saturating_mul(lo.saturating_sub(1));
                 Some(self.remaining_bound(x)?.saturating_add(later))
             }
@@ -93,7 +93,7 @@ impl Terms {
                 let known = self.remains_of_all(&xs).or_else(|| self.among_states(t, STATES));
                 known.or_else(|| self.longest(t))
             }
-            // one more code point is in none of the words
+            // some further code point makes none of the excluded words
             Term::Not(x) if self.lacks_few(x) => Some(1),
             Term::Num(..) => {
                 let longest = self.longest(t);
@@ -115,8 +115,8 @@ impl Terms {
         self.lists_words(words) && self.finite_words(words).is_some_and(|words| words.len() < LACKING)
     }
 
-    /// A language without some words: where one of them was read, one more code point, or another last one, is in the
-    /// language, as long as there are more code points to choose from than words.
+    /// The bound of a language with few excluded words: after one of them, one more code point, or another
+    /// last one, makes a word of the language, if there are more code points than excluded words.
     fn remains_of_all(&mut self, xs: &[TermId]) -> Option<u32> {
         let lacking = |this: &Self, x: TermId| match *this.get(x) {
             Term::Not(words) => this.lacks_few(words),
@@ -156,8 +156,8 @@ impl Terms {
         }
     }
 
-    /// The same for what is left of the language when any words but 2^32 are taken out, as long as something is left:
-    /// the keys of an object come once each.
+    /// The same for the language without any 2^32 of its words, as long as something is left: an object has
+    /// each key once.
     pub fn remains_side_by_side(&mut self, t: TermId) -> Option<u32> {
         let known = self.side_by_side_by_form(t).or_else(|| self.longest(t));
         known.or_else(|| self.side_by_side_by_states(t))
@@ -165,7 +165,7 @@ impl Terms {
 
     fn side_by_side_by_form(&mut self, t: TermId) -> Option<u32> {
         if self.is_open(t) {
-            // two of a million code points
+            // two further code points, of a million each
             return Some(self.remaining_bound(t)?.saturating_add(2));
         }
         match self.get(t).clone() {
@@ -192,7 +192,7 @@ impl Terms {
         }
     }
 
-    /// By the way from each state to one after which everything is a word.
+    /// By the distance from each state to one after which every text is a word.
     fn side_by_side_by_states(&mut self, t: TermId) -> Option<u32> {
         let states = self.states(t, 4 * STATES, Self::delta)?;
         let mut ways: Vec<Option<u32>> = vec![None; states.len()];
@@ -212,16 +212,16 @@ impl Terms {
         ways.into_iter().collect::<Option<Vec<u32>>>()?.into_iter().max()
     }
 
-    /// The most that any state needs, where there are few.
+    /// The longest of the states' shortest completions, if the states are few.
     fn among_states(&mut self, t: TermId, most: usize) -> Option<u32> {
-        // first without asking which of them are alive
+        // first without a check of which states are live
         self.states(t, most * 2, Self::delta_raw)?;
         let states = self.states(t, most, Self::delta)?;
         states.into_keys().try_fold(0, |most, t| Some(most.max(self.least_by_short_search(t)?)))
     }
 
-    /// The states of a term, each with those before it; `None` where they are more than `most`, or have many runs: of a
-    /// long list only the beginning is looked at.
+    /// The states of a term, each with its predecessors; `None` where they are more than `most`, or have many
+    /// runs.
     fn states(&mut self, t: TermId, most: usize, delta: fn(&mut Self, TermId) -> Runs) -> Option<States> {
         let mut states = States::from_iter([(t, Vec::new())]);
         let (mut at, mut seen) = (0, 0);
@@ -240,8 +240,8 @@ impl Terms {
         Some(states)
     }
 
-    /// Whether every code point of the words is a byte that JSON strings hold as it is, or any of many such may stand
-    /// in its place.
+    /// Whether every code point of the words is a byte that a JSON string needs not escape, or can be
+    /// replaced by one.
     fn is_plain(&self, t: TermId) -> bool {
         let plain =
             |from: u32, to: u32| from >= 0x20 && to < 0x7F && !(from..=to).any(|c| c == 0x22 || c == 0x5C);
@@ -255,7 +255,7 @@ impl Terms {
             Term::Or(xs) => xs.iter().all(|&x| self.is_plain(x)),
             Term::And(xs) => xs.iter().any(|&x| self.is_plain(x)),
             Term::Num(..) => true,
-            // all code points of the class lead to the same state, so a letter is taken
+            // all code points of the class lead to the same state, so a letter can be chosen
             Term::Repeat(x, ..) => match self.get(*x) {
                 Term::Class(set) => {
                     self.is_plain(*x) || self.set(*set).iter().any(|&(from, to)| from <= 0x61 && to >= 0x7A)
@@ -274,7 +274,7 @@ mod tests {
     use super::*;
     use crate::regex::{parse, Dialect};
 
-    /// The farthest end of any state, by looking at all of them.
+    /// The longest of all states' shortest completions.
     fn farthest(terms: &mut Terms, t: TermId) -> u32 {
         let (mut seen, mut todo, mut most) = (FxHashSet::from_iter([t]), vec![t], 0);
         while let Some(at) = todo.pop() {

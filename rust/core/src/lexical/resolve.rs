@@ -1,11 +1,11 @@
-//! Unit resolution among operands: `a & (!a | b)` is `a & b`, `a & (a | b)` is `a`; the same for unions, with both signs
-//! changed.
+//! Unit resolution among operands: `a & (!a | b)` is `a & b`, `a & (a | b)` is `a`; the dual rules hold for
+//! unions.
 //!
-//! Purpose: the complement of `a & !b` is `!a | b`, so a language and its own complement meet as parts.  As unrelated
-//! terms, only a search through all their states would show that nothing is in both.
+//! Purpose: the complement of `a & !b` is `!a | b`, so a language meets its own complement in parts. Without
+//! these rules, only a search through all their states would show that no word is in both.
 //! Invariant: every rule keeps the language.
-//! Complexity: operands times the members of those that are of the other kind, both at most [`PAIRED`].
-//! Rejected: resolution of pairs (it has no end that is near).
+//! Complexity: operands times the members of operands of the dual kind, both at most [`PAIRED`].
+//! Rejected: resolution of pairs (it does not end soon).
 
 use super::term::{Term, TermId, Terms};
 use crate::work;
@@ -14,7 +14,7 @@ use crate::work;
 const PAIRED: usize = 16;
 
 impl Terms {
-    /// Takes from the operands of a union (or intersection) what the others decide.
+    /// Simplifies each operand of a union (or intersection) by the others.
     pub(super) fn resolve(&mut self, flat: &mut Vec<TermId>, union: bool) {
         let (mut at, mut rounds) = (0, PAIRED);
         while at < flat.len() && flat.len() <= PAIRED && rounds > 0 {
@@ -45,7 +45,7 @@ impl Terms {
                 Some(members) => flat.extend_from_slice(members),
                 None => flat.push(rest),
             }
-            // what is left of it may decide those before it
+            // the rest may simplify operands before it
             (at, rounds) = (0, rounds - 1);
         }
         let neutral = if union { Self::EMPTY } else { Self::ALL };
@@ -61,7 +61,7 @@ impl Terms {
         }
     }
 
-    /// Whether the term, or its complement, is one of the operands.
+    /// Whether the term (`denied`: its complement) is one of the operands.
     fn stands(&self, x: TermId, denied: bool, flat: &[TermId]) -> bool {
         let denies = |x: TermId, y: TermId| matches!(*self.get(x), Term::Not(z) if z == y);
         flat.iter().any(|&y| if denied { denies(x, y) || denies(y, x) } else { x == y })
@@ -92,7 +92,7 @@ mod tests {
         let denied = terms.not(whole);
         assert_eq!(terms.and(&[whole, denied]), Terms::EMPTY);
         assert_eq!(terms.or(&[whole, denied]), Terms::ALL);
-        // one of parts that are not complements stays a complement of the whole
+        // if no part is a complement, the whole's complement stays a `Not`
         for whole in [terms.and(&[a, b, c]), terms.or(&[a, b, c])] {
             let denied = terms.not(whole);
             assert_eq!(terms.and(&[whole, denied]), Terms::EMPTY);

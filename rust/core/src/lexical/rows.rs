@@ -1,4 +1,5 @@
-//! Transition rows: runs of code points and the states that they lead to; their parts, and neighbours joined.
+//! Transition rows: runs of code points with their target states; slices of rows, and runs merged with
+//! neighbours.
 
 use std::sync::Arc;
 
@@ -7,7 +8,7 @@ use super::spell::{LexId, Lexicon};
 /// Code points up to each end lead to a state.
 pub(crate) type TransitionRow = Arc<[(u32, LexId)]>;
 
-/// The runs of `base..base+size`, renumbered from 0; numbers that are not kept lead nowhere.
+/// The runs of `base..base+size`, renumbered from 0; those that `keep` rejects lead to `DEAD`.
 pub(super) fn slice(runs: &TransitionRow, base: u32, size: u32, keep: impl Fn(u32) -> bool) -> TransitionRow {
     let mut out: Vec<(u32, LexId)> = Vec::new();
     let mut push = |end: u32, to: LexId| match out.last_mut() {
@@ -22,8 +23,8 @@ pub(super) fn slice(runs: &TransitionRow, base: u32, size: u32, keep: impl Fn(u3
             Some(&(end, to)) => (end.min(last), to),
             None => (last, Lexicon::DEAD),
         };
-        // the filters change their answer at few places; find each border by bisection-free probing of
-        // the borders that exist: surrogates, the least value of a UTF-8 length, the control characters
+        // the filters change their answer at few borders (surrogates, the least value of a UTF-8 length,
+        // control characters): probe each of them, without bisection
         let mut from = at;
         for border in BORDERS.iter().copied().chain([end + 1]) {
             if border <= from || border > end + 1 {

@@ -1,6 +1,6 @@
 //! The transitions of a lexical state over code points, in segments.
 //!
-//! Complexity, memory: a segment for each run of code points that lead alike; nothing is kept.
+//! Complexity, memory: a segment for each run of code points with one target; nothing is stored.
 
 use indexmap::IndexSet;
 use rustc_hash::FxBuildHasher;
@@ -12,11 +12,11 @@ use crate::work;
 
 type FxIndexSet<T> = IndexSet<T, FxBuildHasher>;
 
-/// Code points of several bytes in UTF-8 begin here.
+/// The least code point of several bytes in UTF-8.
 pub const WIDE: u32 = 0x80;
-/// They are no text.
+/// No text contains them.
 const SURROGATES: (u32, u32) = (0xD800, 0xDFFF);
-/// States of a language that are looked at to see what ends it.
+/// Most states of a language that `states_of` visits.
 const LOOKED_AT: usize = 256;
 
 /// Code points `first..=last` lead to one state.
@@ -28,7 +28,8 @@ pub struct Segment {
 }
 
 impl Lexicon {
-    /// The segments that lead on; in the middle of a code point, where each way to complete it leads.
+    /// The segments with a live target; in the middle of a code point, one for each live target of its
+    /// completions.
     pub fn ways(&mut self, lex: LexId) -> Vec<Segment> {
         if let Lex::Block { runs, .. } = &self.states[lex.0 as usize] {
             let alive = runs.iter().filter(|r| r.1 != Self::DEAD);
@@ -69,8 +70,8 @@ impl Lexicon {
         self.starts(lex)
     }
 
-    /// Bytes before which every beginning of a language can be brought to an end that can't read them; none where it has
-    /// too many states to tell.
+    /// Bytes for which every prefix of a language has a completion that they cannot extend; none where the
+    /// language has too many states to tell.
     pub fn ends_before(&mut self, term: TermId) -> ByteSet {
         let Some(states) = self.states_of(term) else { return ByteSet::default() };
         let mut ends: Vec<ByteSet> = Vec::new();
@@ -80,7 +81,7 @@ impl Lexicon {
             ends.push(if self.outcome(lex) == Self::NONE { ByteSet::default() } else { unread });
             onward.push(self.ways(lex).iter().filter_map(|way| states.get_index_of(&way.to)).collect());
         }
-        // what is found further on, until nothing is added
+        // add what the successors have, until nothing changes
         let mut grows = true;
         while grows {
             grows = false;
@@ -97,8 +98,8 @@ impl Lexicon {
         ends.iter().fold(ByteSet::ALL, |all, ends| all.and(ends))
     }
 
-    /// Whether some text of a language ends before the first code point of some text of another: that it can't read.
-    /// Sure where it says no; one with too many states to tell may.
+    /// Whether some text of `next` begins with a code point that some text of `term` cannot be extended by.
+    /// "No" is certain; a language with too many states to tell gets "yes".
     pub fn may_end_before(&mut self, term: TermId, next: TermId) -> bool {
         let Some(states) = self.states_of(term) else { return true };
         let begin = self.at(Spelling::Raw, next);
@@ -122,7 +123,7 @@ impl Lexicon {
         let mut out = Vec::new();
         for read in reads.iter().filter(|read| !read.is_empty()) {
             work::spend(16 + 4 * read.len() as u64);
-            // the ranges of all that begin with the bytes of what is read
+            // for each lead byte of what is read, the code points with it that are not read
             let mut beside: Vec<(u32, u32)> = Vec::new();
             for lead in LEADS {
                 if read.iter().any(|r| r.0 <= lead.1 && r.1 >= lead.0) {
@@ -141,7 +142,7 @@ impl Lexicon {
         union_ranges(&ranges, &[])
     }
 
-    /// The states at code points' borders; `None` where they are too many.
+    /// The states between code points; `None` where they are too many.
     fn states_of(&mut self, term: TermId) -> Option<FxIndexSet<LexId>> {
         let mut seen = FxIndexSet::default();
         seen.insert(self.at(Spelling::Raw, term));
@@ -159,7 +160,7 @@ impl Lexicon {
     }
 }
 
-/// What is left of a range without sorted ranges.
+/// A range without the given sorted ranges.
 fn without((first, last): (u32, u32), ranges: &[(u32, u32)]) -> Vec<(u32, u32)> {
     let mut out = Vec::new();
     let mut from = first;
@@ -175,8 +176,8 @@ fn without((first, last): (u32, u32), ranges: &[(u32, u32)]) -> Vec<(u32, u32)> 
     out
 }
 
-/// Of the first byte of a code point of several: bytes to come, the bits that it has of it, and the least one that it may
-/// begin (Unicode 15, table 3-7: no overlong form).
+/// For the first byte of a multi-byte code point: the number of further bytes, its bits of the code point,
+/// and the least code point of this length (Unicode 15, table 3-7: no overlong form).
 pub(crate) const fn lead(byte: u8) -> Option<(u32, u32, u32)> {
     match byte {
         0xC2..=0xDF => Some((1, byte as u32 & 0x1F, 0x80)),
@@ -186,7 +187,7 @@ pub(crate) const fn lead(byte: u8) -> Option<(u32, u32, u32)> {
     }
 }
 
-/// The code points that begin with each byte.
+/// The code points of each lead byte.
 const LEADS: [(u32, u32); 51] = leads();
 
 fn segments(row: &TransitionRow) -> impl Iterator<Item = Segment> + '_ {

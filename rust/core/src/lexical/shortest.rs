@@ -10,22 +10,22 @@ use rustc_hash::FxHashMap;
 use super::spell::{LexId, Lexicon, Step};
 use super::term::TermId;
 
-/// Bytes that a way to an accepted end may have.
+/// Most bytes of a completion.
 pub const LONGEST: usize = 1 << 20;
 
 /// States that the search for a short completion may visit.
 const SEARCH: usize = 200_000;
-/// The same where the end of a number is known without a search, and where it would be but is not: each state
-/// of a number costs arithmetic on its digits.
+/// The same in a number before its completion is tried by arithmetic, and after that fails: each state of a
+/// number costs arithmetic on its digits.
 const SEARCH_NUMBERS: usize = 64;
 const SEARCH_DIGITS: usize = 20_000;
 
-/// A shortest way (in characters) from a lexical state to one that accepts, and that state: A*, by what a term's
-/// form says to be missing at least; `None` where none of at most `most` characters is found.
+/// A shortest text (in characters) from a lexical state to an accepting one, and that state: A* with the
+/// form's lower bound on the missing length; `None` where none of at most `most` characters is found.
 pub fn shortest_lexeme(lexicon: &mut Lexicon, from: LexId, most: usize) -> Option<(Vec<u8>, LexId)> {
     let mut prefix = Vec::new();
     let mut at = from;
-    // finish a code point or an escape that was begun: any byte that goes on will do
+    // complete a partly read code point or escape: any byte that is not dead will do
     while lexicon.term(at).is_none() {
         let (byte, next) = (0..=255u8).find_map(|b| match lexicon.step(at, b) {
             Step::Stay(next) => Some((b, next)),
@@ -34,7 +34,7 @@ pub fn shortest_lexeme(lexicon: &mut Lexicon, from: LexId, most: usize) -> Optio
         prefix.push(byte);
         at = next;
     }
-    // a number may be far from the next shorter one that fits, and always near an exponent that does
+    // the digits of a fitting number may be many, and an exponent that fits is always near
     let term = lexicon.term(at).map(|t| t.1);
     let number = term.is_some_and(|term| lexicon.terms.is_number(term));
     if number && lexicon.outcome(at) == Lexicon::NONE {
@@ -52,7 +52,7 @@ pub fn shortest_lexeme(lexicon: &mut Lexicon, from: LexId, most: usize) -> Optio
         |lexicon: &Lexicon, lex: LexId| lexicon.term(lex).map_or(0, |t| lexicon.terms.least_missing(t.1));
     let mut parent: FxHashMap<LexId, (LexId, char)> = FxHashMap::default();
     let mut seen: FxHashMap<LexId, u32> = FxHashMap::from_iter([(at, 0)]);
-    // of equals the deepest, then the one met first
+    // of equal bounds the deepest, then the first found
     let mut queue = BinaryHeap::from([(Reverse(0), 0, Reverse(0), at)]);
     while let Some((Reverse(bound), depth, _, lex)) = queue.pop() {
         crate::work::spend(4);
@@ -98,8 +98,8 @@ pub fn shortest_lexeme(lexicon: &mut Lexicon, from: LexId, most: usize) -> Optio
     None
 }
 
-/// The rest of a number that arithmetic tells, as far as its first end, and the state there: what a way passes that is
-/// an end already would be remembered as farther from one than it is.
+/// The completion of a number by arithmetic, cut at its first accepting state, and that state: else the
+/// distance recorded for an accepting state on the way would be too great.
 fn told_end(lexicon: &mut Lexicon, at: LexId, term: Option<TermId>) -> Option<(String, LexId)> {
     let mut tail = lexicon.terms.number_tail(term?)?;
     let mut end = at;

@@ -1,9 +1,10 @@
 //! Spans of a document: the texts of runs of its chunks (characters, words, lines), as one term.
 //!
-//! A suffix automaton over the chunks (Blumer et al. 1985; the construction of Crochemore 1986) has at most 2n
-//! states for n chunks; a term stands for a set of places in it, since one chunk may begin another.
-//! Complexity: O(n) chunks to build (times the logarithm of the edges of a state), each set of places derived
-//! once.
+//! A suffix automaton over the chunks (Blumer et al. 1985; the construction of Crochemore 1986) has at most
+//! 2n states for n chunks; a term stands for a set of positions in it, since one chunk may be a prefix of
+//! another.
+//! Complexity: O(n) for n chunks to build (times the logarithm of a state's transitions), each set of
+//! positions derived once.
 //! Rejected: the n suffixes as words (n squared characters).
 
 use std::collections::BTreeMap;
@@ -14,10 +15,10 @@ use indexmap::IndexSet;
 use super::table::{Automaton, State, StateRuns};
 use super::term::{TermId, Terms};
 
-/// Steps that a chunk takes beside the memory for it: maps that no cache holds are looked up and changed.
+/// The work of a chunk beside that for its memory: look-ups and changes in maps that are not in the cache.
 const CHUNK: u64 = 12;
 
-/// A state of the automaton, reached (`offset` 0) or being reached by so many characters of a chunk.
+/// A state of the automaton, reached (`offset` 0), or on the way to it after so many characters of a chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 struct SpanPosition {
     state: u32,
@@ -28,7 +29,7 @@ struct SpanPosition {
 /// One document.
 #[derive(Clone)]
 pub(super) struct Spans {
-    /// Characters of each different chunk.
+    /// Characters of each distinct chunk.
     chunks: Vec<Vec<char>>,
     next: Vec<BTreeMap<u32, u32>>,
     sets: IndexSet<Box<[SpanPosition]>, Keyed>,
@@ -119,13 +120,13 @@ impl Automaton for Spans {
     }
 
     fn bytes(&self) -> usize {
-        // the document's own states are there from the start
+        // the document's own states do not grow
         self.sets.len() * 96
     }
 }
 
 impl Terms {
-    /// The texts of one or more chunks that stand beside each other, and the empty one.
+    /// The texts of one or more adjacent chunks, and the empty one.
     pub fn spans(&mut self, chunks: &[&str]) -> TermId {
         self.automaton(Spans::new(chunks))
     }

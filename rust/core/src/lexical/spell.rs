@@ -1,12 +1,12 @@
-//! Lexical states over bytes: a term, and how far the spelling of the next code point has come.
+//! Lexical states over bytes: a term, and the progress in the spelling of the next code point.
 //!
-//! Languages live on code points, spellings on bytes.  One small automaton decodes the spelling (UTF-8, JSON
-//! escapes, surrogate pairs) and derives the term when a code point is complete, so a pattern has one
-//! definition for values, keys and every spelling.  In the middle of a code point the state is not "which
-//! bytes were read" but "what each way to finish leads to": all lead bytes of a free string share one state.
+//! Languages are over code points, spellings over bytes. One small automaton decodes the spelling (UTF-8,
+//! JSON escapes, surrogate pairs) and derives the term when a code point is complete, so a pattern has one
+//! definition for values, keys and every spelling. In the middle of a code point, the state is not the bytes
+//! read but the target of each completion: lead bytes of a free string share states.
 //! Rejected: rewriting each regex into its escaped form, which triples patterns and can't intersect them.
 //!
-//! Invariant: every state but `DEAD` can still reach an accepted end.
+//! Invariant: every state but `DEAD` can reach an accepting one.
 
 use rustc_hash::FxHashMap;
 
@@ -17,7 +17,7 @@ use super::term::{Term, TermId, Terms};
 pub use super::byteset::ByteSet;
 use crate::heap_size::{self, Interner};
 
-/// The number of a lexical state.
+/// The id of a lexical state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct LexId(pub u32);
 
@@ -28,7 +28,7 @@ pub struct OutcomeId(pub u32);
 /// How code points are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Spelling {
-    /// UTF-8, ended by whatever byte can't follow.
+    /// UTF-8; ends before a byte that cannot follow.
     Raw,
     /// Inside a JSON string, ended by a quote; only escapes that JSON demands, in their short form.
     Json,
@@ -59,7 +59,8 @@ pub(super) enum Lex {
         bits: u8,
         depth: u8,
         runs: TransitionRow,
-        /// Of a lexeme that had ended before the code point, in case it can't be read: an outcome of its own.
+        /// If the lexeme could end before the code point: that outcome, in case the code point cannot be
+        /// read.
         behind: OutcomeId,
     },
     /// After a backslash.
@@ -91,7 +92,8 @@ pub struct Lexicon {
     pub(super) outcomes_of: FxHashMap<TermId, OutcomeId>,
     row_bytes: usize,
     digits_filled: usize,
-    /// Of a number one digit is derived at a time: each costs arithmetic, and who follows a way asks for one.
+    /// Numbers are derived by one character at a time: each costs arithmetic, and a walk along one text needs
+    /// only one.
     pub one_by_one: bool,
 }
 
@@ -155,7 +157,7 @@ impl Lexicon {
             + self.terms.bytes()
     }
 
-    /// The state at the beginning of a term; `DEAD` when it accepts nothing.
+    /// The initial state of a term; `DEAD` when it accepts nothing.
     pub fn at(&mut self, spelling: Spelling, term: TermId) -> LexId {
         let term = self.terms.prune(term);
         self.at_live(spelling, term)
@@ -168,7 +170,7 @@ impl Lexicon {
         self.intern(Lex::At { spelling, term })
     }
 
-    /// Term and spelling of a state at a code point's border.
+    /// Term and spelling of a state between code points.
     pub fn term(&self, lex: LexId) -> Option<(Spelling, TermId)> {
         match &self.states[lex.0 as usize] {
             Lex::At { spelling, term } => Some((*spelling, *term)),
@@ -230,14 +232,14 @@ impl Lexicon {
         set
     }
 
-    /// One byte for each way to go on inside the lexeme, escapes left out.
+    /// One character for each target inside the lexeme, without escapes.
     pub fn representatives(&mut self, lex: LexId) -> Vec<(char, LexId)> {
         let row = self.row(lex);
         let mut out: Vec<(char, LexId)> = Vec::new();
         let mut from = 0u32;
         for &(end, to) in row.iter() {
             let known = out.iter().position(|o| o.1 == to);
-            // control characters only where no other leads there: they are spelled by six
+            // a control character only where no other leads there: its escape has six
             if to != Self::DEAD && known.is_none_or(|i| out[i].0 < ' ') {
                 // a letter where there is one: completions are read by people
                 let letter = ('a' as u32).max(from);
@@ -255,7 +257,7 @@ impl Lexicon {
         out
     }
 
-    /// One byte.
+    /// The transition by one byte.
     #[inline]
     pub fn step(&mut self, lex: LexId, byte: u8) -> Step {
         if byte < 0x80 {
@@ -295,8 +297,8 @@ impl Lexicon {
         self.slow(lex, byte)
     }
 
-    /// Whether no code point beyond ASCII leads on, as far as the state's row tells: numbers, white space and keywords
-    /// need no look at each of the bytes that begin one, nor a place to remember it.
+    /// Whether the state's row shows that no code point beyond ASCII leads on: numbers, white space and
+    /// keywords then need no look-up, and no memo, for each lead byte.
     fn is_ascii(&self, lex: LexId) -> bool {
         let Some(row) = &self.rows[lex.0 as usize] else { return false };
         match **row {
@@ -305,8 +307,8 @@ impl Lexicon {
         }
     }
 
-    /// One byte of a string of some words, and where one text is followed of a number, without the others; `None` in
-    /// other lexemes.
+    /// The transition by one byte alone: in a string with a finite set of words, and with `one_by_one` in a
+    /// number; `None` in other lexemes.
     fn lone_step(&mut self, lex: LexId, byte: u8) -> Option<Step> {
         let Lex::At { spelling, term } = self.states[lex.0 as usize] else { return None };
         if spelling == Spelling::Raw && !self.one_by_one {
@@ -358,7 +360,7 @@ impl Lexicon {
         }))
     }
 
-    /// Code points up to each end lead to a state.
+    /// The transitions of a state by code points.
     pub(crate) fn row(&mut self, lex: LexId) -> TransitionRow {
         if let Some(row) = &self.rows[lex.0 as usize] {
             return row.clone();
@@ -395,7 +397,7 @@ impl Lexicon {
         if depth == 0 {
             return runs[0].1;
         }
-        // what all code points lead on from needs no way back
+        // if all code points lead on, the outcome before is not needed
         let behind = if runs.iter().any(|r| r.1 == Self::DEAD) { behind } else { Self::NONE };
         self.intern(Lex::Block { bits, depth, runs, behind })
     }

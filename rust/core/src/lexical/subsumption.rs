@@ -1,11 +1,12 @@
 //! Subsumption by form: a union drops operands that another one contains, a conjunction those that contain another one.
 //!
-//! Purpose: the derivative of `.*a{30000}.*` after k times "a" is a union of k counts, that of `(.*[A-Z]){4}` any
-//! subset of four tails.  Kept as one term each, such patterns have as many states as they count, not the square
-//! of it or a power of two.
-//! Invariant: "yes" is proven by the form of both terms; "no" means nothing.
-//! Complexity: a walk along the operands' heads, for pairs of which one begins with a loop or ends with anything.
-//! Rejected: inclusion of languages by search, which each union would pay for.
+//! Purpose: the derivative of `.*a{30000}.*` after k times "a" is a union of k counts, that of `(.*[A-Z]){4}`
+//! any subset of four tails. Reduced to one term each, such patterns have as many states as they count, not
+//! its square or a power of two.
+//! Invariant: "yes" is proven by the form of both terms; "no" means unknown.
+//! Complexity: a walk along the operands' heads, for pairs of which one begins with a loop or accepts every
+//! continuation.
+//! Rejected: inclusion of languages by search: each union would pay for it.
 
 use super::term::{CharSetId, Term, TermId, Terms, INF};
 use crate::work;
@@ -23,7 +24,7 @@ enum LeadingLoop {
 }
 
 impl Terms {
-    /// Takes from the operands of a union those that another one holds.
+    /// Removes the operands of a union that another one contains.
     pub(super) fn drop_covered(&mut self, flat: &mut Vec<TermId>) {
         if flat.len() > PAIRED {
             return;
@@ -37,7 +38,7 @@ impl Terms {
         }
     }
 
-    /// Takes from the operands of a conjunction those that hold another one.
+    /// Removes the operands of a conjunction that contain another one.
     pub(super) fn drop_covering(&mut self, flat: &mut Vec<TermId>) {
         if flat.len() > PAIRED {
             return;
@@ -70,7 +71,7 @@ impl Terms {
         self.is_open(x) || self.leading_loop(x).is_some()
     }
 
-    /// The same as [`Terms::covers`], remembered: the operands of a derivative are mostly those of others.
+    /// The same as [`Terms::covers`], memoised: derivatives share most of their operands.
     fn covers_cached(&mut self, a: TermId, b: TermId) -> bool {
         memo!(self.known.covered, (a, b), self.covers(a, b, &mut { PARTS }))
     }
@@ -93,13 +94,13 @@ impl Terms {
             }
             let ((x, least), (y, more)) = (self.copies(head), self.copies(other));
             if x == y && tail == rest && least <= more {
-                // n copies and a tail that holds whatever follows, or copies that the loop of the first can read
+                // after n copies the tail accepts anything, or the loop of `a` can read the further copies
                 let loops = leading_loop.is_some_and(|leading_loop| self.loop_covers(x, leading_loop));
                 if tail == Self::ALL || loops {
                     return true;
                 }
             }
-            // the loop reads the head, and what is left must be in the language again
+            // the loop reads the head of `b`; the rest must be in the language of `a` again
             match leading_loop {
                 Some(leading_loop) if self.loop_covers(other, leading_loop) => match rest {
                     Self::EPS => return matches!(self.get(a), Term::Repeat(_, 0, INF)),
@@ -118,7 +119,7 @@ impl Terms {
         }
     }
 
-    /// What is copied, and how often at least.
+    /// The repeated term, and its least number of copies.
     fn copies(&self, t: TermId) -> (TermId, u32) {
         match *self.get(t) {
             Term::Repeat(x, lo, _) if lo > 0 => (x, lo),
@@ -126,7 +127,7 @@ impl Terms {
         }
     }
 
-    /// The loop that every word of the term may begin with: `L` holds all `c L` for a `c` of the loop.
+    /// The loop that a term begins with: its language `L` contains `c L` for every `c` of the loop.
     fn leading_loop(&self, t: TermId) -> Option<LeadingLoop> {
         match *self.get(t) {
             Term::All => Some(LeadingLoop::Any),
@@ -140,7 +141,7 @@ impl Terms {
         }
     }
 
-    /// Whether the loop reads every word; remembered, since classes of characters may have hundreds of ranges.
+    /// Whether the loop reads every word; memoised, since classes of characters may have hundreds of ranges.
     fn loop_covers(&mut self, t: TermId, leading_loop: LeadingLoop) -> bool {
         let LeadingLoop::Of(set) = leading_loop else { return true };
         memo!(self.known.read_by, (t, set), self.within(t, leading_loop, &mut { PARTS }))
@@ -193,7 +194,7 @@ mod tests {
         terms.lower(&parse(pattern, Dialect::Python).expect("a pattern"))
     }
 
-    /// Terms on the way along a text.
+    /// The number of distinct derivatives along the texts.
     fn states(pattern: &str, texts: &[String]) -> usize {
         let mut terms = Terms::default();
         let start = term(&mut terms, pattern);

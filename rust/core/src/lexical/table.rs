@@ -1,9 +1,9 @@
-//! A language given by the states of its automaton, as one term.
+//! A language defined by the states of its automaton, as one term.
 //!
-//! For languages that no expression over others says: the words of a terminal before some characters, which are those
-//! that end in certain states ([`crate::cfg`]).  A term is a state.
-//! Invariant: every state can reach an end; small tables are minimal.
-//! Complexity: minimized by refining the states (Moore 1956), up to [`SMALL`] of them.
+//! For languages that are no expression over others: the words of a terminal before some characters, which
+//! end in certain states ([`crate::cfg`]). A term is a state.
+//! Invariant: every state can reach an accepting one; small tables are minimal.
+//! Complexity: minimized by refining partitions (Moore 1956), up to [`SMALL`] states.
 //! Memory: the states and their runs, as long as the arena.
 
 use std::collections::VecDeque;
@@ -16,27 +16,28 @@ use super::term::{Term, TermId, Terms};
 pub use crate::regex::lang::{State, StateRuns};
 use crate::{heap_size, work};
 
-/// States up to which equal ones are sought.
+/// A table with more states is not minimized.
 const SMALL: usize = 512;
 
-/// A language by states that have numbers.
+/// A language by the numbered states of its automaton.
 pub(super) trait Automaton: Send + Sync {
     /// Whether a word ends here.
     fn ends(&self, state: u32) -> bool;
 
-    /// Characters that are missing at least; `u32::MAX`: no end is reached.
+    /// The fewest characters to an accepting state; `u32::MAX`: none is reachable.
     fn missing(&self, state: u32) -> u32 {
         !self.ends(state) as u32
     }
 
-    /// Whether a word ends here and none goes on, as far as it is known without a look at where it leads.
+    /// Whether a word ends here and none goes on, as far as that is known without the runs.
     fn is_over(&self, _: u32) -> bool {
         false
     }
 
     fn runs(&mut self, state: u32) -> StateRuns;
 
-    /// What tells it from others, whatever it is called; None: its states are numbered as they are met.
+    /// The key of the language, independent of ids; `None`: its states are numbered in the order of
+    /// discovery.
     fn content(&self) -> Option<Content> {
         None
     }
@@ -56,9 +57,9 @@ impl Clone for Box<dyn Automaton> {
 #[derive(Clone)]
 struct Table {
     states: Vec<State>,
-    /// Characters that are missing at least.
+    /// The fewest characters from each state to an accepting one.
     missing: Vec<u32>,
-    /// What tells the table from others.
+    /// The key of the table.
     content: Content,
 }
 
@@ -93,7 +94,7 @@ impl Automaton for Table {
     }
 }
 
-/// Characters that each state needs at least to come to an end; `u32::MAX`: it comes to none.
+/// The fewest characters from each state to an accepting one; `u32::MAX`: none is reachable.
 fn missing(states: &[State]) -> Vec<u32> {
     let mut before: Vec<Vec<u32>> = vec![Vec::new(); states.len()];
     for (from, state) in (0u32..).zip(states) {
@@ -117,7 +118,7 @@ fn missing(states: &[State]) -> Vec<u32> {
     found
 }
 
-/// The same language without states that lead to no end, and with one of those that are equal.
+/// The same language without dead states, and with equivalent states merged.
 fn reduced(mut states: Vec<State>) -> Vec<State> {
     let missing = missing(&states);
     let mut blocks: Vec<u32> = states.iter().map(|state| state.ends as u32).collect();
@@ -209,7 +210,7 @@ impl Terms {
 mod tests {
     use super::*;
 
-    /// Texts of `a` and `b` by the remainder of a number that they spell, with a state twice.
+    /// Texts of `a` and `b` spell binary numbers; the states are their remainders, each twice.
     #[test]
     fn a_word_is_read_from_state_to_state() {
         for modulus in 1u32..7 {

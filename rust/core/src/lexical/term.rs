@@ -1,10 +1,10 @@
 //! Hash-consed terms: boolean regular expressions over code points.
 //!
-//! Invariant: equal languages that the simplifier can see through have equal numbers, so that derivatives
-//! reach finitely many terms (Brzozowski 1964; Owens, Reppy, Turon 2009: similarity suffices).  Every rule
-//! here keeps the language.  Counting is a term of its own (`Repeat`), so `{1,100000}` is one node whose
-//! derivative moves two numbers; finite sets of strings are one node too ([`super::words`], [`super::word_trie`]).
-//! Rejected: one automaton state a count, and unions of thousands of literals.
+//! Invariant: languages that the simplifier recognises as equal have equal ids, so that derivatives reach
+//! finitely many terms (Brzozowski 1964; Owens, Reppy, Turon 2009: similarity suffices). Every rule here
+//! keeps the language. Counting is a term of its own (`Repeat`), so `{1,100000}` is one node whose derivative
+//! moves two numbers; finite sets of strings are one node too ([`super::words`], [`super::word_trie`]).
+//! Rejected: one automaton state per count, and unions of thousands of literals.
 //! Memory: each term once; [`Terms::bytes`] counts all, and the limits of the automaton bound it.
 
 use rustc_hash::FxHashMap;
@@ -20,8 +20,8 @@ use crate::lexical::number::{NumberTerms, SpelledId};
 pub use crate::regex::charset::intersect_ranges;
 use crate::work;
 
-/// Terms that a processor's caches hold with what is known of them. In a larger arena a look at one waits for memory, and
-/// is as much work as [`FAR`] looks.
+/// Terms that fit a processor's caches with the facts about them. In a larger arena, a look at a term waits
+/// for memory and counts as [`FAR`] looks.
 const NEAR: usize = 1 << 14;
 const FAR: u64 = 3;
 /// The greatest code point.
@@ -32,11 +32,11 @@ pub const INF: u32 = u32::MAX;
 /// Terms that one arena may hold.
 const MOST_TERMS: usize = 2_000_000;
 
-/// The number of a term.
+/// The id of a term.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct TermId(pub u32);
 
-/// The number of an interned set of code points.
+/// The id of an interned set of code points.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct CharSetId(pub u32);
 
@@ -48,7 +48,7 @@ pub enum Term {
     All,
     Class(CharSetId),
     Words(Words),
-    /// A finite set that grows.
+    /// A finite set that grows word by word.
     TrieNode(Box<TrieNode>),
     Concat(TermId, TermId),
     Or(Box<[TermId]>),
@@ -59,7 +59,7 @@ pub enum Term {
     Tuple(Box<[TermId]>),
     /// The rest of a number whose value must lie in a set; the text so far is part of the state.
     Num(SpelledId, u32),
-    /// The rest of a language that is given by its states: which, and the state.
+    /// The rest of a language defined by an automaton: the automaton, and its state.
     State(u32, u32),
 }
 
@@ -69,7 +69,7 @@ pub(super) struct TermFacts {
     pub nullable: bool,
     /// Contains `And` or `Not`, so that it may be empty without being `Empty`.
     pub boolean: bool,
-    /// Whatever follows one of its words makes a word.
+    /// Every continuation of a word is a word.
     pub open: bool,
     pub span: LengthBounds,
 }
@@ -95,7 +95,7 @@ heap_size::owned!(Term, this => match this {
     _ => 0,
 });
 
-/// What was found of terms that were asked about.
+/// Memoised results about terms.
 #[derive(Clone, Default)]
 pub(super) struct TermMemos {
     pub live: FxHashMap<TermId, bool>,
@@ -104,7 +104,7 @@ pub(super) struct TermMemos {
     pub least: FxHashMap<TermId, super::lengths::ShortestLength>,
     /// Whether a loop over a class of characters reads every word of a term.
     pub read_by: FxHashMap<(TermId, CharSetId), bool>,
-    /// Whether one operand plainly holds another.
+    /// Whether the form shows that the first term contains the second.
     pub covered: FxHashMap<(TermId, TermId), bool>,
     /// Terms without their counts.
     pub relaxed: FxHashMap<TermId, TermId>,
@@ -159,12 +159,12 @@ impl Terms {
         false
     }
 
-    /// Counts work by the looks at terms that it takes.
+    /// Counts work as a number of looks at terms.
     pub(super) fn spend(&self, looks: u64) {
         work::spend(if self.terms.len() < NEAR { looks } else { looks * FAR });
     }
 
-    /// Languages that the term is the union or the cut of.
+    /// The number of operands of a union or intersection; else 1.
     pub fn width(&self, t: TermId) -> usize {
         match self.get(t) {
             Term::Or(parts) | Term::And(parts) => parts.len(),
@@ -229,7 +229,7 @@ impl Terms {
         TermFacts { nullable, boolean, open, span: self.span_of(term, nullable) }
     }
 
-    /// Whether whatever follows one of its words makes a word, as far as the form tells.
+    /// Whether the form shows that every continuation of a word is a word.
     pub(crate) fn is_open(&self, t: TermId) -> bool {
         self.facts[t.0 as usize].open
     }
@@ -262,7 +262,7 @@ impl Terms {
             return Self::ALL;
         }
         match *self.get(x) {
-            // what follows the least number of copies may be anything, more copies among it
+            // anything may follow the least number of copies, further copies included
             Term::Repeat(copy, lo, hi) if y == Self::ALL && lo != hi => {
                 let least = self.repeat(copy, lo, lo);
                 self.concat(least, y)
@@ -311,7 +311,7 @@ impl Terms {
                 }
             }
         }
-        // any number of any number of times
+        // a repetition of `x*` is `x*`
         if let Term::Repeat(_, 0, INF) = self.get(x) {
             return x;
         }

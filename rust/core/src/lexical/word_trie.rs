@@ -7,14 +7,14 @@
 
 use super::term::{Term, TermId, Terms};
 
-/// A node of at least two words. Where one is left, the term is its literal.
+/// A node of at least two words; a single word is a literal.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct TrieNode {
     /// Whether the empty string is a word.
     pub ends: bool,
     /// How many words there are.
     pub count: u32,
-    /// What follows each first character, sorted by it.
+    /// The rest after each first character, sorted by it.
     pub next: Box<[(u32, TermId)]>,
 }
 
@@ -25,7 +25,7 @@ impl TrieNode {
 }
 
 impl Terms {
-    /// A set made by this function, or `EMPTY`, with one more word.
+    /// Adds a word to a set made by this function, or to `EMPTY`.
     pub fn with_word(&mut self, set: TermId, word: &str) -> TermId {
         let mut path: Vec<(TrieNode, u32)> = Vec::new();
         let (mut at, mut rest) = (set, word);
@@ -65,7 +65,7 @@ impl Terms {
         self.intern(Term::TrieNode(node.into()))
     }
 
-    /// The single word of a term and another one; `None` if they are the same.
+    /// The set of the single word of a term and another one; `None` if they are the same.
     fn parted(&mut self, single: TermId, other: &str) -> Option<TermId> {
         let mut words = self.finite_words(single).unwrap_or_default();
         debug_assert_eq!(words.len(), 1, "a set that grew by single words");
@@ -89,7 +89,7 @@ impl Terms {
         Some(both)
     }
 
-    /// The words of which every beginning fits; the walk goes no deeper than that.
+    /// The words of which every prefix fits; the walk visits no other branch.
     pub(super) fn branch_words(&self, node: &TrieNode, fits: &mut dyn FnMut(&str) -> bool) -> Vec<Box<str>> {
         let mut words: Vec<Box<str>> = Vec::new();
         let mut stack = vec![(node, String::new())];
@@ -116,7 +116,8 @@ impl Terms {
         words
     }
 
-    /// Whether a set that grew holds a text: the literal or the empty set it leads to, and what is left to read.
+    /// Whether a trie contains a text; `Err`: the term below the trie that it leads to, and the rest of the
+    /// text.
     pub(super) fn follow_branches<'t>(
         &self,
         mut at: TermId,
@@ -184,7 +185,7 @@ mod tests {
             let word = format!("key_{i}");
             let before = (terms.len(), terms.tables.sets.len());
             set = terms.with_word(set, &word);
-            // a node for each beginning, and the literal tails of two words that part
+            // a node for each prefix, and the literal tails where two words diverge
             assert!(terms.len() - before.0 <= word.len() + 2, "{word}");
             assert!(terms.tables.sets.len() - before.1 <= 2, "{word}");
         }

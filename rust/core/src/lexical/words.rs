@@ -15,10 +15,10 @@ use super::term::{Term, TermId, Terms};
 use crate::hash::Keyed;
 use crate::{heap_size, work};
 
-/// Words whose lengths are looked at when a term is made.
+/// The lengths of at most so many words are read when a term is made.
 const FEW: u32 = 16;
 
-/// The number of a table of words.
+/// The id of a table of words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct WordSetId(pub u32);
 
@@ -35,7 +35,7 @@ pub struct Words {
 #[derive(Clone)]
 pub struct WordSet {
     pub words: Vec<Box<str>>,
-    /// Whether JSON spells all of them as they are.
+    /// Whether JSON needs no escape in any of them.
     pub plain: bool,
     /// Whether each character is a byte.
     ascii: bool,
@@ -75,7 +75,7 @@ impl Terms {
         self.words(vec![text.into()])
     }
 
-    /// The table of sorted, distinct words; the one that is there, where they are known.
+    /// The table of sorted, distinct words; an existing one, if the words are known.
     fn word_table(&mut self, words: Vec<Box<str>>) -> WordSetId {
         let hash = self.tables.keys.hash_one(&words);
         let known = self.tables.by_hash.get(&hash).copied();
@@ -126,7 +126,7 @@ impl Terms {
         self.tables.sets[w.set.0 as usize].plain
     }
 
-    /// The strings that are left from a node on.
+    /// The suffixes of a node's words after its depth.
     pub fn list_words(&self, w: Words) -> Vec<Box<str>> {
         self.word_slice(w).iter().map(|word| word[w.depth as usize..].into()).collect()
     }
@@ -149,7 +149,7 @@ impl Terms {
         }
     }
 
-    /// The words of a term, or of all languages of several, where its form lists at most so many; sorted.
+    /// The words of a term, or of all members of a tuple, if its form lists at most so many; sorted.
     pub fn words_of(&self, t: TermId, most: usize) -> Option<Vec<Box<str>>> {
         let parts = match self.get(t) {
             Term::Tuple(parts) => parts,
@@ -181,7 +181,7 @@ impl Terms {
         }
     }
 
-    /// Whether two languages have no word in common, as far as two sets of words show it.
+    /// Whether two sets of words have no word in common, or one is empty; false for other terms.
     pub fn share_no_word(&self, a: TermId, b: TermId) -> bool {
         let (few, many) = match (self.get(a), self.get(b)) {
             (Term::Empty, _) | (_, Term::Empty) => return true,
@@ -193,12 +193,12 @@ impl Terms {
         !self.word_slice(few).iter().any(|word| self.is_word(many, &word[few.depth as usize..]))
     }
 
-    /// Whether the text is one of the words that are left from a node on.
+    /// Whether the text is one of the suffixes of a node's words.
     fn is_word(&self, w: Words, text: &str) -> bool {
         self.word_slice(w).binary_search_by(|word| word[w.depth as usize..].cmp(text)).is_ok()
     }
 
-    /// The derivative of a set of words by a character of one byte, without those by the others.
+    /// The derivative of a set of words by one character of one byte alone.
     pub(super) fn word_step(&mut self, t: TermId, byte: u8) -> Option<TermId> {
         let Term::Words(w) = *self.get(t) else { return None };
         let next = |word: &str| word.as_bytes().get(w.depth as usize).copied();
@@ -239,7 +239,7 @@ impl Terms {
         runs_of_points(&next)
     }
 
-    /// Union of the finite sets among the operands of an `Or`, where they are whole sets.
+    /// Merges the finite sets among the operands of an `Or`; not two large ones in a large arena.
     pub(super) fn merge_words(&mut self, flat: &mut Vec<TermId>) {
         let Some(sets) = several(flat, |x| matches!(self.get(x), Term::Words(_))) else { return };
         let mut all = Vec::new();
@@ -254,7 +254,7 @@ impl Terms {
         flat.push(merged);
     }
 
-    /// `~{a} & ~{b}` is `~{a,b}`. A set that grows stays by itself, or each of its words would make a table.
+    /// `~{a} & ~{b}` is `~{a,b}`. A set that grows stays separate: else each of its words would make a table.
     pub(super) fn merge_excluded(&mut self, flat: &mut Vec<TermId>) {
         let grows = |y: TermId| matches!(self.get(y), Term::TrieNode(_));
         let listed = |x| matches!(*self.get(x), Term::Not(y) if self.lists_words(y) && !grows(y));

@@ -1,8 +1,8 @@
-//! What the tokens without an escape do in a string of any text, grouped by their number of code points and by how the last
-//! one is cut.  Found once per vocabulary and spelling; states that every code point leads on alike take it from here
-//! ([`super::string_transitions`]).
+//! What the tokens without an escape do in a string of any text, grouped by their number of code points and
+//! by how the last one is cut off. Computed once per vocabulary and spelling; states that treat every code
+//! point alike take it from here ([`super::string_transitions`]).
 //!
-//! Invariant: each token without an escape is in one group, or behind a quote.
+//! Invariant: each token without an escape is in one group, or goes on after a quote.
 //! Complexity: a walk of the trie, once per vocabulary and spelling.  Memory: 2 MB for 131,072 tokens.
 
 use std::collections::BTreeMap;
@@ -49,7 +49,7 @@ impl TokenGroup {
 
 /// What the tokens without an escape do in a string of any text.
 pub(super) struct AnyTextTable {
-    /// By how the last code point is cut.
+    /// By how the last code point is cut off.
     pub by_tail: Vec<TokenGroup>,
     /// The same, and by how many code points are whole.
     pub by_length: Vec<TokenGroup>,

@@ -1,9 +1,9 @@
 //! The public interface of the engine: a constraint over the tokens of a vocabulary, for any number of threads.
 //!
-//! A state's record is read without a lock.  What it lacks is made by the builder of an epoch, which one thread at a time
-//! takes ([`super::epoch`]), in the shard that suits the thread ([`super::shards`]).
-//! Invariant: an error or a panic belongs to the call in which it happened.  All that the call was building is dropped and
-//! made again on demand, so that nothing is remembered that was cut short.
+//! A state's record is read without a lock. What it lacks is made by the builder of an epoch, which one
+//! thread at a time takes ([`super::epoch`]), in one of the shards ([`super::shards`]).
+//! Invariant: an error or a panic belongs to the call in which it happened. All that the call was building is
+//! dropped and made again on demand, so that nothing incomplete is kept.
 //! Memory: an epoch ends when it holds more than `Limits.memory` (without what live texts brought along from the one
 //! before).  States that a caller holds stay valid: the next epoch makes them again from their texts.
 
@@ -27,13 +27,14 @@ use crate::limits::Limits;
 use crate::vocab::{TokenId, Vocabulary};
 use crate::work;
 
-/// Portions in which a call reads a text again, each about a second: a text that took longer is not read by one call.
+/// Most portions in which a call reads a text again, each about a second: a longer text is not read by one
+/// call.
 const PORTIONS: usize = 16;
 
-/// Bytes that one call tells of what every continuation shares.
+/// Most bytes that one call returns of what every continuation shares.
 const LONGEST_FORCED: usize = 4096;
 
-/// Makes an engine of a constraint that is there already.
+/// Makes the engine of a constraint that exists already.
 pub type First = Box<dyn FnOnce() -> Box<dyn Engine>>;
 
 /// Makes the constraint again, for the next epoch.
@@ -56,7 +57,7 @@ pub struct Stats {
     pub states: usize,
     /// Bytes that the current epochs hold.
     pub bytes: usize,
-    /// Those of them that texts begun elsewhere needed.
+    /// Those of them that texts of other epochs needed.
     pub moved: usize,
     /// Builders that threads use side by side.
     pub shards: usize,
@@ -66,7 +67,7 @@ pub struct Stats {
     pub full: u32,
     /// Those that ended with a call that was cut short.
     pub failed: u32,
-    /// Those that ended for the sake of the process.
+    /// Those that ended to free memory for the process.
     pub cleared: u32,
 }
 
@@ -101,7 +102,7 @@ pub struct TokenAutomaton {
     pub(super) lost: AtomicU32,
     /// The state after an end-of-text token.
     finished: State,
-    /// When it was last asked, on the clock of [`reclaim`].
+    /// When it was last used, on the clock of [`reclaim`].
     used: AtomicU64,
     full: AtomicU32,
     failed: AtomicU32,
@@ -123,7 +124,8 @@ impl reclaim::Holder for TokenAutomaton {
 }
 
 impl TokenAutomaton {
-    /// The automaton of a constraint that `recipe` makes, each time the same; `first`: made already.
+    /// The automaton of a constraint that `recipe` makes, each time the same; `first`: one that exists
+    /// already.
     pub fn new(
         first: Option<First>,
         recipe: Recipe,
@@ -188,7 +190,7 @@ impl TokenAutomaton {
         &self.vocab
     }
 
-    /// What its calls may do.
+    /// The limits of its calls.
     pub fn limits(&self) -> &Limits {
         &self.limits
     }
@@ -290,7 +292,7 @@ impl TokenAutomaton {
         let answer = answer.unwrap_or_else(|cut| Err(cut.into()));
         let spoilt = |error: &Error| cut || error.spoils() && !builder.ended_early(error);
         if answer.as_ref().is_err_and(spoilt) {
-            // a limit was passed by a call that may hold all that a call may hold
+            // a call that exceeds a limit may hold as much as any call may
             let limited = answer.as_ref().is_err_and(|error| error.kind == Kind::LimitExceeded);
             let bytes = if limited { usize::MAX } else { epoch.bytes() };
             self.fail(epoch);
@@ -326,8 +328,8 @@ impl TokenAutomaton {
         }
     }
 
-    /// Makes the masks ahead that the first texts are likely to ask for: of up to `most` states, within about `work`
-    /// units; how many states were met.
+    /// Makes masks ahead that the first texts are likely to need: of up to `most` states, within about `work`
+    /// units; how many were made.
     pub fn prepare(&self, most: usize, work: u64) -> Result<usize> {
         let start = self.start();
         self.with(Some(&start), |builder| builder.prepare(&start, most, work))
@@ -381,11 +383,11 @@ impl TokenAutomaton {
         }
     }
 
-    /// A number of tokens within which an accepted end can be reached, [`FAR`] when none is known.
+    /// A number of tokens within which an accepting state can be reached, [`FAR`] when none is known.
     ///
-    /// The tokens of a short completion, fewest pieces first; what lies on its way is remembered, so that the
-    /// number falls by at least one per token along the completion. No end is sought that plainly needs more than
-    /// `within` tokens: a decoder that has so many left asks no more than that.
+    /// It counts a short completion in the fewest tokens; the states along it record it, so that the number
+    /// falls by at least one per token along the completion. No end is sought that plainly needs more than
+    /// `within` tokens: a decoder with so many left needs no more than that.
     pub fn distance(&self, s: &State, within: u32) -> Result<u32> {
         self.check_state(s)?;
         match s.0.distance() {
@@ -394,7 +396,7 @@ impl TokenAutomaton {
         }
     }
 
-    /// Whether the budget is plainly enough after whatever token is allowed: nothing is searched for.
+    /// Whether a bound shows that the budget is enough after any allowed token; without a search.
     pub(super) fn is_far(&self, s: &State, budget: u32) -> Result<bool> {
         match s.0.farthest() {
             Some(farthest) => Ok(budget > farthest),
@@ -402,10 +404,10 @@ impl TokenAutomaton {
         }
     }
 
-    /// The tokens after which an accepted end is known within `budget` tokens in all.
+    /// The tokens after which an end is known within `budget` tokens in all.
     ///
-    /// A budget that is plainly enough costs a look at what the position needs at most; nearer to the end each allowed
-    /// token is tried, once for a state: the distances after it are kept for the states asked last.
+    /// A budget that is plainly enough costs a bound for the position; nearer to the end each allowed token
+    /// is tried, once for a state: the distances after it are kept for the last states.
     pub fn mask_within(&self, s: &State, budget: u32) -> Result<Vec<u32>> {
         self.check_state(s)?;
         if s.0.farthest().is_none_or(|farthest| budget <= farthest) && !self.is_finished(s) {
@@ -418,8 +420,8 @@ impl TokenAutomaton {
         Ok(row)
     }
 
-    /// Whether some text is known to end within the budget: the one that distances follow, or after a token that a mask
-    /// of the budget finds.
+    /// Whether some text is known to end within the budget: the known completion, or one after a token of the
+    /// budget's mask.
     pub fn fits(&self, s: &State, budget: u32) -> Result<bool> {
         let distance = self.distance(s, budget)?;
         Ok(distance != FAR && distance <= budget
@@ -444,8 +446,8 @@ impl TokenAutomaton {
         self.with(Some(s), |builder| builder.step_bytes(s, bytes))
     }
 
-    /// All that may be left of the value that stands or begins here ([`Left`]), whitespace before it not counted,
-    /// where it is one of at most `most`; `None`: it is not, or nobody knows.
+    /// All possible rests of the value that is read or begins here ([`Left`]), without whitespace before it,
+    /// if there are at most `most`; `None`: there are more, or they are unknown.
     pub fn left(&self, s: &State, most: usize) -> Result<Option<Vec<Left>>> {
         self.check_state(s)?;
         if self.is_finished(s) {
@@ -457,7 +459,8 @@ impl TokenAutomaton {
         })
     }
 
-    /// Code points that are left at most of the JSON string that is read here; `None`: none is read, or nobody knows.
+    /// Most code points that may be left of the JSON string that is read here; `None`: no string is read, or
+    /// it is unknown.
     pub fn longest_left(&self, s: &State) -> Result<Option<u32>> {
         self.check_state(s)?;
         if self.is_finished(s) {

@@ -1,4 +1,4 @@
-//! Rows of many automata in one call: their masks, and what else a decoding loop asks of each state.
+//! Rows of many automata in one call: their masks, and what else a decoding loop needs of each state.
 //!
 //! The threads take rows one by one, so that a row that has to be built delays no other.
 //! Invariant: an error belongs to its row; the other rows are as if it were not there.
@@ -20,31 +20,31 @@ pub struct Row<'a> {
     pub automaton: &'a TokenAutomaton,
     /// A state of the automaton.
     pub state: &'a State,
-    /// Tokens that are left; `None`: as many as there may be.
+    /// Tokens that are left; `None`: without a limit.
     pub budget: Option<u32>,
     /// The words of the mask, [`crate::Vocabulary::mask_words`].
     pub out: &'a mut [u32],
-    /// What else was asked, or what went wrong.
+    /// The other results, or the error.
     pub answer: Result<Answer>,
 }
 
-/// What is asked of a state beside its mask.
+/// Results for a state beside its mask.
 #[derive(Clone, Debug, Default)]
 pub struct Answer {
     /// Whether the text may end here.
     pub accepting: bool,
     /// Whether a token that ends the text was taken.
     pub finished: bool,
-    /// Tokens to an accepted end where that was asked for; [`super::automaton::FAR`]: none is known.
+    /// Tokens to an accepting state, if requested; [`super::automaton::FAR`]: none is known.
     pub distance: u32,
-    /// The bytes that every continuation begins with, where they were asked for.
+    /// The bytes that every continuation begins with, if requested.
     pub forced: Vec<u8>,
 }
 
-/// What to ask of each state beside its mask and whether the text may end.
+/// What to compute for each state beside its mask and whether the text may end.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Asked {
-    /// Tokens to an accepted end.
+    /// Tokens to an accepting state.
     pub distance: bool,
     /// The bytes that every continuation begins with.
     pub forced: bool,
@@ -137,10 +137,10 @@ pub fn advance(steps: &mut [Step<'_>], threads: usize) {
     });
 }
 
-/// How long a thread that has done its part waits for the others before it asks whether all are to end.
+/// How long a thread that has done its part waits for the others before it checks for an interrupt.
 const PATIENCE: Duration = Duration::from_millis(20);
 
-/// Does something with each of some things, on so many threads, this one among them.
+/// Calls `work` with each of the things, on so many threads, this one included.
 pub fn spread<T: Send>(things: &mut [T], threads: usize, work: impl Fn(&mut T) + Sync) {
     let ending = Arc::default();
     let threads = threads.min(things.len());
@@ -167,7 +167,7 @@ pub fn spread<T: Send>(things: &mut [T], threads: usize, work: impl Fn(&mut T) +
             });
         }
         one_by_one();
-        // signals come to this thread alone, so it goes on looking for them
+        // signals come to this thread alone, so it keeps checking for them
         let mut running = running.lock().unwrap_or_else(PoisonError::into_inner);
         while *running > 0 {
             running = done.wait_timeout(running, PATIENCE).unwrap_or_else(PoisonError::into_inner).0;

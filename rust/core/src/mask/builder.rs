@@ -1,15 +1,16 @@
-//! The builder of an epoch: one engine, and the records of the states that it has met.
+//! The builder of an epoch: one engine, and the records of the states that it has reached.
 //!
-//! Invariant: a state of any epoch of the same automaton is found again here.  Its record and those before it name the
-//! tokens that lead to it; the builder follows these from the nearest state that it knows.  That costs the length of the
-//! text once per epoch; the memory is counted as needed by a live text, not as kept.
+//! Invariant: a state of any epoch of the same automaton can be made again here. Its record and those before
+//! it name the tokens that lead to it; the builder follows these from the nearest state that it knows. That
+//! costs the length of the text once per epoch; the memory counts as needed by a live text (`moved`).
 //!
-//! Masks may be made ahead, where a host has time ([`Builder::prepare`]): for the states along a short document, byte by
-//! byte, then for those one token further, one for each class of tokens, the most frequent first.  Texts differ in what
-//! they say, and little in how they begin and are put together.  What lexical states share is made on the way.
+//! Masks may be made ahead, where a host has time ([`Builder::prepare`]): for the states along a short
+//! document, byte by byte, then for those one token further, one for each class of tokens, the most frequent
+//! first. Texts differ in content, but little in how they begin and in their structure. Masks that lexical
+//! states share are made on the way.
 //! Invariant: no state is made that a text could not reach, and nothing is kept that a call on demand would not keep.
-//! Rejected: tokens drawn at random (strings take most of them); breadth first (the first states are ways to begin, and
-//! the first key is not among them).
+//! Rejected: random tokens (most of them go into strings); breadth first (the first states are variants of
+//! the beginning, without the first key).
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
@@ -27,14 +28,14 @@ use crate::error::{Error, Kind, Result};
 use crate::vocab::{TokenId, Vocabulary};
 use crate::{heap_size, work};
 
-/// Calls after which what is held is counted again.
+/// Calls after which memory is counted again.
 const CALLS: u32 = 16;
-/// Units of work that a call may spend uncounted: 4 MiB, if all of it were memory.
+/// Memory is counted after a call that spent more work: 4 MiB, if all of it were memory.
 const LONG: u64 = 1 << 14;
-/// Steps of a portion of a text that is read again, or as many as a call may need itself: about a second. In tests a
-/// text of many portions is soon written.
+/// Steps of a portion of a text that is read again, if a call may not spend more: about a second. In tests
+/// few, so that short texts have many portions.
 const REMADE: u64 = if cfg!(test) { 20_000 } else { 100_000_000 };
-/// Steps beside it for each token: more than those of constraints that nobody means ill with need.
+/// Further steps for each token: more than constraints need that are not hostile.
 const REMADE_TOKEN: u64 = if cfg!(test) { 0 } else { 20_000 };
 
 pub(super) struct Builder {
@@ -42,9 +43,9 @@ pub(super) struct Builder {
     pub vocab: Arc<Vocabulary>,
     owner: u64,
     epoch: u32,
-    /// By the states' numbers; none where no token leads.
+    /// By state id; `None` where no token leads.
     records: Vec<Option<State>>,
-    /// Those that are there.
+    /// The number of records.
     states: usize,
     pub completions: Completions,
     /// Bytes of what records hold.
@@ -54,7 +55,7 @@ pub(super) struct Builder {
     /// Bytes that texts of older epochs needed here.
     moved: usize,
     calls: u32,
-    /// The error of a call that ended before a text was read again.
+    /// The error of a call that ended before its text was read again.
     unfinished: Option<Error>,
 }
 
@@ -89,8 +90,8 @@ impl Builder {
             + self.published
     }
 
-    /// [`Builder::bytes`] after a call that spent so much work: every few calls, more often at first, and after a call
-    /// that may have made megabytes, for what is held is work too.
+    /// [`Builder::bytes`] after a call that spent so much work: every few calls, more often at first, and
+    /// after a call that may have made megabytes, since memory counts as work too.
     pub fn count(&mut self, spent: u64) -> Option<usize> {
         self.calls = self.calls.wrapping_add(1);
         let due = self.calls.is_power_of_two() || self.calls.is_multiple_of(CALLS);
@@ -102,9 +103,9 @@ impl Builder {
         self.moved
     }
 
-    /// Bytes that may be held where the limit is `most`. What live texts brought along may double before it is thrown
-    /// away: a text that does not fit is not made again at every call. Nor is a constraint that takes up to twice the
-    /// limit by itself: it has half of the limit beside it.
+    /// Bytes that are allowed for the limit `most`. Twice the memory that live texts brought along is added,
+    /// so that a text that does not fit is not made again at every call. A constraint that takes up to twice
+    /// the limit by itself gets half of the limit beside it, for the same reason.
     pub fn allowance(&self, most: usize) -> usize {
         let own = self.own.min(most.saturating_mul(2));
         most.max(own.saturating_add(most / 2)).saturating_add(2 * self.moved)
@@ -114,12 +115,13 @@ impl Builder {
         self.states
     }
 
-    /// Whether a call ended with this error before it began anything: all that was built is whole.
+    /// Whether a call ended with this error before its own work began: then all that was built is complete.
     pub fn ended_early(&mut self, error: &Error) -> bool {
         self.unfinished.take().is_some_and(|own| own == *error)
     }
 
-    /// The state of this epoch that a state is: itself where it was made here, as there is one record a number.
+    /// The state of this epoch that equals a state: itself if it was made here, as there is one record per
+    /// id.
     pub fn here<'a>(&mut self, s: &'a State) -> Result<Cow<'a, State>> {
         if s.0.epoch == self.epoch {
             return Ok(Cow::Borrowed(s));
@@ -153,10 +155,10 @@ impl Builder {
         })
     }
 
-    /// Takes the tokens that lead to a state, from the nearest one before it that is known here.
+    /// Follows the tokens that lead to a state, from the nearest one before it that is known here.
     ///
-    /// Each token has the allowance of the call that took it first, but all together no more than one portion, the inner
-    /// error: what was taken is kept, and the next portion goes on from there.
+    /// Each token has the work limit of the call that took it first, and all together that of one portion.
+    /// Past that comes the inner error: what was read is kept, and the next portion goes on from there.
     fn portion(&mut self, s: &State) -> Result<std::result::Result<State, u64>> {
         let held = self.bytes();
         let mut way = vec![s];
@@ -271,13 +273,13 @@ impl Builder {
         if let Cow::Borrowed(_) = here {
             return Ok(Some(next));
         }
-        // another shard may have been first: whoever takes this token gets the same state
+        // another shard may have been first: every call with this token gets the same state
         let edge = s.0.edge_token(&self.vocab, token);
         let first = if s.0.edges.add(edge, &next.0) { None } else { s.known_edge(&self.vocab, token) };
         Ok(Some(first.unwrap_or(next)))
     }
 
-    /// The number of the state after a token of the text, a special one included.
+    /// The id of the state after a token of the text, special ones included.
     pub fn follow(&mut self, id: StateId, token: TokenId) -> Option<StateId> {
         if self.vocab.is_special(token) {
             return self.engine.take_special(id, token);
@@ -311,8 +313,8 @@ impl Builder {
 const LONGEST: usize = 512;
 
 impl Builder {
-    /// Makes the masks of up to `most` states that texts meet from a state on, with what budgets ask of them, and stops
-    /// when `work` units were spent; how many states were met.
+    /// Makes the masks of up to `most` states that texts reach from a state on, with the bounds that budgets
+    /// need, and stops after `work` units; how many were made.
     pub fn prepare(&mut self, start: &State, most: usize, work: u64) -> Result<usize> {
         let end = work::spent().saturating_add(work);
         let start = self.here(start)?.into_owned();

@@ -1,17 +1,17 @@
 //! The walk of a vocabulary by whole code points, for states inside a JSON string or another text.
 //!
-//! Purpose: what a state of a pattern does with 131,072 tokens, in a fraction of a millisecond.  Most states lead back to
-//! themselves under a large class of characters.  Below such a state, tokens made of the class are read off by a scan of
-//! one array; where nearly all characters are of the class, only the nodes of the others are visited, in a copy of the
-//! free string's mask.
+//! Purpose: what a state of a pattern does with 131,072 tokens, in a fraction of a millisecond. Most states
+//! have a self-loop under a large class of characters. Below such a state, tokens made of the class are found
+//! by a scan of one array; where nearly all characters are in the class, only the nodes of the others are
+//! visited, on a copy of the free string's mask.
 //! Invariant: the same tokens and exits as [`super::walk::Walk`] finds, in the same order.
 //! Complexity: nodes inside the class, or nodes outside of it; the byte walk takes 20 times as long.
 //! Escapes are left to the byte walk: only the lexicon knows how they are spelled.
 //!
-//! Texts that are no JSON strings (strings and comments of a grammar) end anywhere, and no character is special in them.
-//! Where nearly all tokens stay inside, only the nodes of the few other characters are visited; where these are many (a
-//! text of letters alone), characters are decided one by one.
-//! Memory: what was found, and the states that were met, as long as the walk.
+//! Texts that are no JSON strings (strings and comments of a grammar) may end anywhere, and no character is
+//! special in them. Where nearly all tokens stay inside, only the nodes of the few other characters are
+//! visited; where these are many (a text of letters alone), characters are decided one by one.
+//! Memory: the result and the visited states, as long as the walk.
 
 use std::cell::OnceCell;
 use std::rc::Rc;
@@ -31,13 +31,13 @@ use crate::work;
 
 /// Nodes from which on it pays to make a bit set of a state's loop.
 const LOOP_NODES: u32 = 48;
-/// The same of a state that has none: its dead characters are found sooner.
+/// The same of a state without a loop, whose dead characters are then found sooner.
 const NO_LOOP_NODES: u32 = 4096;
-/// Nodes below which it does not even pay to look for one that was made.
+/// With fewer nodes, not even the look-up of an existing one pays.
 const FEW_NODES: u32 = 4;
-/// Levels of a walk after which it is asked how much of the machine's stack is left.
+/// Levels of a walk after which the rest of the machine's stack is checked.
 const LEVELS: u32 = 8;
-/// Tokens that begin as a state wants from which on those that stay inside are collected in a mask.
+/// With more tokens that begin with a readable character, those that stay inside are collected in a mask.
 const MANY: usize = 8192;
 
 pub(super) struct CharWalk<'a> {
@@ -50,19 +50,19 @@ pub(super) struct CharWalk<'a> {
     ids: Vec<u32>,
     exits: Vec<Exit>,
     known: FxHashMap<LexId, Rc<CharTable>>,
-    /// Of the walks by bytes.
+    /// Tables of the walks by bytes.
     tables: ByteTables,
     /// Where a text that is no string of JSON ends, by the byte that follows.
     pub(super) ends: Option<FxHashMap<NodeId, ByteSet>>,
 }
 
-/// A state, taken apart.
+/// A state's transitions by characters.
 pub(super) struct CharTable {
     pub(super) row: Arc<[(u32, LexId)]>,
-    /// What the row says of ASCII.
+    /// The row's targets for ASCII.
     ascii: [LexId; 128],
     outcome: OutcomeId,
-    /// Its loop, where it was looked for.
+    /// Its loop, once it was computed.
     self_loop: OnceCell<SelfLoop>,
 }
 
@@ -93,7 +93,7 @@ impl CharTable {
 enum Target {
     Dead,
     Live(LexId),
-    /// A tail, and whether some code point that begins so is allowed.
+    /// A tail (a cut-off code point), and whether some code point that begins so is allowed.
     Tail(bool),
     Quote,
     Backslash,
@@ -137,7 +137,8 @@ impl<'a> CharWalk<'a> {
         (within, self.exits)
     }
 
-    /// The nodes below one at which the state stands. `preset`: the mask holds what the free string allows there.
+    /// Visits the nodes below one that leads to the state. `preset`: the mask has what the free string allows
+    /// there.
     pub(super) fn visit_below(&mut self, at: u32, lex: LexId, known: &CharTable, preset: bool) {
         let chars: &'a Chars = self.vocab.chars();
         let (from, to) = (at + 1, chars.end(at));
@@ -193,7 +194,7 @@ impl<'a> CharWalk<'a> {
         places
     }
 
-    /// The nodes from..to, all of which the state reads after its own loop.
+    /// Visits the nodes from..to, all reached from the state through its own loop.
     fn sweep(
         &mut self,
         (from, to): (u32, u32),
@@ -203,7 +204,7 @@ impl<'a> CharWalk<'a> {
         preset: bool,
     ) {
         let chars: &'a Chars = self.vocab.chars();
-        // a node of the loop is one look at an array
+        // a node of the loop is one access to an array
         work::spend(1 + u64::from(to - from) / 16);
         let mut at = from;
         while at < to {
@@ -244,7 +245,7 @@ impl<'a> CharWalk<'a> {
                 // most characters leave a state as it is
                 let other = (next != lex).then(|| self.known(next));
                 let known = other.as_deref().unwrap_or(known);
-                // the stack is looked at now and then: most nodes are not deep
+                // the stack is checked now and then: most nodes are not deep
                 match chars.depth(at) % LEVELS {
                     0 => stacker::maybe_grow(64 << 10, 1 << 20, || self.visit_below(at, next, known, preset)),
                     _ => self.visit_below(at, next, known, preset),
@@ -322,8 +323,8 @@ impl<'a> CharWalk<'a> {
         memo!(self.known, lex, Rc::new(CharTable::new(self.lexicon.row(lex), self.lexicon.outcome(lex))))
     }
 
-    /// How many tokens begin with a character under which a state lives, about: the letter é stands for all beyond
-    /// ASCII.
+    /// An estimate of the tokens that begin with a character under which a state is alive: the letter é
+    /// represents all beyond ASCII.
     fn count_readable(&mut self, lex: LexId) -> usize {
         let known = self.known(lex);
         let trie = self.vocab.trie();
@@ -335,7 +336,7 @@ impl<'a> CharWalk<'a> {
         bytes.iter().zip(nodes).filter(lives).map(|(_, &n)| trie.subtree_tokens(n).len()).sum()
     }
 
-    /// The loop of a state with so many nodes below: looked for only where they are many.
+    /// The loop of a state with so many nodes below: computed only where they are many.
     pub(super) fn self_loop<'k>(&self, lex: LexId, known: &'k CharTable, nodes: u32) -> Option<&'k SelfLoop> {
         if nodes < FEW_NODES {
             return None;
@@ -367,7 +368,7 @@ impl<'a> CharWalk<'a> {
     }
 }
 
-/// Characters of ASCII that a state must stay under where many others lead elsewhere.
+/// Fewest ASCII characters that must keep a state, where many others lead elsewhere.
 const WIDE: usize = 16;
 
 impl<'a> CharWalk<'a> {

@@ -1,8 +1,8 @@
-//! How the mask of a position is made: the shared mask of its lexical state, and the tokens that leave the lexeme, which
-//! are walked through the structure layer and remembered by the position that they lead to.
-//! Below a node where no token goes on, the walk asks whether the structure reads the byte, not what begins there: languages
-//! of keys that a text never reaches are not made.
-//! Invariant: the tokens that `oracle` finds, whatever was remembered before.
+//! How the mask of a position is made: the shared mask of its lexical state, and the tokens that leave the
+//! lexeme, which are walked through the structure layer and memoised by the position that they lead to. At a
+//! leaf of the trie, the walk asks only whether the structure reads the byte, not for the position after it:
+//! languages of keys that a text never reaches are not made.
+//! Invariant: the tokens that `oracle` finds, whatever was memoised before.
 //! Complexity: the tokens that leave the lexeme, once for each position that follows; the others are a copy of the
 //! shared mask.  Memory: lists of ids by the position that follows; [`Core`] counts them.
 
@@ -22,21 +22,22 @@ use crate::lexical::spell::ByteSet;
 use crate::lexical::{LexId, Lexicon};
 use crate::vocab::{NodeId, TokenSet, Trie};
 
-/// Subtrees up to this size are walked directly: cheaper than looking a shared mask up; those between lexemes, whose
-/// shared masks hold little but their ends, up to the other.
+/// Subtrees up to this size are walked directly, which is cheaper than the look-up of a shared mask; those
+/// between lexemes, whose shared masks have little but exits, up to the second.
 const DIRECT: usize = 48;
 const DIRECT_BETWEEN: usize = 256;
-/// Tokens that are looked for one by one.
+/// Up to so many tokens are searched for one by one.
 const FEW: usize = 16;
-/// Children a byte that is allowed from which on each byte is searched for, and the others are not looked at.
+/// Children per allowed byte from which on each allowed byte is searched for, instead of a scan of all
+/// children.
 const SEARCH: usize = 8;
 /// Languages side by side, and nodes below, from which on a walk is split after a byte.
 pub(super) const WIDE: usize = 4;
 const WIDE_NODES: usize = 2000;
 
 thread_local! {
-    /// A mask for tokens that are looked for, empty in between: clearing one of the whole vocabulary costs more than the
-    /// few that are marked.
+    /// A mask for tokens that are searched for, empty between calls: to clear one of the whole vocabulary
+    /// costs more than to unmark a few.
     static MARKED: RefCell<Vec<u32>> = const { RefCell::new(Vec::new()) };
 }
 
@@ -167,8 +168,8 @@ impl<S: ByteAutomaton> Core<S> {
         None
     }
 
-    /// One byte by hand, then by the shared masks of what is left: states in which many lexemes may begin are
-    /// many, those one byte on are few.
+    /// One byte by a step, then the shared masks of the next states: there are many states in which many
+    /// lexemes may begin, but few one byte later.
     fn collect_split(&mut self, node: NodeId, pos: Pos, out: &mut Vec<u32>) -> Option<Arc<LexMask>> {
         let vocab = self.vocab.clone();
         if let Some(usual) = self.usual_target(node, pos) {
@@ -184,7 +185,7 @@ impl<S: ByteAutomaton> Core<S> {
         None
     }
 
-    /// The exits of a lexeme whose text does not matter: remembered.
+    /// The exits of a lexeme whose text does not matter: memoised.
     fn collect_exits(&mut self, mask: &LexMask, pos: Pos, out: &mut Vec<u32>) {
         let exits = &mask.exits;
         if exits.list.is_empty() {
@@ -215,7 +216,7 @@ impl<S: ByteAutomaton> Core<S> {
         self.without(&ids, &mask.missing, out);
     }
 
-    /// The tokens whose remainder after the closing byte a position allows; remembered.
+    /// The tokens whose remainder after the closing byte a position allows; memoised.
     fn tokens_after(&mut self, exits: &Exits, next: Pos) -> Arc<[u32]> {
         memo!(self.after, (next, exits.id), {
             let trie = &exits.remainders.as_ref().expect("asked before").trie;
@@ -225,7 +226,7 @@ impl<S: ByteAutomaton> Core<S> {
         })
     }
 
-    /// A list that a table keeps.
+    /// Counts a list that a table keeps.
     fn counted<T>(&mut self, list: Vec<T>) -> Arc<[T]> {
         let list: Arc<[T]> = list.into();
         self.listed += heap_size::slice(&list);
@@ -251,7 +252,7 @@ impl<S: ByteAutomaton> Core<S> {
     }
 
     /// The exits of a lexeme whose text matters, where nearly all texts mean the same (a key that no schema
-    /// names): one walk for those, and one for each of the few others. False where that can't be said.
+    /// names): one walk for those, and one for each of the few others. False where this does not apply.
     fn collect_generic(
         &mut self,
         node: NodeId,
@@ -270,7 +271,7 @@ impl<S: ByteAutomaton> Core<S> {
         let before = self.structure.closings();
         let ids = self.tokens_after(&mask.exits, next);
         if self.structure.closings() != before {
-            // a token holds another key as a whole: what it may be depends on this one
+            // a token contains another whole key: whether it is allowed depends on this one
             self.after.remove(&(next, mask.exits.id));
             return false;
         }
@@ -300,14 +301,14 @@ impl<S: ByteAutomaton> Core<S> {
         text.truncate(held);
     }
 
-    /// The exits below a node behind texts that are not like most others, or have an escape: those from which a token
-    /// goes on, where the others can be closed whatever the text.
+    /// The exits below a node after texts that are exceptional or have an escape; only those from which a
+    /// token goes on, if the structure can close the others after any text.
     fn exceptional_exits(&mut self, node: NodeId, mask: &LexMask, ctx: CtxId, begun: &str) -> Vec<NodeId> {
         let vocab = self.vocab.clone();
         let trie = vocab.trie();
         let mut odd: Vec<NodeId> = match self.structure.bytes_after_any_text(ctx) {
             Some(after) => {
-                // all texts that the frame knows begin with none: they are not listed
+                // before the first byte all exceptional texts would be listed: each path is tested instead
                 let suffix_sets = (!begun.is_empty()).then(|| self.structure.exceptional(ctx, begun));
                 let above = trie.path(Trie::ROOT, node).len();
                 let mut is_odd = |exit: &Exit, path: &[u8]| {
@@ -332,7 +333,7 @@ impl<S: ByteAutomaton> Core<S> {
         odd
     }
 
-    /// `outcome`: the languages that accept there, which a state that shares the exit may have of its own.
+    /// `outcome`: the languages that accept there, which may differ between states that share the exit.
     fn collect_exit(&mut self, exit: &Exit, outcome: &[u32], ctx: CtxId, text: &[u8], out: &mut Vec<u32>) {
         let vocab = self.vocab.clone();
         let outcome = self.structure.lexicon().intern_outcome(outcome);
@@ -393,7 +394,7 @@ impl<S: ByteAutomaton> Core<S> {
         }
     }
 
-    /// The tokens of a position inside a JSON string, from those of the text that the string stands for.
+    /// The tokens of a position inside a JSON string, from those of the text that the string spells.
     pub(super) fn collect_unquoted(&mut self, pos: Pos, inner: Pos, out: &mut Vec<u32>) {
         let vocab = self.vocab.clone();
         let (plain, others) = vocab.spelled_in_json();
@@ -453,7 +454,7 @@ impl<S: ByteAutomaton> Core<S> {
     }
 }
 
-/// The text of a string's lexeme as it was meant; `None` in the middle of an escape or of a code point.
+/// The decoded text of a string's lexeme; `None` in the middle of an escape or of a code point.
 pub(super) fn without_escapes(text: &[u8]) -> Option<std::borrow::Cow<'_, str>> {
     let text = std::str::from_utf8(text).ok()?;
     if !text.contains('\\') {
@@ -462,7 +463,7 @@ pub(super) fn without_escapes(text: &[u8]) -> Option<std::borrow::Cow<'_, str>> 
     serde_json::from_str::<String>(&format!("\"{text}\"")).ok().map(Into::into)
 }
 
-/// A text cut before the code point or the escape that it ends in the middle of.
+/// Splits a text before an incomplete code point or escape at its end.
 pub(super) fn unfinished(text: &[u8]) -> (&[u8], &[u8]) {
     let mut at = 0;
     while at < text.len() {

@@ -1,4 +1,5 @@
-//! Completions: the tokens of a short path to an accepted end, and what the masks of budgets found about a state.
+//! Completions: the tokens of a short path to an accepting state, and what the masks of budgets found about a
+//! state.
 //!
 //! Invariant: a completion is a list of tokens that needs no builder; the records of the states that depend on it keep it
 //! ([`CachedDistance`]).  Memory: completions share their tails; the ends after a state's tokens, for the last few states.
@@ -17,19 +18,19 @@ use crate::vocab::{TokenId, Vocabulary};
 /// Distance of a state for which no end is known.
 pub const FAR: u32 = u32::MAX;
 
-/// The tokens to an end, shared by all ways that join here; `None`: the text may end.
+/// The tokens to an end, shared by all completions that join here; `None`: the text may end.
 pub(super) type Completion = Option<Arc<Link>>;
 
-/// A token of a way, and those after it.
+/// A token of a completion, and those after it.
 pub(super) struct Link {
     pub token: TokenId,
-    /// Tokens of the way, this one included.
+    /// The number of tokens from this one on.
     pub left: u32,
     pub next: Completion,
 }
 
 impl Drop for Link {
-    /// One after the other: a way may be longer than the machine's stack is deep.
+    /// Without recursion: a completion may be too long for the machine's stack.
     fn drop(&mut self) {
         let mut next = self.next.take();
         while let Some(link) = next {
@@ -38,12 +39,12 @@ impl Drop for Link {
     }
 }
 
-/// Tokens of a way.
+/// The number of tokens of a completion.
 pub(super) fn length(completion: &Completion) -> u32 {
     completion.as_ref().map_or(0, |link| link.left)
 }
 
-/// The ways to an end after the tokens that a state allows: those that share one, and it.
+/// The completions after the tokens that a state allows: each with the tokens that share it.
 pub(super) struct CompletionEnds {
     pub groups: Vec<(Completion, Arc<Mask>)>,
     pub accepting: bool,
@@ -57,7 +58,7 @@ impl CompletionEnds {
     }
 }
 
-/// What the masks of budgets have said of a state, for as long as it lives.
+/// What the masks of budgets found about a state, for as long as it lives.
 #[derive(Default)]
 pub(super) struct CachedDistance {
     completion: Option<Completion>,
@@ -66,7 +67,7 @@ pub(super) struct CachedDistance {
 }
 
 impl CachedDistance {
-    /// The shorter of the way that is known and another, which is kept.
+    /// Keeps the shorter of the known completion and another; returns it.
     pub fn shorter(&mut self, found: Option<Completion>) -> Option<Completion> {
         let better = |completion: &Completion| {
             self.completion.as_ref().is_none_or(|known| length(completion) < length(known))
@@ -77,12 +78,12 @@ impl CachedDistance {
         self.completion.clone()
     }
 
-    /// The shortest way that is known.
+    /// The shortest known completion.
     pub fn own(&self) -> Option<Completion> {
         self.completion.clone()
     }
 
-    /// The shortest way that is known after a token.
+    /// The shortest known completion after a token.
     pub fn after(&self, token: TokenId) -> Option<Completion> {
         let own =
             self.completion.iter().flatten().find(|link| link.token == token).map(|link| link.next.clone());
@@ -92,7 +93,7 @@ impl CachedDistance {
     }
 }
 
-/// What is known of ways; `None`: no end is known.
+/// Known completions; `None`: no end is known.
 #[derive(Default)]
 pub(super) struct Completions {
     pub known: FxHashMap<DistanceClass, Option<Completion>>,
@@ -106,7 +107,7 @@ heap_size::tables!(Completions: known; this => {
     this.links * (std::mem::size_of::<Link>() + 16) + ends
 });
 
-/// Tokens by the way that they share.
+/// Tokens by the completion that they share.
 #[derive(Default)]
 pub(super) struct TokenGroups {
     large: Vec<(Completion, Arc<Mask>)>,
@@ -138,7 +139,7 @@ impl TokenGroups {
     }
 }
 
-/// Tokens of a completion: each text with the fewest pieces.
+/// The tokens of a completion: each text in the fewest tokens.
 pub(super) fn tokens_of(vocab: &Vocabulary, completion: &[Piece]) -> Option<Vec<TokenId>> {
     let mut out = Vec::new();
     for piece in completion {

@@ -7,7 +7,7 @@
 //! reads a token that is no text.
 //! Complexity: nodes of the characters that lead a pair elsewhere, and what is below them; the byte walk takes 10 to
 //! 20 times as long.
-//! Memory: the pairs that were met, as long as the walk.
+//! Memory: the visited pairs, as long as the walk.
 
 use std::cell::OnceCell;
 use std::rc::Rc;
@@ -21,12 +21,12 @@ use crate::lexical::{LexId, Lexicon, Spelling, Step, TermId};
 use crate::vocab::{Chars, NodeId, Trie, Vocabulary};
 use crate::work;
 
-/// Nodes from which on a walk by characters pays, and from which on it pays to look for a pair's loop.
+/// Nodes from which on a walk by characters pays, and from which on it pays to compute a pair's loop.
 const TEXTS: usize = 256;
 const LOOP_NODES: u32 = 128;
 
-/// `terms`: the language that loses, and the other; `first`: the bytes that both begin with; `chosen`: where both end,
-/// that is the other.
+/// `terms`: the language that loses, and the other; `first`: the bytes that both may begin with; `chosen`:
+/// where both end, the other is preferred.
 pub fn conflicts(
     lexicon: &mut Lexicon,
     vocab: &Vocabulary,
@@ -77,20 +77,20 @@ fn lost_by_bytes(
     }
 }
 
-/// What a character does with a pair, beside `DEAD`: nothing is lost below.
+/// The effect of a character on a pair, beside `DEAD` (nothing is lost below).
 const STAYS: LexId = LexId(1);
 const OTHER: LexId = LexId(2);
 
-/// The states of both languages at the border of a code point.
+/// The states of both languages between code points.
 type StatePair = (LexId, LexId);
 
 struct ConflictPair {
-    /// The first ends here, and the second ends here and is chosen.
+    /// The first ends here; and the second ends here, too, and is preferred.
     ends: bool,
     both: bool,
     /// The code points under which both stay what they are, those under which nothing is lost, and the others.
     row: OnceCell<Box<[(u32, LexId)]>>,
-    /// The same by characters, where it was looked for.
+    /// The same by characters, once it was computed.
     self_loop: OnceCell<SelfLoop>,
 }
 
@@ -111,7 +111,7 @@ impl<'a> PairWalk<'a> {
         })
     }
 
-    /// The nodes below one at which both states stand.
+    /// Visits the nodes below one that leads to both states.
     fn visit_below(&mut self, at: u32, states: StatePair) {
         let chars: &'a Chars = self.vocab.chars();
         let (from, to) = (at + 1, chars.end(at));

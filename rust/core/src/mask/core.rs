@@ -1,9 +1,9 @@
 //! States, masks and edges of one automaton.  This is what a builder works on; no thread shares it.
 //!
-//! A state is (context, lexical state, text of the lexeme where it matters), interned: a number.  Its mask is the shared
-//! mask of the lexical state ([`super::lexmask`]) and the exits, which are walked through the structure layer and
-//! remembered by the position that follows them, so that all values of a kind pay once.
-//! Invariant: a number means one state as long as the core lives, and equal states have equal numbers.
+//! A state is (context, lexical state, text of the lexeme where it matters), interned as an id. Its mask is
+//! the shared mask of the lexical state ([`super::lexmask`]) and the exits, which are walked through the
+//! structure layer and memoised by the position that follows them, so that all values of a kind pay once.
+//! Invariant: an id means one state as long as the core lives, and equal states have equal ids.
 //! Complexity: a hash per state; a mask costs what [`super::collect`] says.
 //! Memory: all that is interned, until the epoch ends; [`Engine::bytes`] counts it.
 
@@ -29,11 +29,11 @@ use crate::lexical::{LexId, Lexicon, Step};
 use crate::vocab::{NodeId, TokenId, Trie, Vocabulary};
 use crate::work;
 
-/// Bytes of a lexeme's text from which on no distance is kept for the positions inside it: there is one for each
-/// byte, and each would hold the text.
+/// Bytes of a lexeme's text from which on no distance is kept for the positions inside it: there is a
+/// position for each byte, and each would store the text.
 const LONG_TEXT: usize = 256;
 
-/// Tokens that a position usually allows beside those of a shared mask: a list grows no step at a time up to there.
+/// Tokens that a position usually allows beside those of a shared mask: a list is allocated for so many.
 const USUAL: usize = 256;
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -53,9 +53,9 @@ pub struct Core<S> {
     /// Tokens that leave a lexeme, by the position that follows and the set of exits.
     pub(super) after: FxHashMap<(Pos, u64), Arc<[u32]>>,
     pub(super) left: FxHashMap<(CtxId, u64), Arc<[u32]>>,
-    /// Masks of deep positions, by what a token can see of the levels above.
+    /// Masks of deep positions, by what a token can reach of the levels above.
     truncated_masks: FxHashMap<(u32, u32, u32), (Arc<Mask>, bool)>,
-    /// Lexical states by what their masks are shared under.
+    /// The keys under which masks of lexical states are shared.
     contents: Interner<Content>,
     content_ids: FxHashMap<LexId, Option<u32>>,
     pub(super) crossing: Option<Crossing>,
@@ -64,7 +64,7 @@ pub struct Core<S> {
     /// Whether characters leave a lexical state as it is.
     pub(super) keeps_characters_memo: FxHashMap<LexId, bool>,
     pub(super) lexemes: LexerMaskBuilder,
-    /// Classes are states: see [`Core::class_of`]; more than so many are not sought.
+    /// If set, classes are states: see [`Core::class_of`]; more than so many are not sought.
     pub(super) states_as_classes: Option<usize>,
     /// Bytes of the lists and masks in the tables.
     pub(super) listed: usize,
@@ -171,8 +171,7 @@ impl<S: ByteAutomaton> Core<S> {
         (self.joined(&bases, ids), accepting)
     }
 
-    /// What a position has in common with others that have the same ways to an end; where states are told apart, the
-    /// state itself.
+    /// The class of the positions with the same completions; with `states_as_classes`, the state itself.
     pub(super) fn class_of(&mut self, pos: Pos, text: &[u8]) -> DistanceClass {
         if self.states_as_classes.is_some() {
             return (pos, self.text_number(text));
@@ -187,7 +186,7 @@ impl<S: ByteAutomaton> Core<S> {
         let kinds = self.structure.partition(pos.ctx);
         let usual = (kinds.is_some() || self.structure.close_generic(pos.ctx, &held).is_some())
             && without_escapes(whole).is_some_and(|plain| {
-                // an escape that was begun may become any character
+                // a partly read escape may become any character
                 let fits =
                     |rest: &String| begun.first() == Some(&b'\\') || rest.as_bytes().starts_with(begun);
                 !self.structure.exceptional(pos.ctx, &plain).iter().any(fits)
@@ -199,7 +198,8 @@ impl<S: ByteAutomaton> Core<S> {
         }
     }
 
-    /// The class of the texts that mean the same at a position, by the state of the languages that tell them apart.
+    /// The class of the texts that mean the same at a position, by the state of the languages that
+    /// distinguish them.
     pub(super) fn class_of_partition((pos, kind): (Pos, LexId)) -> DistanceClass {
         match kind {
             Lexicon::DEAD => (pos, u32::MAX),
@@ -207,7 +207,7 @@ impl<S: ByteAutomaton> Core<S> {
         }
     }
 
-    /// The state of the languages that tell texts apart ([`ByteAutomaton::partition`]) after a text.
+    /// The state of the languages that distinguish texts ([`ByteAutomaton::partition`]) after a text.
     pub(super) fn partition_after(&mut self, kinds: LexId, text: &[u8]) -> LexId {
         let lexicon = self.structure.lexicon();
         work::spend(text.len() as u64);
@@ -217,7 +217,7 @@ impl<S: ByteAutomaton> Core<S> {
         })
     }
 
-    /// What follows one text, not all that may come: see [`Lexicon::one_by_one`].
+    /// Runs a call that follows one text, not all that may come: see [`Lexicon::one_by_one`].
     fn one_by_one<T>(&mut self, call: impl FnOnce(&mut Self) -> T) -> T {
         self.structure.lexicon().one_by_one = true;
         let found = call(self);
@@ -225,7 +225,8 @@ impl<S: ByteAutomaton> Core<S> {
         found
     }
 
-    /// Offset of the byte that can't be (`None`: all can), the position before it, and the text of its lexeme.
+    /// Offset of the first byte that is refused (`None`: none is), the position before it, and the text of
+    /// its lexeme.
     pub(super) fn run(&mut self, state_key: StateKey, bytes: &[u8]) -> (Option<usize>, Pos, Vec<u8>) {
         let (mut pos, mut text) = (state_key.pos, self.text(state_key));
         for (i, &byte) in bytes.iter().enumerate() {
@@ -234,7 +235,7 @@ impl<S: ByteAutomaton> Core<S> {
             match step(&mut self.structure, pos, &mut text, byte) {
                 Some(next) => pos = next,
                 None => {
-                    // a byte that closes the lexeme in vain has cleared its text
+                    // a refused byte that closes the lexeme has cleared its text
                     if text.len() < held {
                         text = self.text_after(state_key, &bytes[..i]);
                     }
@@ -245,7 +246,7 @@ impl<S: ByteAutomaton> Core<S> {
         (None, pos, text)
     }
 
-    /// The text of the lexeme after bytes that can be.
+    /// The text of the lexeme after bytes that can be read.
     fn text_after(&mut self, state_key: StateKey, bytes: &[u8]) -> Vec<u8> {
         let (mut pos, mut text) = (state_key.pos, self.text(state_key));
         for &byte in bytes {

@@ -1,7 +1,7 @@
 //! The walk by characters below a state that counts them: `[0-9a-f]{8}-`.
 //!
-//! Each character of the class leads to another state, so there is no self-loop ([`super::self_loops`]).  But these states
-//! treat all characters alike, and the depth of a node says which of them reads it.
+//! Each character of the class leads to another state, so there is no self-loop ([`super::self_loops`]). But
+//! these states treat all characters alike, and the depth of a node determines which of them reads it.
 //! Invariant: what [`CharWalk::visit_below`] finds state by state.
 //! Complexity: one array access for each node inside the class; each state is expanded once.
 
@@ -13,20 +13,20 @@ use crate::lexical::{LexId, Lexicon};
 use crate::vocab::Chars;
 use crate::work;
 
-/// Nodes below from which on it is asked whether a state counts. The vocabularies of tests are small.
+/// Nodes below from which on a state is checked for counting. The vocabularies of tests are small.
 const NODES: u32 = if cfg!(test) { 4 } else { 512 };
 
 /// The states after 0, 1, 2 characters of a class.
 struct Counted {
     states: Vec<(LexId, Rc<CharTable>)>,
-    /// The last of them does something else with characters.
+    /// The last of them treats characters differently.
     ends: bool,
     /// The class.
     class: SelfLoop,
 }
 
 impl CharTable {
-    /// The state that every character leads to which is allowed, if it is one.
+    /// The target of all allowed characters, if it is one state.
     fn only(&self) -> Option<LexId> {
         let mut live = self.row.iter().map(|run| run.1).filter(|&to| to != Lexicon::DEAD);
         let first = live.next()?;
@@ -45,7 +45,7 @@ impl CharTable {
 }
 
 impl CharWalk<'_> {
-    /// What [`CharWalk::below`] does, where the state counts characters; false where it does not.
+    /// What [`CharWalk::visit_below`] does, where the state counts characters; false where it does not.
     pub(super) fn below_counted(&mut self, at: u32, lex: LexId, known: &CharTable, preset: bool) -> bool {
         let chars: &Chars = self.vocab.chars();
         if self.ends.is_some() || chars.end(at) - at < NODES {

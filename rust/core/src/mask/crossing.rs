@@ -1,9 +1,9 @@
-//! Tokens in which a code point of several bytes may end one lexeme and begin the next, though both could go on with its
+//! Tokens with a code point of several bytes before which a lexeme ends, though it can read the code point's
 //! first bytes.
 //!
-//! Languages side by side decide a token byte by byte, each alone.  At such a code point none of them ends: its first bytes
-//! are read, its last one can't be.  The few tokens that hold one are walked as a trie, where the lexeme does not read
-//! them whole.
+//! Lists of languages decide a token byte by byte, each language alone. At such a code point none of them
+//! ends: its first bytes are read, its last one is refused. The few tokens that contain one are walked as a
+//! trie, where the lexeme does not read them whole.
 //!
 //! Complexity: the vocabulary, once per automaton whose terminals have such code points; those tokens, once per lexical
 //! state; those that leave its lexeme, for each mask.
@@ -21,7 +21,7 @@ use crate::lexical::segments::lead;
 use crate::lexical::{LexId, Lexicon, Step};
 use crate::vocab::{Chars, TokenId, TokenSet, Trie, Vocabulary};
 
-/// Tokens from which on masks are made by the walk byte by byte, which knows such ends.
+/// With more tokens, masks are made by the walk byte by byte, which handles such ends.
 const MOST: usize = 2048;
 
 /// Code points, as ranges.
@@ -61,7 +61,7 @@ impl Crossing {
         heap_size::slice(&self.ranges) + heap_size::slice(&self.tokens) + tables
     }
 
-    /// The tokens that a list of languages does not tell from a lexical state on.
+    /// The tokens that lists of languages do not decide from a lexical state on.
     pub fn left(&mut self, lexicon: &mut Lexicon, vocab: &Vocabulary, lex: LexId) -> Arc<Trie> {
         memo!(self.left, lex, {
             let untold =
@@ -79,7 +79,7 @@ impl Crossing {
     }
 }
 
-/// The tokens with such a code point of those that are texts or end within a code point.
+/// Adds the tokens with such a code point, among those that are texts or end within a code point.
 fn add_texts(chars: &Chars, ranges: &[(u32, u32)], tokens: &mut Vec<TokenId>) {
     for &(first, last) in ranges {
         for &at in chars.nodes_of(chars.chars_up_to(first - 1), chars.chars_up_to(last)) {
@@ -131,7 +131,7 @@ fn points(text: &[u8]) -> impl Iterator<Item = (u32, u32)> + '_ {
     })
 }
 
-/// What the beginning of a code point may become; `None` of bytes that begin none.
+/// The code points that a cut-off one may become; `None` for bytes that begin none.
 fn cut(bytes: &[u8]) -> Option<(u32, u32)> {
     let (&first, more) = bytes.split_first()?;
     let (left, bits, _) = lead(first)?;
@@ -141,7 +141,8 @@ fn cut(bytes: &[u8]) -> Option<(u32, u32)> {
 }
 
 impl<S: ByteAutomaton> Core<S> {
-    /// The tokens that lists of languages don't tell at a position ([`crossing`](super::crossing)); `None`: too many.
+    /// The tokens that lists of languages do not decide at a position ([`crossing`](super::crossing));
+    /// `None`: too many.
     fn crossing(&mut self, lex: LexId) -> Option<Arc<Trie>> {
         if self.crossing.is_none() {
             let ranges = self.structure.scanner().map(|scanner| scanner.shared_beginnings());
@@ -151,7 +152,7 @@ impl<S: ByteAutomaton> Core<S> {
         Some(crossing.left(self.structure.lexicon(), &self.vocab, lex))
     }
 
-    /// The mask where lists of languages tell it, with the ids that were found before.
+    /// The mask where lists of languages decide it, with the ids that were found before.
     pub(super) fn mask_of_lexemes(&mut self, state_key: StateKey, ids: &mut Vec<u32>) -> Option<Mask> {
         let alive = self.structure.scanner()?.alive(state_key.pos.lex)?;
         let crossing = self.crossing(state_key.pos.lex)?;

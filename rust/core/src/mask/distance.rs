@@ -1,8 +1,8 @@
 //! How far the end is: the tokens of a short completion, and what a budget of tokens leaves of a mask.
 //!
-//! Invariant: whoever follows a completion finds the distance fall by at least one per token.  What the mask of a budget
-//! has allowed can be finished within the budget, whatever memory was freed since ([`CachedDistance`]).
-//! Complexity: completions are remembered by class, so that a long text pays for what is new in it.
+//! Invariant: along a completion, the distance falls by at least one per token. What the mask of a budget has
+//! allowed can be finished within the budget, whatever memory was freed since ([`CachedDistance`]).
+//! Complexity: completions are memoised by class, so that a long text pays only for its new part.
 
 use std::sync::Arc;
 
@@ -18,11 +18,12 @@ use crate::error::{Error, Kind, Result};
 use crate::lexical::LONGEST;
 use crate::vocab::{TokenId, TokenSet};
 
-/// Bytes up to which the whole way is cut into the fewest tokens.
+/// Bytes up to which a whole completion is cut into the fewest tokens.
 const SHORT_WAY: usize = 64;
 
-/// Distances that one mask of a budget may add: where each token leads to an end of its own (keys that patterns
-/// tell apart), the later tokens are left out of it. The same for the lexical terms that the ways need.
+/// Most distances that one mask of a budget may add: where each token leads to an end of its own (keys that
+/// patterns distinguish), the mask lacks the later tokens. The same for the lexical terms that completions
+/// need.
 const MOST_ENDS: usize = 16_384;
 const MOST_TERMS: usize = 10_000;
 
@@ -33,8 +34,8 @@ const KEPT_ENDS: usize = 4;
 const NEAR: u32 = 64;
 
 impl Builder {
-    /// A number of tokens within which an accepted end can be reached, [`FAR`] when none is known, or none that does
-    /// not plainly need more than `within`.
+    /// A number of tokens within which an accepting state can be reached, [`FAR`] when none is known, or only
+    /// one that plainly needs more than `within`.
     pub fn distance(&mut self, s: &State, within: u32) -> Result<u32> {
         let here = self.here(s)?;
         let distance = self.shortest(s, &here, within)?.map_or(FAR, |completion| length(&completion));
@@ -45,7 +46,7 @@ impl Builder {
         Ok(distance)
     }
 
-    /// The shortest way that was ever known of a state.
+    /// The shortest completion ever known of a state.
     fn shortest(&mut self, s: &State, here: &State, within: u32) -> Result<Option<Completion>> {
         let found = self.completion(here.0.id, within)?;
         Ok(match s.0.cached_distance() {
@@ -54,12 +55,12 @@ impl Builder {
         })
     }
 
-    /// Bytes that so many tokens can hold, as far as a completion may have them.
+    /// Most bytes of so many tokens, at most those of the longest completion.
     fn bytes_of(&self, tokens: u32) -> usize {
         (tokens as usize).saturating_mul(self.vocab.longest().max(4)).min(LONGEST)
     }
 
-    /// A way to an end, `None` when none is known.
+    /// A completion, `None` when none is known.
     fn completion(&mut self, s: StateId, within: u32) -> Result<Option<Completion>> {
         if self.engine.accepting(s) {
             return Ok(Some(None));
@@ -87,7 +88,7 @@ impl Builder {
                 format!("the vocabulary lacks bytes that {:?} needs", String::from_utf8_lossy(&text)),
             ));
         };
-        // the class of the first position is asked once: finding the way may have told more positions apart
+        // the class of the first position is computed once: the search may since distinguish more positions
         let mut classes = vec![None; tokens.len()];
         self.classes_on(s, &tokens, &mut classes);
         if let Some(first) = classes.first_mut() {
@@ -96,7 +97,8 @@ impl Builder {
         Ok(Some(self.remember_completion(&tokens, &classes, beyond)))
     }
 
-    /// Remembers a way at each of its positions, but for those that know one as short; the way of the first.
+    /// Records a completion at each of its positions, except where a known one is as short; returns that of
+    /// the first.
     fn remember_completion(
         &mut self,
         tokens: &[TokenId],
@@ -121,7 +123,8 @@ impl Builder {
         completion
     }
 
-    /// The classes of the positions before each of the tokens of a way, as far as they are known; not of the first.
+    /// The classes of the positions before each of the tokens of a completion, as far as they are known; not
+    /// of the first.
     fn classes_on(&mut self, s: StateId, tokens: &[TokenId], classes: &mut [Option<DistanceClass>]) {
         let (mut at, mut i) = (s, 0);
         while i < tokens.len() {
@@ -157,8 +160,8 @@ impl Builder {
         }
     }
 
-    /// The beginning of a way that leads to a position whose distance is known already, and that distance: in a
-    /// long document only the lexeme at hand is new, and what follows it need not be cut into tokens again.
+    /// The prefix of a completion up to a position with a known one, and the known one: in a long document
+    /// only the current lexeme is new, and what follows it need not be cut into tokens again.
     fn until_known(&mut self, s: StateId, completion: Vec<Piece>) -> (Vec<Piece>, Completion) {
         let [Piece::Bytes(text)] = &completion[..] else { return (completion, None) };
         if text.len() <= SHORT_WAY {
@@ -177,7 +180,7 @@ impl Builder {
         (completion, None)
     }
 
-    /// Whether an end is plainly within a budget whatever allowed token comes first: by a bound, no token is tried.
+    /// Whether a bound shows that an end is within a budget after any allowed token; no token is tried.
     pub fn is_far(&mut self, s: &State, budget: u32) -> Result<bool> {
         let here = self.here(s)?;
         let most = self.engine.remaining_bound(here.0.id).filter(|&most| most < budget);
@@ -194,7 +197,7 @@ impl Builder {
             return Ok(None);
         }
         let here = self.here(s)?;
-        // budgets of one size share their answers
+        // budgets of one size (a power of two) share their results
         let within = budget.checked_next_power_of_two().unwrap_or(FAR).max(256);
         let known = s.0.cached_distance().and_then(|cached_distance| cached_distance.ends.clone());
         let known = known.filter(|(sought, _)| *sought >= within);
@@ -224,7 +227,7 @@ impl Builder {
         for (_, ids) in ends.groups.iter().filter(|(completion, _)| length(completion) < budget) {
             ids.add(&mut row, &mut part);
         }
-        // the known completion always fits: the rest of the mask may be estimated from farther away
+        // the known completion always fits: the distances of the others may be overestimates
         let completion = self.shortest(s, &here, budget)?.flatten();
         let eos = self.vocab.eos().iter().filter(|_| ends.accepting).map(|t| t.0);
         let first = completion.filter(|link| link.left <= budget).map(|link| link.token.0);
@@ -234,7 +237,8 @@ impl Builder {
         Ok(Some(row))
     }
 
-    /// A way to an end after a token; no record is made: a hundred thousand states and edges are not worth keeping.
+    /// A completion after a token; no record is made: a hundred thousand states and edges are not worth
+    /// keeping.
     fn completion_after(&mut self, s: StateId, token: TokenId, within: u32) -> Result<Option<Completion>> {
         match self.follow(s, token) {
             Some(next) => self.completion(next, within),
@@ -242,8 +246,8 @@ impl Builder {
         }
     }
 
-    /// The ways to an end after each allowed token, without those that are plainly longer than `within`: each
-    /// class of them is tried, once for a state.
+    /// The completions after each allowed token, without those that are plainly longer than `within`: one
+    /// token of each class is tried, once for a state.
     fn ends_after(&mut self, here: &State, within: u32) -> Result<Arc<CompletionEnds>> {
         let s = here.0.id;
         if let Some((_, known)) = self.completions.ends.iter().find(|e| e.0 == (s, within)) {
@@ -258,7 +262,7 @@ impl Builder {
             let known = self.completions.known.get(&successor.class).cloned();
             let completion = match known {
                 Some(completion) => completion,
-                // too far, which is safe; the frequent tokens were tried
+                // taken as too far, which is safe; the frequent tokens were tried
                 None if self.completions.known.len() > room || self.engine.terms() > most => None,
                 None => self.completion_after(s, successor.first, within)?,
             };

@@ -1,8 +1,9 @@
 //! The mask of a position, made from that of the position which most bytes lead to.
 //!
-//! At the beginning of a string that is one of some words, or any text, several languages are read side by side; after most
-//! bytes one is left, and is what it was.  Tokens whose bytes lead both positions to one are taken from the second
-//! position's mask, which many share; only the paths of the words are walked.
+//! At the beginning of a string that is one of some words, or any text, several languages are read side by
+//! side; after most bytes only one is alive, and unchanged. Tokens whose bytes lead both positions to the
+//! same one are taken from the second position's mask, which many share; only the paths of the words are
+//! walked.
 //! Invariant: the tokens that a walk of the position itself finds.
 //! Complexity: the nodes that the words and the trie share, and what [`super::collect`] says of the second position.
 
@@ -17,21 +18,22 @@ use crate::automaton::byte_automaton::{step, ByteAutomaton, Pos};
 use crate::vocab::{NodeId, Trie};
 use crate::work;
 
-/// Children that are looked at one by one; what is below the others is found as if nothing were known.
+/// Children that are compared one by one; what is below the others is collected anew.
 const CHILDREN: usize = 8192;
 
 /// Where two positions diverge.
 #[derive(Default)]
 struct Divergence {
-    /// Below these nodes the second position tells nothing.
+    /// Below these nodes the second position's mask does not apply.
     nodes: Vec<NodeId>,
-    /// Tokens of the first there.
+    /// The first position's tokens there.
     ids: Vec<u32>,
     looked: usize,
 }
 
 impl<S: ByteAutomaton> Core<S> {
-    /// The position of few languages to which a position is led by the bytes that more than half of the trie begins with.
+    /// The position of few languages that a position reaches by the first bytes of more than half of the
+    /// trie.
     pub(super) fn usual_target(&mut self, node: NodeId, pos: Pos) -> Option<Pos> {
         if node != Trie::ROOT {
             return None;

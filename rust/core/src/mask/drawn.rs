@@ -17,23 +17,25 @@ use crate::{work, Result};
 
 /// Longest label of an edge, in characters.
 const LABEL: usize = 22;
-/// States whose 256 bytes are tried; after so many, ways are followed no further.
+/// States whose 256 bytes are tried; after so many, paths are followed no further.
 const STEPPED: usize = 300;
-/// Next states of one state that are drawn apart; more are those of texts that are remembered, and one edge.
+/// Next states of one state that are drawn separately. If there are more (of recorded texts), those of one
+/// byte become one edge.
 const APART: usize = 8;
 
 /// A part of an automaton.
 pub struct Drawn {
-    /// The first is the one that was asked about.
+    /// The first is the one to start from.
     pub states: Vec<State>,
-    /// The place of a state, the text that leads on, and the place of the next; `None`: one that is not drawn.
+    /// The index of a state, the text that leads on, and the index of the next; `None`: one that is not
+    /// drawn.
     pub edges: Vec<(usize, String, Option<usize>)>,
 }
 
 impl TokenAutomaton {
     /// The states that texts reach from one on, breadth first.
     ///
-    /// Bytes that lead to one state make one edge, and so does a way without a choice.
+    /// Bytes that lead to one state make one edge, and so does a path without a choice.
     pub fn drawn(&self, start: &State, most: usize) -> Result<Drawn> {
         self.check_state(start)?;
         if self.is_finished(start) {
@@ -78,7 +80,8 @@ impl DrawWalk<'_> {
         work::spent() < self.enough
     }
 
-    /// The edges out of a state; a way with one byte at each step is one edge, and so are more than [`APART`] of them.
+    /// The edges out of a state; a path with one byte at each step is one edge. With more than [`APART`] next
+    /// states, so are all those of one byte.
     fn leaving(&mut self, state: &State) -> Result<Vec<(String, Option<State>)>> {
         let mut reached = self.steps(state)?;
         let mut edges = Vec::new();

@@ -1,6 +1,6 @@
 //! The interface between builders and a core, whatever the structure behind it.
 //!
-//! Invariant: a number means one state as long as the engine lives.
+//! Invariant: an id means one state as long as the engine lives.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::automaton::byte_automaton::{Left, Piece, Pos, Seen};
 use crate::error::Result;
 use crate::vocab::TokenId;
 
-/// The number of a state.
+/// The id of a state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct StateId(pub u32);
 
@@ -29,7 +29,7 @@ pub trait Engine: Send {
     fn is_kept_by_text(&mut self, s: StateId) -> bool;
     /// Whether all tokens of as many digits ([`crate::vocab::Vocabulary::numeral`]) lead from the state to one.
     fn counts_digits(&mut self, s: StateId) -> bool;
-    /// A short way to an accepted end of at most so many bytes.
+    /// A short completion of at most so many bytes.
     fn completion(&mut self, s: StateId, most: usize) -> Option<Vec<Piece>>;
     /// Tokens that are enough for an end after any token that is allowed; `None` where no such bound is known.
     fn remaining_bound(&mut self, s: StateId) -> Option<u32>;
@@ -39,14 +39,15 @@ pub trait Engine: Send {
     fn take_special(&mut self, s: StateId, token: TokenId) -> Option<StateId>;
     fn forced(&mut self, s: StateId, limit: usize) -> Vec<u8>;
     fn describe(&mut self, s: StateId, seen: Seen) -> (Vec<String>, Option<String>);
-    /// What may be left of a value that is one of at most so many ([`crate::automaton::byte_automaton::ByteAutomaton::left`]).
+    /// The possible rests of a value, if there are at most so many
+    /// ([`crate::automaton::byte_automaton::ByteAutomaton::left`]).
     fn left(&mut self, s: StateId, most: usize) -> Option<Vec<Left>>;
-    /// Code points that are left at most of the JSON string that is read here.
+    /// Most code points that may be left of the JSON string that is read here.
     fn longest_left(&mut self, s: StateId) -> Option<u32>;
-    /// Offset of the first byte that can't be, and the state before it; `None` when all can.
+    /// Offset of the first byte that is refused, and the state before it; the length when none is.
     fn walk(&mut self, s: StateId, bytes: &[u8]) -> (usize, StateId);
-    /// Shows the number of bytes read and the class of the position after each byte of a text, as long as the visitor
-    /// wants more; no class where the lexeme's own text matters and is long. No state is made.
+    /// Calls `visit` with the number of bytes read and the class of the position after each byte of a text,
+    /// until it returns false; no class where the lexeme's own text matters and is long. No state is made.
     fn follow(
         &mut self,
         s: StateId,
@@ -63,6 +64,6 @@ pub trait Engine: Send {
     fn classes_after(&mut self, s: StateId) -> Vec<SuccessorClass>;
     /// The states that a token of the text leads to, the least of its tokens, and all of them; `None`: more than `most`.
     fn followers(&mut self, s: StateId, most: usize) -> Option<Vec<(StateId, TokenId, Arc<Mask>)>>;
-    /// Lexical terms that were made so far: what a search for a completion costs.
+    /// Lexical terms so far, which measure what a search for a completion costs.
     fn terms(&mut self) -> usize;
 }

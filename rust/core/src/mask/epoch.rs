@@ -1,9 +1,9 @@
 //! An epoch: the memory in which an automaton is built, freed as a whole.
 //!
-//! All that an automaton has interned and remembered is in its [`Builder`].  A thread that misses something takes the
-//! builder out of its [`Lock`], works without a lock, and puts it back.  A builder that a call left in an unknown state
-//! (a limit, an interrupt, a panic) is not put back: the epoch is closed and another begins.
-//! States don't refer to the epoch ([`super::state`]), so a closed one is freed at once.
+//! All that an automaton has interned and memoised is in its [`Builder`]. A thread that misses something
+//! takes the builder out of its [`Lock`], works without a lock, and puts it back. A builder that a call left
+//! in an unknown state (a limit, an interrupt, a panic) is not put back: the epoch is closed and another
+//! begins. States don't refer to the epoch ([`super::state`]), so a closed one is freed at once.
 //! Invariant: one thread at a time has the builder.  After `fork`, a builder that another thread had taken never comes
 //! back: the epoch records its process, and is closed in any other.
 //! Complexity: two atomic loads where nothing has to be built.
@@ -19,10 +19,10 @@ use crate::lock::{Lock, Taken};
 use crate::process::{forks, Process};
 use crate::work::{self, Cut};
 
-/// How long a thread waits for the builder before it looks elsewhere, and whether it is to go on.
+/// How long a thread waits for the builder before it tries elsewhere, and checks for an interrupt.
 const PATIENCE: Duration = Duration::from_millis(2);
 
-/// What the thread that has the builder asks, where that is no state: it makes the builder; a text of its own.
+/// Subjects of the thread that has the builder, other than a state: it makes the builder; a text of its own.
 const BUILDING: usize = 0;
 pub(super) const ANY: usize = 1;
 
@@ -35,7 +35,7 @@ pub(super) struct Epoch {
     builder: Lock<Builder>,
     /// The process of the thread that took the builder last.
     process: AtomicU32,
-    /// What the thread that took the builder last asks: the address of a state, or one of the above.
+    /// The subject of the thread that took the builder last: the address of a state, or one of the above.
     subject: AtomicUsize,
     /// Bytes that the builder held when it was last put back.
     bytes: AtomicUsize,
@@ -44,7 +44,7 @@ pub(super) struct Epoch {
     moved: AtomicUsize,
 }
 
-/// The answer to a thread that asks for the builder.
+/// The result of [`Epoch::take`].
 pub(super) enum BuilderSlot {
     Builder(Box<Builder>),
     /// There is none yet: this thread makes it.
@@ -69,7 +69,8 @@ impl Epoch {
         }
     }
 
-    /// The builder, where no other thread has it; `subject`: what is to be asked, the address of a state or [`ANY`].
+    /// The builder, if no other thread has it; `subject`: that of the call, the address of a state or
+    /// [`ANY`].
     pub fn take(&self, subject: usize) -> BuilderSlot {
         match self.builder.take() {
             Taken::Thing(builder) => {
@@ -81,7 +82,7 @@ impl Epoch {
                 BuilderSlot::None
             }
             Taken::Busy if self.process.load(Ordering::Relaxed) != forks() => {
-                // it never comes back, but for that of a thread that has only just taken it
+                // it never comes back, unless a thread has only just taken it
                 if self.builder.close() {
                     self.drop_builder();
                 }
@@ -101,8 +102,8 @@ impl Epoch {
         self.builder.is_busy()
     }
 
-    /// Whether the thread that has the builder does what another would have to do as well: it asks the same, or makes
-    /// the builder.
+    /// Whether the thread that has the builder does what another would have to do as well: it has the same
+    /// subject, or makes the builder.
     pub fn is_at(&self, subject: usize) -> bool {
         let now = self.subject.load(Ordering::Relaxed);
         now == BUILDING || now == subject && now != ANY

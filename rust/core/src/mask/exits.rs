@@ -48,28 +48,29 @@ pub struct Exits {
     /// Exits without a closing byte, by their outcome: what follows the lexeme in the tokens, merged.
     pub groups: Vec<SuffixTrie>,
     onward: Vec<OpenExit>,
-    /// Tells exit sets apart in memo tables.
+    /// Identifies the set in memo tables.
     pub id: u64,
 }
 
-/// An exit with a closing byte that tokens go on behind.
+/// An exit with a closing byte after which tokens go on.
 struct OpenExit {
     /// Its place in the list.
     at: u32,
-    /// The bytes behind it.
+    /// The bytes after it.
     next: ByteSet,
-    /// Bytes from the root of the trie up to the closing one: climbing up to there again is a walk through memory.
+    /// Bytes from the root of the trie up to the closing one: to climb there again is a walk through memory.
     path: Box<[u8]>,
 }
 
-/// A trie of what follows the lexeme (its closing byte, where it has one) in the tokens that hold its end.
+/// A trie of what follows the lexeme (its closing byte, where it has one) in the tokens that contain its end.
 pub struct SuffixTrie {
     pub trie: Trie,
     pub outcome: Box<[u32]>,
 }
 
-/// Exits from which on a group is merged, nodes of the trie that a merged group may have, and nodes below an exit that
-/// stays out of it: half of a vocabulary follows a space, and would keep the many exits behind line breaks apart.
+/// Exits from which on a group is merged, nodes of the trie that a merged group may have, and nodes below an
+/// exit that stays out of it: half of a vocabulary follows a space, and would prevent a merge of the many
+/// exits after line breaks.
 const GROUP: usize = 4;
 const GROUP_NODES: usize = 30_000;
 const EXIT_NODES: usize = 4_000;
@@ -92,8 +93,8 @@ impl Exits {
         Exits { list, remainders, groups, onward, id: NEXT.fetch_add(1, Ordering::Relaxed) }
     }
 
-    /// Exits with a closing byte that tokens go on behind with one of these bytes, each with the bytes from the root of
-    /// the trie up to the closing one.
+    /// Exits with a closing byte after which tokens go on with one of these bytes, each with the bytes from
+    /// the root of the trie up to the closing one.
     pub(super) fn going_on(&self, bytes: ByteSet) -> impl Iterator<Item = (&Exit, &[u8])> {
         let some = move |onward: &&OpenExit| !onward.next.and(&bytes).is_empty();
         self.onward.iter().filter(some).map(|onward| (&self.list[onward.at as usize], &*onward.path))
@@ -110,7 +111,7 @@ impl Exits {
 }
 
 impl SuffixTrie {
-    /// Worth it from a few exits on, where all close with the same outcome.
+    /// Merges a few exits or more, if all close with the same outcome.
     fn merge(vocab: &Vocabulary, exits: &[Exit]) -> Option<Self> {
         let first = exits.first()?;
         if exits.len() < 4 || exits.iter().any(|e| !e.closed || e.outcome != first.outcome) {

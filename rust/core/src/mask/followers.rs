@@ -2,7 +2,7 @@
 //!
 //! Invariant: each token of the state's mask is in one group; tokens that end a text lead to the finished state, after
 //! which only such tokens may follow.
-//! Complexity: that of [`super::successors`], with every text that matters told apart.
+//! Complexity: that of [`super::successors`], with every text that matters distinguished.
 
 use std::sync::Arc;
 

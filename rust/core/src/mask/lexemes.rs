@@ -1,14 +1,15 @@
 //! Masks of a structure that reads lexemes: token sets are followed lexeme by lexeme instead of byte by byte.
 //!
-//! What the languages of a lexeme do with a set of token suffixes depends on the languages alone: which tokens stay inside,
-//! and for each language that may be chosen, what is left of the tokens behind it (a *plan*, [`super::plans`]).  A context
-//! only says which languages may begin and where each lexeme leads, so a new context costs one parser step for each
-//! sequence of lexemes that some token holds, not a walk for each token.
+//! What the languages of a lexeme do with a set of token suffixes depends on the languages alone: which
+//! tokens stay inside, and for each language that may be chosen, the rest of the tokens after it (a *plan*,
+//! [`super::plans`]). A context only says which languages may begin and where each lexeme leads, so a new
+//! context costs one parser step for each sequence of lexemes that some token contains, not a walk for each
+//! token.
 //!
 //! Invariant: the same tokens as the byte walk; the oracle's tests hold it to that.
-//! Complexity: a new context costs the sequences that its tokens hold.  Nearly all of them only push on the stack: their
-//! result depends on the top of the context alone ([`Scanner::top`]) and is remembered by it, up to [`KEPT`].  Sequences
-//! that complete what began further down are followed for each context.
+//! Complexity: a new context costs the sequences that its tokens contain. Nearly all of them only push on the
+//! stack: their result depends on the top of the context alone ([`Scanner::top`]) and is memoised by it, up
+//! to [`KEPT`]. Sequences that complete what began further down the stack are followed for each context.
 
 use std::sync::Arc;
 
@@ -22,11 +23,11 @@ use crate::lexical::spell::ByteSet;
 use crate::lexical::{LexId, Lexicon, Spelling, Step, TermId};
 use crate::vocab::{NodeId, TokenSet, Trie, Vocabulary};
 
-/// Numbers (tokens, and the places of findings) that findings may take before all are let go: 32 MiB.
+/// Most numbers (tokens and places) in memoised results before all are dropped: 32 MiB.
 const KEPT: usize = 8 << 20;
-/// What a finding takes beside its tokens.
+/// What a result takes beside its tokens.
 const ENTRY: usize = 12;
-/// Nodes up to which findings are remembered, and up to which tokens are walked byte by byte.
+/// Nodes up to which results are memoised, and up to which tokens are walked byte by byte.
 const REMEMBERED: usize = 30_000;
 const WALKED: usize = 12;
 
@@ -41,12 +42,12 @@ pub struct FoundTokens {
     below: Vec<TokensBelowTop>,
 }
 
-/// Tokens of which a top does not tell: what is left of them behind lexemes that complete what began below it.
+/// Tokens that a top does not decide: their rests after lexemes that complete what began below it.
 struct TokensBelowTop {
     /// The places of the lexemes.
     path: Box<[u32]>,
     suffixes: SuffixSetId,
-    /// Tokens that are none of them.
+    /// Tokens that are excluded.
     removed: Arc<[u32]>,
 }
 
@@ -81,19 +82,19 @@ pub struct LexerMaskBuilder {
     list_ids: FxHashMap<Alive, LanguageListId>,
     by_context: FxHashMap<CtxId, LanguageListId>,
     after_byte: FxHashMap<(LanguageListId, u8), LanguagesAfterByte>,
-    /// By the list that goes on and the top of the context.
+    /// By the suffixes, the list that reads them, and the top of the context.
     found: FxHashMap<(SuffixSetId, LanguageListId, CtxId), Arc<FoundTokens>>,
     found_size: usize,
     /// Bytes of lists of languages.
     listed: usize,
 }
 
-/// One call: the tables, and what they are asked with.
+/// One call: the tables, and its arguments.
 struct LexemeReader<'a> {
     tables: &'a mut LexerMaskBuilder,
     scanner: &'a mut dyn Scanner,
     vocab: &'a Vocabulary,
-    /// The lexemes since the top that is read from.
+    /// The lexemes since the top from which the call reads.
     path: Vec<u32>,
 }
 
@@ -104,7 +105,7 @@ impl LexerMaskBuilder {
         tables + self.lists.len() * 512 + self.listed + self.found_size * 4 + self.plans.bytes()
     }
 
-    /// The tokens that may come where a lexeme has begun that may become these.
+    /// The tokens that may come inside a lexeme of one of these languages.
     pub fn tokens(
         &mut self,
         scanner: &mut dyn Scanner,
@@ -149,7 +150,7 @@ impl LexemeReader<'_> {
         memo!(self.tables.by_context, ctx, {
             let alive = self.scanner.readable(ctx);
             let id = self.list(&alive);
-            // the same languages may have been met in the middle of a lexeme
+            // the list may have been made in the middle of a lexeme, without this
             if self.tables.lists[id.0 as usize].unsure.is_none() {
                 self.tables.lists[id.0 as usize].unsure = Some(self.scanner.unsure(&alive));
             }
@@ -167,7 +168,7 @@ impl LexemeReader<'_> {
         planner.plan(suffixes, list, &lists[list.0 as usize])
     }
 
-    /// Tokens whose rest is read by a lexeme of the list: as far as the top of the context tells, remembered.
+    /// Tokens whose rest is read by a lexeme of the list: as far as the top of the context decides, memoised.
     fn read(&mut self, suffixes: SuffixSetId, list: LanguageListId, ctx: CtxId, out: &mut FoundTokens) {
         let top = self.scanner.top(ctx);
         if top == ctx && self.tables.plans.suffix_sets.get(suffixes).size > REMEMBERED {
@@ -337,7 +338,7 @@ impl LexemeReader<'_> {
         self.path.pop();
     }
 
-    /// The languages of a list that a byte begins.
+    /// The languages of a list after a first byte.
     fn after_first_byte(&mut self, list: LanguageListId, byte: u8) -> LanguagesAfterByte {
         memo!(self.tables.after_byte, (list, byte), {
             let lexicon = self.scanner.lexicon();

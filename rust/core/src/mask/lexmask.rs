@@ -30,13 +30,13 @@ pub struct LexMask {
     pub exits: Arc<Exits>,
     /// Exits of the set that this state does not have, or has with another outcome; sorted.
     pub missing: Box<[NodeId]>,
-    /// The outcome of the shared exits, where it is not their own.
+    /// The outcome of the shared exits in this state, if it is not their own.
     pub outcome: Option<Box<[u32]>>,
     /// Exits with another outcome than the shared ones.
     pub odd: Box<[Exit]>,
     /// Tokens within, by their length in code points; kept with masks that others are made from by differences.
     pub lengths: OnceLock<Arc<Lengths>>,
-    /// What the tokens do in a string of any text; kept with the mask of that.
+    /// What the tokens do in a string of any text; kept with that string's mask.
     plain: OnceLock<Arc<AnyTextTable>>,
 }
 
@@ -90,9 +90,9 @@ impl LexMask {
         }
     }
 
-    /// The mask of a state that allows no more than a base does. What stays inside is told by the lengths of the
-    /// tokens, or known to be the same, or found by a walk that leaves out every subtree within whose height the
-    /// state lives as long as the base does. `at` are the lexical states of the two.
+    /// The mask of a state that allows no more than a base does. What stays inside follows from the lengths
+    /// of the tokens, or is the same, or is found by a walk that skips every subtree within whose height the
+    /// state is alive wherever the base is. `at.lex` and `under` are the two lexical states.
     pub fn differ(
         at: &mut SubtreeReading,
         under: LexId,
@@ -108,7 +108,7 @@ impl LexMask {
                 let upto = how.upto.expect("just looked at");
                 return Self::endless(at, base, upto, lengths);
             }
-            // every token comes near the bound: a walk of the state itself leaves out what dies at once
+            // every token comes near the bound: a walk of the state itself skips what dies at once
             Some((_, most)) if node == Trie::ROOT && most <= how.eccentricity => {
                 let walk = CharWalk::run(at.lexicon, vocab, node, lex, None);
                 walk.expect("no code point is begun at the root").finish().0
@@ -153,7 +153,8 @@ impl LexMask {
         this
     }
 
-    /// The mask of a state that differs from the base under longer texts alone: longer tokens are tried.
+    /// The mask of a state that differs from the base only for texts longer than `upto`: longer tokens are
+    /// tried.
     fn endless(at: &mut SubtreeReading, base: &LexMask, upto: u32, lengths: &Lengths) -> Self {
         let within = base.within.bounded(at, lengths, u32::MAX, u32::MAX - upto);
         let mut this = Self::new(within, base.exits.clone());
@@ -222,7 +223,7 @@ impl LexMask {
         self.outcome = usual;
     }
 
-    /// Takes leave of the shared exits where most of them are missing.
+    /// Replaces the shared exits by the state's own, where most of them are missing.
     fn own_exits(&mut self, vocab: &Vocabulary) {
         let kept = self.exits.list.iter().filter(|e| self.missing.binary_search(&e.node).is_err());
         let mut list: Vec<Exit> = kept.cloned().collect();
@@ -254,7 +255,7 @@ impl LexMask {
         self.plain.get_or_init(|| Arc::new(AnyTextTable::new(vocab, spelling))).clone()
     }
 
-    /// What the mask holds; of what it shares with others, its part.
+    /// The mask's bytes; of what it shares with others, its part.
     pub fn bytes(&self) -> usize {
         let odd = self.odd.iter().map(Exit::bytes).sum::<usize>();
         self.within.bytes()
@@ -267,7 +268,7 @@ impl LexMask {
     }
 }
 
-/// What is known of a state's exits beside the walk of what stays inside.
+/// What the walk of what stays inside shows of a state's exits.
 enum KnownExits {
     Unknown,
     Missing { dead: Vec<NodeId>, closed: Vec<NodeId> },
@@ -333,7 +334,7 @@ pub(super) fn of_words(
     };
     shared.visit(lexicon.terms.word_slice(set), set.depth as usize, node, false);
     let WordSetWalk { mut ids, mut exits, .. } = shared;
-    // an escape that was begun may be one of several characters
+    // a partly read escape may be one of several characters
     crate::lists::sort_unique(&mut ids);
     exits.sort_unstable_by_key(|e| e.node);
     Some(LexMask::new(Within::of(ids, vocab), Arc::new(Exits::new(exits, vocab))))
@@ -353,8 +354,8 @@ fn escaped(c: char) -> ([u8; 11], usize) {
 }
 
 impl WordSetWalk<'_> {
-    /// `words` share the first `depth` bytes, and `node` is where those lead, some of them written as an escape where
-    /// `escaped` says so.
+    /// `words` share the first `depth` bytes, and `node` is where those lead; `escaped`: some of them are
+    /// written as an escape.
     fn visit(&mut self, mut words: &[Box<str>], depth: usize, node: NodeId, escaped: bool) {
         work::spend(2);
         let first = &words[0];
@@ -413,7 +414,7 @@ impl WordSetWalk<'_> {
         }
     }
 
-    /// What is left of an escape, its digits in either case where the spelling knows capitals.
+    /// The rest of an escape, its digits in either case where the spelling allows capitals.
     fn spelled(&mut self, words: &[Box<str>], depth: usize, node: NodeId, rest: &[u8]) {
         let Some((&byte, rest)) = rest.split_first() else { return self.visit(words, depth, node, true) };
         // the `u` of an escape is no digit

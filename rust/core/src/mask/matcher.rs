@@ -1,11 +1,11 @@
 //! One text as it grows: what a serving engine keeps for a request.
 //!
-//! Invariant: a matcher that took tokens and rolled them back is the matcher that never took them; a call that fails
-//! leaves it as it was. What [`Matcher::fill_mask`] allows is accepted, and with `max_tokens` an end within them is
-//! always in reach.
-//! Complexity: a token that was met before costs two atomic loads, rolling back the length that is dropped, a fork
-//! two copies of the text's tokens.
-//! Memory: a state and a number a token; states are shared with every other text that reached them.
+//! Invariant: a matcher that took tokens and rolled them back equals one that never took them; a call that
+//! fails leaves it as it was. What [`Matcher::fill_mask`] allows is accepted, and with `max_tokens` an end
+//! within them is always in reach.
+//! Complexity: a known token costs two atomic loads, a rollback the length that is dropped, a fork a copy of
+//! the text's tokens and states.
+//! Memory: a state and a number per token; states are shared with every other text that reached them.
 //!
 //! ```
 //! use std::sync::Arc;
@@ -47,8 +47,8 @@ pub struct Matcher {
 }
 
 impl Matcher {
-    /// A matcher before its first token; with `max_tokens` every text ends within so many tokens, the one that ends
-    /// it not counted.
+    /// A matcher before its first token; with `max_tokens` every text ends within so many tokens, without the
+    /// one that ends it.
     ///
     /// # Errors
     /// [`Kind::BudgetTooSmall`]: no text of the automaton is known to end within `max_tokens`.
@@ -63,7 +63,8 @@ impl Matcher {
         Ok(this)
     }
 
-    /// What is wrong with a budget, with the least number that is known: what plainly needs more was not looked at.
+    /// The error of a budget that is too small, with the least number that is known without the budget's
+    /// limit.
     fn too_small(&self, most: u32) -> Error {
         let least = match self.automaton.distance(&self.start, FAR) {
             Ok(least) => Some(least).filter(|&least| least != FAR),
@@ -94,12 +95,12 @@ impl Matcher {
         &self.tokens
     }
 
-    /// Tokens within which every text ends; `None`: as many as it likes.
+    /// Tokens within which every text ends; `None`: without a limit.
     pub fn max_tokens(&self) -> Option<u32> {
         self.max_tokens
     }
 
-    /// Tokens that the text may still have, the one that ends it not counted; `None`: as many as it likes.
+    /// Tokens that the text may still have, without the one that ends it; `None`: without a limit.
     pub fn budget(&self) -> Option<u32> {
         self.budget_after(self.tokens.len())
     }
@@ -123,8 +124,8 @@ impl Matcher {
         self.automaton.accepting(self.state())
     }
 
-    /// The state after a token as far as that was met, and `Some(None)` for one that is known to be refused: no
-    /// builder is waited for.
+    /// The state after a token as far as that is known, and `Some(None)` for one that is known to be refused;
+    /// without a builder.
     fn known_follow(&self, s: &State, token: TokenId, budget: Option<u32>) -> Option<Option<State>> {
         let Some(next) = s.known_next(self.automaton.vocabulary(), token) else {
             let known = (token.0 as usize) < self.automaton.vocabulary().size();
@@ -152,7 +153,7 @@ impl Matcher {
         if budget == 0 {
             return Ok(None);
         }
-        // what no token can miss, an end that the token alone leads to, or else what a mask of this budget says
+        // an end after any token, an end after this one, or else what a mask of this budget says
         let fits =
             self.automaton.is_far(s, budget)? || self.automaton.distance(&next, budget - 1)? < budget || {
                 let row = self.automaton.mask_within(s, budget)?;
@@ -182,7 +183,7 @@ impl Matcher {
         self.walk(tokens, |s, token, budget| self.known_follow(s, token, budget).ok_or(())).ok()
     }
 
-    /// How many of the tokens may follow one after the other; the matcher stays where it is.
+    /// How many of the tokens may follow one after the other; the matcher does not change.
     pub fn validate_tokens(&self, tokens: &[TokenId]) -> Result<usize> {
         Ok(self.walk(tokens, |s, token, budget| self.follow(s, token, budget))?.len())
     }
@@ -256,7 +257,7 @@ impl Matcher {
         self.states.clear();
     }
 
-    /// A matcher at the same place, which goes on by itself.
+    /// An independent matcher at the same place.
     pub fn fork(&self) -> Self {
         self.clone()
     }
@@ -279,9 +280,9 @@ impl Matcher {
 
     /// Masks for a draft: the first row is what may come next, row `i + 1` what may come after token `i` of the draft.
     ///
-    /// `parents`: the token that each follows, by its place in the draft, `None` for the text so far, every one before
-    /// those that follow it; without it the draft is a chain. Says which of the tokens may stand where they do; rows
-    /// after the others, and after the end of the text, are zeros.
+    /// `parents`: the token that each follows, by its place in the draft, `None` for the text so far, every
+    /// one before those that follow it; without it the draft is a chain. Returns which of the tokens are
+    /// allowed where they stand; rows after the others, and after the end of the text, are zeros.
     ///
     /// # Errors
     /// [`Kind::OptionError`]: `out` has not one row more than there are tokens, or a parent stands behind its child.

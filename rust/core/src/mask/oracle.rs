@@ -16,7 +16,7 @@ pub(super) fn mask(builder: &mut Builder, s: &State) -> Result<Vec<u32>> {
     let mut out = Vec::new();
     for id in 0..builder.vocab.size() as u32 {
         let token = TokenId(id);
-        // as many calls as there are tokens
+        // each token has the work limit of a call
         work::refill();
         if builder.vocab.is_eos(token) && accepting || builder.follow(here, token).is_some() {
             out.push(id);

@@ -1,8 +1,9 @@
 //! Positions from which many tokens lead to one position, so that they share an edge or need none.
 //!
-//! Inside a string that plain text leaves as it is, such tokens are taken without a builder: most tokens of a text stand in
-//! free strings, and an edge for each would cost a call of a builder and its memory, once per state and token.  In a number
-//! whose digits are only counted, one edge stands for all tokens of as many digits.
+//! In a string state that plain text does not change, such tokens are taken without a builder: most tokens of
+//! a text stand in free strings, and an edge for each would cost a call of a builder and its memory, once per
+//! state and token. In a number whose digits are only counted, all tokens of the same number of digits share
+//! one edge.
 //! Invariant: every character that JSON spells as it is was tried, byte for byte; nothing is inferred from the form of the
 //! lexical state.
 //! Complexity: 1,500 steps per lexical state that keeps them all, one for most others; the state of any string, which is the
@@ -37,7 +38,7 @@ const CHARACTERS: [&[Bytes]; 11] = [
     &[0xF4..=0xF4, 0x80..=0x8F, TAIL, TAIL],
 ];
 
-/// The lexical states after the bytes of a character; `None` where one of them may not be.
+/// The lexical states after the bytes of a character; `None` where one of them is refused.
 fn after(lexicon: &mut Lexicon, at: &[LexId], bytes: &Bytes) -> Option<Vec<LexId>> {
     let mut next = Vec::new();
     for &lex in at {

@@ -1,10 +1,11 @@
 //! Plans: what the languages of a lexeme do with a set of token suffixes, whatever the context.
 //!
-//! A plan is made from the quotient of each language alone ([`super::quotient`]).  A token leaves the lexeme where the last
-//! of the languages stops.  So a language ends in the tokens that it ends in alone, without those in which another reads on
-//! or is preferred ([`super::conflicts`]).  These are found for each pair, and most pairs begin with different bytes.
+//! A plan is made from the quotient of each language alone ([`super::quotient`]). A token leaves the lexeme
+//! where the last of the languages stops. So a language ends in the tokens that it ends in alone, without
+//! those in which another reads on or is preferred ([`super::conflicts`]). These are found for each pair;
+//! most pairs have no first byte in common.
 //!
-//! Complexity: its languages and the pairs that meet.
+//! Complexity: its languages, and the pairs with a common first byte.
 //! Rejected: one walk for each combination of languages (1 to 3 ms each, and a grammar of 90 terminals has
 //! hundreds of combinations).
 
@@ -22,31 +23,31 @@ use crate::lexical::spell::ByteSet;
 use crate::lexical::{Lexicon, Spelling, TermId};
 use crate::vocab::Vocabulary;
 
-/// What leaves a language loses tokens to others: up to so many nodes, or from so many lost tokens on, the rest gets
-/// a trie of its own; otherwise the few are taken out of what is found. (Never in small sets: tokens like `--------`
-/// would be followed through all their segmentations.)
+/// The exits of a language lose tokens to others: up to so many nodes, or from so many lost tokens on, the
+/// rest gets a trie of its own; otherwise the few are removed from the result. (Never in small sets: tokens
+/// like `--------` would be followed through all their segmentations.)
 const FILTERED: usize = 4096;
 const MANY_LOST: usize = 64;
 /// Nodes from which on it pays to look for a language that is nearly the same.
 const DIFFER: usize = 1024;
 
-/// The number of a list of languages.
+/// The id of a list of languages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct LanguageListId(pub u32);
 
 /// Languages that are walked side by side.
 pub(super) struct LanguageList {
     pub alive: Alive,
-    /// Bytes that some of them reads.
+    /// First bytes that some of them reads.
     pub first: ByteSet,
-    /// Of those, the ones after which the lexeme may not be able to end; found where it begins.
+    /// Of those, the ones after which the lexeme may not be able to end; computed where it begins.
     pub unsure: Option<ByteSet>,
-    /// What the empty text is, where it is one of them, and the bytes that it may end before.
+    /// The language of the empty text, if it is in one, and the bytes before which it may end.
     pub empty: Option<u32>,
     pub closed_by: ByteSet,
 }
 
-/// Languages beside another one, and whether they are chosen before it.
+/// Languages beside another one, and whether they are preferred to it.
 type RivalLanguages = Vec<(TermId, bool)>;
 
 /// What a list does with the rest of some tokens.
@@ -91,7 +92,7 @@ impl Plans {
     }
 }
 
-/// One call: the plans, and what they are asked with.
+/// One call: the plans, and its arguments.
 pub(super) struct Planner<'a> {
     pub known: &'a mut Plans,
     pub scanner: &'a mut dyn Scanner,
@@ -124,7 +125,7 @@ impl Planner<'_> {
             .filter(|r| !r.2.is_empty())
             .collect();
         for &(place, term, first) in &read {
-            // the same set for all that begin alike: what goes on otherwise is not read
+            // the whole set, which more lists share, where the language reads none of its other suffixes
             let whole = self.known.suffix_sets.get(own.whole);
             let from = if self.starts(term).and(&whole.bytes) == first { own.whole } else { suffixes };
             let single = self.quotient(from, term);
@@ -157,7 +158,7 @@ impl Planner<'_> {
         plan
     }
 
-    /// What leaves a lexeme as one of its languages, beside others that begin alike.
+    /// The exit of a lexeme as one of its languages, beside others with a common first byte.
     fn exit(
         &mut self,
         suffixes: SuffixSetId,
@@ -249,7 +250,7 @@ impl Planner<'_> {
     }
 }
 
-/// Bytes of a shared mask, by those who share it.
+/// Bytes of a shared mask, divided among its owners.
 fn bytes_per_owner(words: &Arc<[u32]>) -> usize {
     heap_size::slice(words) / Arc::strong_count(words)
 }

@@ -1,4 +1,4 @@
-//! Texts that are read again in portions, after what was made for them was let go.
+//! Texts that are read again in portions, after what was made for them was freed.
 
 use std::sync::Arc;
 
@@ -10,7 +10,8 @@ use crate::{Grammar, Limits};
 /// A token of so many bytes, each some steps.
 const LONG: usize = 50;
 
-/// An automaton, each of whose states is another (it counts), whose calls may do as much as a portion, a few of these tokens, and a text of some of them.
+/// An automaton that counts, so that no state recurs, whose calls may do as much as a portion (a few of these
+/// tokens); and a text of some of them.
 fn text_of(tokens: usize) -> (Arc<TokenAutomaton>, State) {
     let bytes = (0..=255u8).map(|b| Box::from([b]));
     let others: [Box<[u8]>; 2] = [[b'a'; LONG].into(), (*b"</s>").into()];

@@ -1,12 +1,12 @@
 //! The quotient of a set of token suffixes by one language: which tokens stay inside it, and where the others leave.
 //!
-//! A lexeme is read by several languages side by side, in ever new combinations.  What each does alone is found once, and
-//! combinations are made from that ([`super::lexemes`]).
+//! A lexeme is read by several languages side by side, in ever new combinations. What each does alone is
+//! computed once, and combinations are made from that ([`super::lexemes`]).
 //!
 //! A language without some words (names that are no keywords) differs from the language without the exception on
 //! the paths of those words alone: the two share what leaves the larger one ([`differ`]).
-//! Complexity: the nodes of the trie that the language reads; of a difference, the nodes above which the two states are
-//! not yet the same.
+//! Complexity: the nodes of the trie that the language reads; of a difference, the nodes at which the two
+//! states still differ.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ use crate::lexical::term::Term;
 use crate::lexical::{LexId, Lexicon, Spelling, Step, TermId};
 use crate::vocab::{NodeId, TokenSet, Trie, Vocabulary};
 
-/// Tokens of which a beginning has been read, and what reads on.
+/// Partly read tokens, and what reads on.
 pub struct Tokens<'a> {
     pub lexicon: &'a mut Lexicon,
     pub vocab: &'a Vocabulary,
@@ -35,7 +35,7 @@ pub struct Quotient {
     pub within: Within,
     /// The tokens that it reads a part of and ends in: what follows that part.
     pub exits: Arc<[SuffixSetId]>,
-    /// Tokens of those that it does not end in.
+    /// Tokens among the exits that it does not end in.
     pub removed: Arc<[u32]>,
 }
 
@@ -49,19 +49,19 @@ impl Quotient {
 const SUBTREE: usize = 2048;
 /// Nodes from which on a walk by characters pays.
 const TEXTS: usize = 2048;
-/// Nodes below one from which on it pays to make a table of what a state does with each byte, and to use one.
+/// Nodes below one from which on it pays to make a table of a state's transitions by bytes, and to use one.
 const TABLE: usize = 256;
 const FEW: usize = 8;
 
-/// A walk by bytes. Most states of a long text (a name, a comment) lead back to themselves under most bytes: what is below
-/// such a state is read off by one scan of the nodes.
+/// A walk by bytes. Most states of a long text (a name, a comment) have a self-loop under most bytes: what is
+/// below such a state is found by one scan of the nodes.
 struct QuotientWalk<'a> {
     lexicon: &'a mut Lexicon,
     trie: &'a Trie,
     ids: Vec<u32>,
     /// Where the language ends: the node, and a byte that it can't read there.
     ends: Vec<(NodeId, u8)>,
-    /// What states do with each byte, where that was asked.
+    /// Transitions of states by bytes, as far as computed.
     tables: ByteTables,
 }
 
@@ -125,7 +125,7 @@ impl<'a> QuotientWalk<'a> {
         QuotientWalk { lexicon, trie, ids: Vec::new(), ends: Vec::new(), tables: ByteTables::default() }
     }
 
-    /// The nodes below one at which the state stands.
+    /// Visits the nodes below one that leads to the state.
     fn visit(&mut self, node: NodeId, lex: LexId) {
         if let Some(table) = self.table(node, lex) {
             return self.sweep(node, lex, table);
@@ -146,7 +146,7 @@ impl<'a> QuotientWalk<'a> {
         }
     }
 
-    /// The same where it is known what the state does with each byte.
+    /// The same with a table of the state's transitions.
     fn sweep(&mut self, node: NodeId, lex: LexId, table: usize) {
         let trie = self.trie;
         let ends = self.lexicon.outcome(lex) != Lexicon::NONE;
@@ -175,7 +175,7 @@ impl<'a> QuotientWalk<'a> {
         }
     }
 
-    /// What a state does with each byte, where much is below a node.
+    /// The table of a state's transitions, where much is below a node.
     fn table(&mut self, node: NodeId, lex: LexId) -> Option<usize> {
         let size = self.trie.subtree_size(node);
         (size >= FEW).then(|| self.tables.place(self.lexicon, lex, size >= TABLE)).flatten()

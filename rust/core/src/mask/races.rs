@@ -1,4 +1,4 @@
-//! Threads that read, build and let go of one automaton at once.
+//! Threads that read, build and clear one automaton at once.
 //!
 //! Run under ThreadSanitizer too (`make thread`), which sees whether what one thread publishes is read in order. The
 //! standard library is built with it (component `rust-src`): without, each lock of its own is reported as a race.
@@ -25,7 +25,7 @@ fn walk(automaton: &TokenAutomaton, text: &str) -> State {
         assert!(mask.has(byte as u32) && !mask.has(0), "{text}");
         assert!(!mask.has(261) && !automaton.accepting(&state).expect("an answer"), "{text}");
         let next = automaton.advance(&state, TokenId(byte as u32)).expect("a state");
-        // whoever takes the token again gets the same state, or one that allows the same if memory was let go in between
+        // the token again gives the same state, or one that allows the same if memory was freed in between
         let again = automaton.advance(&state, TokenId(byte as u32)).expect("a state");
         let [same, row] = [&again, &next].map(|s| automaton.mask(s).expect("a mask").ids(9));
         assert_eq!(same, row, "{text}");
@@ -48,7 +48,7 @@ fn threads_find_what_one_would() {
             let (shared, held) = (&shared, held.clone());
             scope.spawn(move || {
                 for round in 0..40 {
-                    // every other text is everybody's
+                    // every other text is common to all threads
                     let own = if round % 2 == 0 { 0 } else { worker + 1 };
                     walk(shared, &format!("{{\"k{own}\": {round}, \"m{round}\": -7{round}}}"));
                     if (round + worker) % 13 == 0 {

@@ -1,11 +1,10 @@
-//! Memory of the process: how much all automata hold, and who gives back when it is too much.
+//! Memory of the process: how much all automata hold, and which of them free theirs when it is too much.
 //!
-//! Each epoch counts what it holds; the sum is bounded.  Past the bound the automata that were not asked for
-//! longest let go of their epochs, which they make again when they are asked: the bound costs time, never a
-//! state that somebody holds.
-//! Invariant: an automaton that is being built is left alone; the sum falls below three quarters of the bound where
-//! the others hold that much, so that the next look is far away.
-//! Complexity: one addition a miss; a look at all automata when the bound is passed.
+//! Each epoch counts what it holds; the sum is bounded. Past the bound the least recently used automata free
+//! their epochs, and make them again on demand: the bound costs time, never a state that a caller holds.
+//! Invariant: an automaton that is being built keeps its memory; the sum falls below three quarters of the
+//! bound where the others hold that much, so that the next check is far away.
+//! Complexity: one addition per miss; a check of all automata when the bound is passed.
 //! Rejected: a thread that watches (it does not survive `fork`); bounds for each automaton alone (it does not know
 //! that it is one of thousands).
 
@@ -17,13 +16,13 @@ use crate::process::{PerProcess, Process};
 /// The default bound on the bytes of a process's epochs.
 pub const PROCESS_BYTES: usize = 160 << 20;
 
-/// Whoever holds memory that it can make again.
+/// An owner of memory that it can make again.
 pub(super) trait Holder: Send + Sync {
-    /// Bytes that it could let go of.
+    /// Bytes that it could free.
     fn bytes(&self) -> usize;
-    /// When it was last asked, on the clock of [`now`].
+    /// When it was last used, on the clock of [`now`].
     fn last_used(&self) -> u64;
-    /// Lets go of them, but for what somebody is at work in.
+    /// Frees them, except where a thread is at work.
     fn let_go(&self);
 }
 
@@ -31,7 +30,7 @@ pub(super) trait Holder: Send + Sync {
 static AUTOMATA: PerProcess<Mutex<Vec<Weak<dyn Holder>>>> = PerProcess::new();
 static HELD: AtomicUsize = AtomicUsize::new(0);
 static BOUND: AtomicUsize = AtomicUsize::new(PROCESS_BYTES);
-/// Moves on whenever automata are compared by when they were asked.
+/// Advances whenever automata are compared by their last use.
 static CLOCK: AtomicU64 = AtomicU64::new(1);
 
 /// Now, on the clock by which automata are compared.
@@ -55,7 +54,7 @@ pub fn set_bound(bytes: usize) {
     keep_within_bound();
 }
 
-/// An epoch holds so many bytes from now on.
+/// Sets the bytes of an epoch.
 pub(super) fn recount(slot: &AtomicUsize, bytes: usize) {
     let before = slot.swap(bytes, Ordering::Relaxed);
     if bytes >= before {
@@ -65,7 +64,7 @@ pub(super) fn recount(slot: &AtomicUsize, bytes: usize) {
     }
 }
 
-/// From now on the automaton takes part.
+/// Adds an automaton to those that free memory.
 pub(super) fn enroll(automaton: Weak<dyn Holder>) {
     let automata = AUTOMATA.current();
     let mut automata = automata.lock().unwrap_or_else(PoisonError::into_inner);
@@ -75,7 +74,7 @@ pub(super) fn enroll(automaton: Weak<dyn Holder>) {
     automata.push(automaton);
 }
 
-/// Where too much is held, those that were not asked for longest let go.
+/// If too much is held, the least recently used automata free theirs.
 pub(super) fn keep_within_bound() {
     let bound = bound();
     if held() <= bound {
@@ -96,10 +95,11 @@ pub(super) fn keep_within_bound() {
     }
 }
 
-/// Below this many bytes dropping costs less than handing over.
+/// Below this many bytes, to drop costs less than to hand over.
 const SMALL: usize = 1 << 19;
 
-/// Above this many it must not stand beside what the next call makes, and making it took far longer.
+/// Above this many, it must not exist beside what the next call makes; to make it took far longer than to
+/// drop it.
 const LARGE: usize = 64 << 20;
 
 /// Drops something of so many bytes on a thread of its own: giving megabytes back takes milliseconds, which no call

@@ -26,7 +26,7 @@ impl TokenAutomaton {
         })
     }
 
-    /// What may come next, in words, and where that is said.
+    /// What may come next, in words, and where the schema says so.
     pub fn describe(&self, s: &State) -> Result<(Vec<String>, Option<String>)> {
         self.check_state(s)?;
         if self.is_finished(s) {
@@ -63,7 +63,8 @@ impl TokenAutomaton {
         error
     }
 
-    /// How many bytes of a text that is refused can be read, what was expected then, and where that is said.
+    /// How many bytes of a text that is refused can be read, what was expected then, and where the schema
+    /// says so.
     fn refusal(&self, s: &State, text: &[u8]) -> Result<Refusal> {
         self.with(Some(s), |builder| {
             let here = builder.here(s)?.0.id;

@@ -2,7 +2,7 @@
 //!
 //! A dense mask of 131,072 tokens is 16 KB; most states allow fewer than a hundred tokens, and most others
 //! differ from a shared mask by a few.  Writing a row is a fill and a few bits, or one copy and a few bits.
-//! Invariant: the forms of one set write the same words.  Memory: a bit a token of the vocabulary at most.
+//! Invariant: the forms of one set write the same words. Memory: at most a bit per token of the vocabulary.
 
 use std::sync::Arc;
 
@@ -20,11 +20,11 @@ use crate::vocab::TokenSet;
 /// assert_eq!((row, mask.ids(3)), ([8, 0, 1], vec![3, 64]));
 /// ```
 pub enum Mask {
-    /// Ids in no order: sorting them would cost more than all that a mask is asked for.
+    /// Ids in no order: to sort them would cost more than all queries of a mask.
     Sparse(Box<[u32]>),
     /// A shared mask and the ids that it lacks, in no order.
     Based(Arc<[u32]>, Box<[u32]>),
-    /// A bit a token, in words.
+    /// A bit per token, in words.
     Dense(Box<[u32]>),
 }
 
@@ -40,7 +40,7 @@ impl Mask {
         if ids.len() < MANY {
             return Mask::Sparse(ids.into());
         }
-        // by bits instead of by sorting: several lists hold the same ids
+        // by bits instead of a sort: several lists have the same ids
         let mut words = vec![0u32; size.div_ceil(32)];
         words.allow_all(ids);
         let count = words.count_allowed();
@@ -129,7 +129,7 @@ impl Mask {
         row.ids()
     }
 
-    /// Shows each token, once, in no order.
+    /// Calls `show` with each token, once, in no order.
     pub fn each(&self, mut show: impl FnMut(u32)) {
         let words = |words: &[u32], show: &mut dyn FnMut(u32)| {
             for (at, &word) in words.iter().enumerate() {

@@ -1,8 +1,8 @@
 //! Self-loops: the characters of a vocabulary under which a state stays what it is, and those under which it dies.
 //!
-//! Purpose: two bits per character, made once for a state that is met above many nodes, so that most nodes of a walk cost
-//! one bit test.  Serves JSON strings ([`super::charwalk`]) and other texts.
-//! Invariant: a character has at most one of the bits; for one that has none the state is stepped.
+//! Purpose: two bits per character, made once for a state with many nodes below, so that most nodes of a walk
+//! cost one bit test. Serves JSON strings ([`super::charwalk`]) and other texts.
+//! Invariant: a character has at most one of the bits; for a character with none the state is stepped.
 //! Complexity: the runs of the state's row, and the characters by words of 64.
 //! Memory: a quarter of a byte per character, and four bytes per node outside of the loop; as long as the walk.
 
@@ -13,25 +13,25 @@ use crate::vocab::chars::{CharId, Tail};
 use crate::vocab::Chars;
 use crate::work;
 
-/// A mask of all texts is corrected where at most one node in so many lies outside of the loop.
+/// The mask of all texts is the base where less than one node in so many lies outside of the loop.
 const RARE: usize = 4;
 
-/// The characters under which a state stays what it is, and the tails under which it lives.
+/// The characters under which a state stays what it is, and the tails under which it is alive.
 pub(super) struct SelfLoop {
     bits: Box<[u64]>,
     /// The characters under which it dies.
     dead: Box<[u64]>,
-    /// Those outside of the loop, as ranges, and whether few nodes are theirs.
+    /// Those outside of the loop, as ranges, and whether they have few nodes.
     outside: Vec<(CharId, CharId)>,
     pub(super) few_outside: bool,
-    /// Those nodes, in preorder; found when first asked for.
+    /// Those nodes, in preorder; computed at first use.
     outside_nodes: OnceCell<Vec<u32>>,
 }
 
 impl SelfLoop {
-    /// `row`: what the state does with each code point; `string`: of JSON, where control characters can't be, and quotes
-    /// and backslashes mean more than themselves; `lives`: whether the state lives under a tail, where that is all there
-    /// is to ask ([`begins`]).
+    /// `row`: the state's transitions by code points; `string`: of JSON, which has no control characters, and
+    /// where quotes and backslashes are special; `lives`: whether the state is alive under a tail
+    /// ([`begins`]), where that is enough to know.
     pub(super) fn find(
         chars: &Chars,
         lex: LexId,
@@ -97,7 +97,8 @@ impl SelfLoop {
     }
 }
 
-/// Distinct numbers below a bound in ascending order: many are marked in a bit each, which costs a tenth of sorting them.
+/// Distinct numbers below a bound in ascending order: many are marked in a bit each, which costs a tenth of a
+/// sort.
 fn in_order(bound: usize, count: usize, numbers: impl Iterator<Item = u32>) -> Vec<u32> {
     if count < bound / 64 {
         let mut all: Vec<u32> = numbers.collect();
@@ -117,7 +118,7 @@ fn in_order(bound: usize, count: usize, numbers: impl Iterator<Item = u32>) -> V
     all
 }
 
-/// Whether a state lives under a code point that begins so.
+/// Whether a state is alive under some code point that begins so.
 pub(super) fn begins(row: &[(u32, LexId)], tail: Tail) -> bool {
     let runs = &row[row.partition_point(|r| r.0 < tail.first)..];
     let over = runs.partition_point(|r| r.0 < tail.last);

@@ -18,7 +18,7 @@ use super::epoch::{BuilderSlot, Epoch, ANY, SHARDS};
 use super::state::State;
 use crate::error::{Error, Result};
 
-/// The epoch that was a shard's current one when it was looked up, held without being counted.
+/// The epoch that was a shard's current one at the look-up, without a change of its reference count.
 pub(super) struct Current(Guard<Option<Arc<Epoch>>>);
 
 impl Deref for Current {
@@ -33,7 +33,7 @@ impl Deref for Current {
 const PATIENT: u32 = 8;
 
 impl TokenAutomaton {
-    /// The current epoch of a shard, which is opened where it is not.
+    /// The current epoch of a shard, which is opened if it is not open yet.
     pub(super) fn shard(&self, shard: usize) -> Current {
         let epoch = self.shards[shard].load();
         if epoch.is_some() {
@@ -43,7 +43,7 @@ impl TokenAutomaton {
         Current(self.shards[shard].load())
     }
 
-    /// The next epoch of a shard follows on a closed one.
+    /// Begins the next epoch of a shard, after a closed one.
     pub(super) fn begin(&self, shard: usize, closed: Option<&Arc<Epoch>>) {
         // a number is used once, even where another thread is quicker
         let count = self.numbers.fetch_add(1, Ordering::Relaxed) + 1;
@@ -67,7 +67,7 @@ impl TokenAutomaton {
         self.open_shards().map(|epoch| epoch.bytes()).sum()
     }
 
-    /// Lets go of epochs where nobody works in them.
+    /// Closes the epochs in which no thread works.
     pub(super) fn let_go(&self) {
         for epoch in self.open_shards() {
             if epoch.close_idle() {
@@ -77,7 +77,7 @@ impl TokenAutomaton {
         }
     }
 
-    /// Lets go of everything but the states that are held, which are made again when they are asked for.
+    /// Frees everything but the states that callers hold, which are made again on demand.
     pub fn clear(&self) {
         for epoch in self.open_shards() {
             epoch.close();
@@ -92,7 +92,7 @@ impl TokenAutomaton {
 
     /// The shard in which a state is known, or the first.
     fn home(&self, s: &State) -> Current {
-        // nearly always it was made where it is asked about
+        // nearly always the state was made in a current epoch
         let own = self.shard(s.0.epoch as usize % SHARDS);
         if own.number == s.0.epoch {
             return own;
@@ -103,7 +103,8 @@ impl TokenAutomaton {
         open.find(known).unwrap_or_else(|| self.shard(0))
     }
 
-    /// A builder that no other thread has: of the shard in which the state is known, unless threads keep meeting there.
+    /// A builder that no other thread has: of the shard in which the state is known, unless threads keep
+    /// waiting there.
     pub(super) fn take(&self, s: Option<&State>) -> Result<(Current, Box<Builder>)> {
         let subject = s.map_or(ANY, State::address);
         let mut epoch = s.map_or_else(|| self.shard(0), |s| self.home(s));

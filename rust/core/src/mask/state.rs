@@ -1,8 +1,9 @@
-//! A state: one record, written by builders and read by everybody without a lock.
+//! A state: one record, written by builders and read by all threads without a lock.
 //!
-//! Invariant: what a record says is true of its text for ever; each field is published once, by one atomic store.
-//! A record says how it was first reached, so that any builder of the automaton can make it again: a state stays valid
-//! as long as somebody holds it, whatever became of the memory that its automaton was built in.
+//! Invariant: what a record says is true of its text for ever; each field is published once, by one atomic
+//! store. A record says how it was first reached, so that any builder of the automaton can make it again: a
+//! state stays valid as long as somebody holds it, even when the memory in which its automaton was built is
+//! freed.
 //! Memory: a record refers to those before it, back to the start; only the builder refers to those after it.
 //!
 //! Known edges are a trie by two bits of the token's hash at a time; a node is published once, by one atomic store.  An
@@ -23,7 +24,8 @@ use crate::vocab::{TokenId, Vocabulary};
 
 /// A state of an automaton: cheap to copy, equal and hashed by identity.
 ///
-/// States that are equal allow the same; states that allow the same may differ where memory was let go in between.
+/// States that are equal allow the same; states that allow the same may differ where memory was freed in
+/// between.
 #[derive(Clone)]
 pub struct State(pub(super) Arc<Record>);
 
@@ -34,10 +36,10 @@ pub(super) enum ReachedBy {
     Bytes(Box<[u8]>),
 }
 
-/// Turns that a thread lets pass before it does without what masks of budgets have said.
+/// Attempts to lock before a thread does without what masks of budgets found.
 const PATIENCE: usize = 100_000;
 
-/// No number that a distance or a budget has.
+/// A number that no distance and no budget has.
 const UNKNOWN: u32 = u32::MAX - 1;
 
 pub(super) struct Record {
@@ -48,16 +50,16 @@ pub(super) struct Record {
     pub from: Option<(State, ReachedBy)>,
     /// Whether tokens of plain text lead back to it.
     kept_by_text: bool,
-    /// Whether it was found that tokens of as many digits lead to one state: the edge of one is that of all.
+    /// Whether all tokens of the same number of digits are known to lead to one state: they share one edge.
     counts_digits: AtomicBool,
-    /// The epochs that it was last made again in (upper half), those of even and of odd shards, and its number there.
+    /// For even and for odd shards: the epoch in which it was last made again (upper half), and its id there.
     moved: [AtomicU64; 2],
     mask: OnceLock<Arc<Mask>>,
     accepting: AtomicU8,
     distance: AtomicU32,
     farthest: AtomicU32,
     forced: OnceLock<Box<[u8]>>,
-    /// Asked under budgets alone; its lock is held for a look or a change.
+    /// Used under budgets alone; its lock is held for one access.
     cached_distance: OnceLock<Box<Mutex<CachedDistance>>>,
     pub edges: Edges<Record>,
 }
@@ -91,7 +93,7 @@ impl Record {
         }))
     }
 
-    /// Its number in an epoch, as far as it is known there.
+    /// Its id in an epoch, as far as it is known there.
     pub fn place(&self, epoch: u32) -> Option<StateId> {
         if self.epoch == epoch {
             return Some(self.id);
@@ -127,7 +129,7 @@ impl Record {
         Some(self.distance.load(Ordering::Acquire)).filter(|&d| d != UNKNOWN)
     }
 
-    /// Of several distances the shortest counts, and any more than that there is none.
+    /// Of several distances the shortest counts, and any one replaces [`FAR`].
     pub fn set_distance(&self, distance: u32) {
         match distance {
             FAR => drop(self.distance.compare_exchange(UNKNOWN, FAR, Ordering::AcqRel, Ordering::Acquire)),
@@ -135,7 +137,7 @@ impl Record {
         }
     }
 
-    /// What masks of budgets have said of it; `None` where another thread never lets it go, as after a `fork`.
+    /// What masks of budgets found about it; `None` where another thread never unlocks it, as after a `fork`.
     pub fn cached_distance(&self) -> Option<MutexGuard<'_, CachedDistance>> {
         let cached_distance = self.cached_distance.get_or_init(Box::default);
         for _ in 0..PATIENCE {
@@ -148,7 +150,7 @@ impl Record {
         None
     }
 
-    /// The way after a token that a mask of a budget allowed, as far as that is kept.
+    /// The completion after a token that a mask of a budget allowed, as far as that is kept.
     pub fn cached_after(&self, token: TokenId) -> Option<Completion> {
         self.cached_distance.get()?;
         self.cached_distance()?.after(token)
@@ -171,7 +173,7 @@ impl Record {
         let _ = self.forced.set(bytes.into());
     }
 
-    /// From now on the edge of a token of digits is that of every one that is as long.
+    /// From now on all tokens of the same number of digits share one edge.
     pub fn set_counts_digits(&self) {
         self.counts_digits.store(true, Ordering::Release);
     }
@@ -186,7 +188,7 @@ impl Record {
 }
 
 impl Drop for Record {
-    /// One after the other: the text before a state may be longer than the machine's stack is deep.
+    /// Without recursion: the text before a state may be too long for the machine's stack.
     fn drop(&mut self) {
         let mut before = self.from.take();
         while let Some((State(record), _)) = before {
@@ -196,13 +198,13 @@ impl Drop for Record {
 }
 
 impl State {
-    /// Where a token leads, if that was met: no builder is waited for.
+    /// The state after a token, if it is known; without a builder.
     pub(super) fn known_edge(&self, vocab: &Vocabulary, token: TokenId) -> Option<State> {
         let edge = self.0.edge_token(vocab, token);
         self.0.edges.get(edge).map(State).inspect(|next| self.keep_cached(token, next))
     }
 
-    /// The same where plain text needs no edges.
+    /// The same, also for plain text that needs no edge.
     pub fn known_next(&self, vocab: &Vocabulary, token: TokenId) -> Option<State> {
         if self.0.kept_by_text && vocab.is_whole_text(token) {
             self.keep_cached(token, self);
@@ -211,14 +213,14 @@ impl State {
         self.known_edge(vocab, token)
     }
 
-    /// What a mask of a budget has said of a token, the state after it keeps.
+    /// Records what a mask of a budget found about a token in the state after it.
     pub(super) fn keep_cached(&self, token: TokenId, next: &State) {
         if let Some(completion) = self.0.cached_after(token) {
             next.keep_completion(completion);
         }
     }
 
-    /// What was known of the same position in memory that was let go.
+    /// Takes over what was known of the same position in freed memory.
     pub(super) fn inherit(&self, before: &State) {
         let known = before.0.cached_distance.get().and_then(|_| before.0.cached_distance());
         if let Some(completion) = known.and_then(|cached_distance| cached_distance.own()) {
@@ -238,23 +240,23 @@ impl State {
         self.0.mask()
     }
 
-    /// The mask, if it was made and so many tokens are known to be enough after each that it allows (`None`: as many
-    /// as it takes).
+    /// The mask, if it was made and so many tokens are known to be enough after each that it allows (`None`:
+    /// without a limit).
     pub fn known_mask_within(&self, budget: Option<u32>) -> Option<&Arc<Mask>> {
         self.known_mask().filter(|_| budget.is_none_or(|most| self.is_known_far(most)))
     }
 
-    /// Whether the budget is known to be enough after whatever token is allowed.
+    /// Whether the budget is known to be enough after any allowed token.
     pub fn is_known_far(&self, budget: u32) -> bool {
         self.0.farthest().is_some_and(|farthest| budget > farthest)
     }
 
-    /// A number of tokens within which an end can be reached, if that was asked.
+    /// A number of tokens within which an end can be reached, if one is known.
     pub fn known_distance(&self) -> Option<u32> {
         self.0.distance()
     }
 
-    /// Whether the text may end here, if that was asked.
+    /// Whether the text may end here, if that is known.
     pub fn known_accepting(&self) -> Option<bool> {
         self.0.accepting()
     }
@@ -274,7 +276,7 @@ impl State {
         Some(parts.concat())
     }
 
-    /// A number that no other state has while this one is held.
+    /// A number that no other state has while this one exists.
     pub fn address(&self) -> usize {
         Arc::as_ptr(&self.0) as usize
     }
@@ -313,7 +315,7 @@ impl<T> Default for Edges<T> {
 
 struct Edge<T> {
     token: TokenId,
-    /// Weak: states hold those before them, never those after.
+    /// Weak: states refer to those before them, never to those after.
     to: Weak<T>,
     below: [OnceBox<Edge<T>>; 4],
 }
@@ -328,7 +330,7 @@ fn hash(token: TokenId) -> u32 {
 }
 
 impl<T> Edges<T> {
-    /// Where a token leads, as far as that was met and is still held.
+    /// The target of a token's edge, if there is one that is still alive.
     pub fn get(&self, token: TokenId) -> Option<Arc<T>> {
         let (mut at, mut bits) = (&self.root, hash(token));
         while let Some(edge) = at.get() {

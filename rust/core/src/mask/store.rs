@@ -4,8 +4,8 @@
 //! JSON string" is computed once for ten thousand schemas although each automaton numbers its own states.
 //! Rejected: an arena shared by all automata (one lock for all, and it could never be freed).
 //! Entries are reference counted; an evicted entry lives on while an automaton holds it.
-//! Masks that were never asked for a second time take at most half of the bound: texts that go through states of their own
-//! (new keys, new numbers) neither fill the table to its bound nor drive out what many schemas share.
+//! Masks that were never requested a second time take at most half of the bound: texts with states of their
+//! own (new keys, new numbers) neither fill the table to its bound nor evict what many schemas share.
 //! Memory: the bound that `set_limits(shared=)` names.
 
 use std::hash::BuildHasher;
@@ -38,7 +38,7 @@ struct Entry {
     /// Bytes that it is counted as.
     size: usize,
     used: AtomicU64,
-    /// Whether it was asked for since it was put here.
+    /// Whether it was requested since it was put here.
     served: AtomicBool,
 }
 
@@ -51,9 +51,9 @@ const PARTS: usize = 64;
 /// The table; see [`figures`], [`set_limit`], [`clear`].
 pub(crate) struct Store {
     parts: [RwLock<EntryTable>; PARTS],
-    /// The part that drops next.
+    /// The part that evicts next.
     turn: AtomicUsize,
-    /// Of all entries, and of those that were not asked for again: changed with their part's lock held.
+    /// Bytes of all entries, and of those that were not requested again: changed under their part's lock.
     bytes: AtomicUsize,
     unserved: AtomicUsize,
     clock: AtomicU64,
@@ -90,7 +90,7 @@ pub fn limit() -> usize {
     LIMIT.load(Ordering::Relaxed)
 }
 
-/// Sets them, at once.
+/// Sets the limit, at once.
 pub fn set_limit(bytes: usize) {
     LIMIT.store(bytes, Ordering::Relaxed);
     let store = STORE.current();
@@ -118,8 +118,8 @@ pub fn clear() {
 /// Nodes from which on a vocabulary's free string is prepared.
 const PREPARED: usize = 4096;
 
-/// Makes the mask of the free string for a vocabulary, so that no schema pays for what nearly all need. Small
-/// vocabularies are walked as quickly as looked up.
+/// Makes the mask of the free string for a vocabulary, so that no schema pays for what nearly all need. In
+/// small vocabularies a walk is as fast as a look-up.
 pub fn prepare(vocab: &Vocabulary) {
     if vocab.trie().len() < PREPARED {
         return;
@@ -157,8 +157,8 @@ impl Default for Store {
 }
 
 impl Store {
-    /// The part that holds a key. The table inside takes its places from the lowest bits of the same hash, and tells
-    /// entries apart by the highest ones.
+    /// The part of a key. The table inside uses the lowest bits of the same hash for places, and the highest
+    /// ones to distinguish entries.
     fn part(&self, key: &Key) -> &RwLock<EntryTable> {
         let hash = FxBuildHasher.hash_one(key);
         &self.parts[(hash >> 40) as usize % PARTS]
@@ -191,7 +191,7 @@ impl Store {
             self.unserved.fetch_add(size, Ordering::Relaxed);
             Entry { mask, size, used, served: AtomicBool::new(false) }
         });
-        drop(table); // no thread holds two parts
+        drop(table); // no thread locks two parts
         let mut turns = 0..PARTS;
         while self.bytes.load(Ordering::Relaxed) > limit() && turns.next().is_some() {
             self.evict(|_| true);
@@ -201,18 +201,18 @@ impl Store {
         }
     }
 
-    /// Drops, of the next part's entries that `may_go`, the half that was not used for longest.
+    /// Evicts, of the next part's entries that `may_go`, the least recently used half.
     fn evict(&self, may_go: impl Fn(&Entry) -> bool) {
         let turn = self.turn.fetch_add(1, Ordering::Relaxed) % PARTS;
         let mut table = self.parts[turn].write().unwrap_or_else(PoisonError::into_inner);
         let ages = table.values().filter(|e| may_go(e)).map(|e| e.used.load(Ordering::Relaxed)).collect();
         let Some(median) = lists::median(ages) else { return };
         table.values().for_each(|entry| self.discount(entry));
-        // the masks alone: what else an entry is would be moved for nothing
+        // the masks alone: the rest of an entry would be moved for nothing
         let old = table.extract_if(|_, e| may_go(e) && e.used.load(Ordering::Relaxed) <= median);
         let gone: Vec<Arc<LexMask>> = old.map(|(_, entry)| entry.mask).collect();
         for entry in table.values_mut() {
-            entry.size = entry.mask.bytes() + ENTRY; // what it shared with those that went is more its own now
+            entry.size = entry.mask.bytes() + ENTRY; // evicted masks shared parts with it: its share grew
             self.bytes.fetch_add(entry.size, Ordering::Relaxed);
             self.unserved.fetch_add(if entry.is_served() { 0 } else { entry.size }, Ordering::Relaxed);
         }
@@ -221,7 +221,7 @@ impl Store {
         Process::current().drop_later(Box::new(gone));
     }
 
-    /// Takes an entry out of what is counted; its part is locked for writing.
+    /// Subtracts an entry from the counts; its part is locked for writing.
     fn discount(&self, entry: &Entry) {
         self.bytes.fetch_sub(entry.size, Ordering::Relaxed);
         self.unserved.fetch_sub(if entry.is_served() { 0 } else { entry.size }, Ordering::Relaxed);

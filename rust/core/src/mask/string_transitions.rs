@@ -1,12 +1,13 @@
 //! What the tokens do in a string: the lexical states that they lead to, and where they leave the string.
 //!
-//! Nearly all states of strings lead on alike under every code point (any text, a text of bounded length, a key that no
-//! schema names).  There a token's effect depends only on its number of code points and on how the last one is cut.  That
-//! is found once per vocabulary ([`super::any_text`]) and read off for each state.  Only escapes, and the nodes above such
-//! states, are walked.
+//! Nearly all states of strings treat every code point alike (any text, a text of bounded length, a key that
+//! no schema names). There a token's effect depends only on its number of code points and on how the last one
+//! is cut off. That is computed once per vocabulary ([`super::any_text`]) and looked up for each state. Only
+//! escapes, and the nodes above such states, are walked.
 //! Invariant: the answers are those of a walk of every token, byte by byte.
-//! Complexity: the nodes above the states that lead on alike, the escapes, and one step per group.
-//! Memory: some 2 MB per vocabulary of 131,072 tokens, kept with the mask of its free string; of a state what is its own.
+//! Complexity: the nodes above such states, the escapes, and one step per group.
+//! Memory: some 2 MB per vocabulary of 131,072 tokens, kept with the mask of its free string; for a state
+//! only its own part.
 
 use std::sync::Arc;
 
@@ -18,17 +19,18 @@ use crate::lexical::{LexId, Lexicon, Step};
 use crate::vocab::{NodeId, TokenId, TokenSet, Trie, Vocabulary};
 use crate::{heap_size, work};
 
-/// A lexical state, and beside it that of languages which tell the texts apart ([`Lexicon::DEAD`]: there are none).
+/// A lexical state, and beside it that of languages which distinguish the texts ([`Lexicon::DEAD`]: there are
+/// none).
 pub(super) type StatePair = (LexId, LexId);
 
 /// What the tokens do in one state.
 pub(super) struct StringTransitions {
     pub groups: Vec<(StatePair, TokenGroup)>,
-    /// Behind the quotes that close it: the node, the state before the quote, and whether an escape was read.
+    /// After the quotes that close it: the node, the state before the quote, and whether an escape was read.
     pub exits: Vec<(NodeId, StatePair, bool)>,
     /// Quotes without an escape before them, all of which close it in one state.
     pub shared: Option<SharedExits>,
-    /// Tokens that stay inside and hold a backslash.
+    /// Tokens that stay inside and contain a backslash.
     pub escaped: Vec<TokenId>,
 }
 
@@ -36,7 +38,7 @@ pub(super) struct StringTransitions {
 pub(super) struct SharedExits {
     pub kind: StatePair,
     plain: Arc<AnyTextTable>,
-    /// Tokens that are none of them, as words.
+    /// Tokens that are excluded, as words of a mask.
     pub excluded: Option<Box<[u32]>>,
 }
 
@@ -55,7 +57,7 @@ impl SharedExits {
         self.plain.exits.iter().map(|e| e.0).filter(move |&node| !excluded(node))
     }
 
-    /// Whether a token behind one of the quotes is meant.
+    /// Whether a token after one of the quotes is not excluded.
     pub fn has(&self, id: u32) -> bool {
         self.excluded.as_ref().is_none_or(|excluded| !excluded.allows(id))
     }
@@ -69,7 +71,7 @@ impl StringTransitions {
         plain: &Arc<AnyTextTable>,
         kind: StatePair,
     ) -> Self {
-        // the same whatever was found before
+        // the same work whatever is known already
         work::spend((plain.escapes.len() + plain.by_length.len()) as u64);
         let mut walk = TransitionWalk {
             lexicon,
@@ -115,7 +117,7 @@ struct TransitionWalk<'a> {
     lists: Vec<(StatePair, Vec<u32>)>,
     exits: Vec<(NodeId, StatePair, bool)>,
     escaped: Vec<TokenId>,
-    /// A state that every code point leads back to, and the nodes below which the tokens are in it.
+    /// A state with a self-loop under every code point, and the nodes that lead to it.
     uniform: Option<StatePair>,
     uniform_below: Vec<NodeId>,
     /// The tokens that are not below those nodes.
@@ -150,7 +152,7 @@ impl TransitionWalk<'_> {
         })
     }
 
-    /// The one state to which all code points lead that a string holds without an escape.
+    /// The one target of all code points that a string may contain without an escape.
     fn next_of(&mut self, lex: LexId) -> Option<LexId> {
         self.lexicon.term(lex)?;
         let row = self.lexicon.row(lex);
@@ -174,11 +176,11 @@ impl TransitionWalk<'_> {
         }
     }
 
-    /// The states after so many code points, where their number alone tells states apart; fewer where the text is too
-    /// long then.
+    /// The states after 0, 1, 2, ... code points, where their number alone decides; fewer where the text
+    /// becomes too long.
     fn states_of_lengths(&mut self, kind: StatePair) -> Option<Vec<StatePair>> {
         let mut states = vec![kind];
-        // one more: the last code point may be cut
+        // one more: the last code point may be cut off
         for i in 0..=self.plain.longest as usize {
             let next = self.uniform_successor(states[i])?;
             if next == kind {
@@ -205,13 +207,13 @@ impl TransitionWalk<'_> {
                 self.escape(node, kind);
             }
         }
-        // quotes that close it alike are asked about together
+        // quotes that close it with one outcome are treated together
         let mut ends: Vec<Option<(StatePair, (OutcomeId, OutcomeId))>> = Vec::new();
         for &kind in states {
             let outcome = (self.lexicon.outcome(kind.0), self.lexicon.outcome(kind.1));
             ends.push((outcome.0 != Lexicon::NONE).then_some((kind, outcome)));
         }
-        // the escapes are none of the shared quotes
+        // tokens with escapes are not among the shared quotes
         self.excluded.clear();
         let end = |length: u32| ends.get(length as usize).copied().flatten();
         let mut counts: FxHashMap<(OutcomeId, OutcomeId), usize> = FxHashMap::default();
@@ -232,7 +234,7 @@ impl TransitionWalk<'_> {
         self.finish(groups, kind, excluded)
     }
 
-    /// What the walk has left to the state that all code points lead back to.
+    /// Adds the tokens that the walk left to the uniform state.
     fn by_tail(mut self) -> StringTransitions {
         let Some(kind) = self.uniform else { return self.finish(Vec::new(), None, None) };
         let (vocab, plain, excluded) = (self.vocab, self.plain.clone(), self.excluded_words());
@@ -289,7 +291,7 @@ impl TransitionWalk<'_> {
         }
     }
 
-    /// Below a backslash after which a state is.
+    /// Visits the node of a backslash that the state reads.
     fn escape(&mut self, node: NodeId, kind: StatePair) {
         self.child(node, kind, b'\\', false);
     }
@@ -322,7 +324,7 @@ impl TransitionWalk<'_> {
         }
     }
 
-    /// Whether a state leads back to itself under every code point; the first such is the one for all.
+    /// Whether a state has a self-loop under every code point; only the first such state counts.
     fn is_uniform(&mut self, kind: StatePair) -> bool {
         if self.uniform.is_none() && self.uniform_successor(kind) == Some(kind) {
             self.uniform = Some(kind);
@@ -443,7 +445,7 @@ mod tests {
         }
         for (id, (found, expected)) in found.iter().zip(expected).enumerate() {
             let token = String::from_utf8_lossy(vocab.text_of(TokenId(id as u32)));
-            // what closes in one way is said of one state for all
+            // exits with one outcome are reported with one state for all
             let mut same = |a: &StatePair, b: &StatePair| {
                 lexicon.outcome(a.0) == lexicon.outcome(b.0) && lexicon.outcome(a.1) == lexicon.outcome(b.1)
             };

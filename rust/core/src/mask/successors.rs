@@ -1,9 +1,10 @@
-//! Where tokens lead, by class: the mask of a budget asks once per class instead of once per token.
+//! Where tokens lead, by class: the mask of a budget needs one query per class instead of one per token.
 //!
-//! Most tokens of a string stay inside it, and the lexical states that they lead to don't depend on what is around the
-//! string: these are found once per lexical state ([`super::string_transitions`]).  Of the texts that matter (keys), nearly
-//! all mean the same, as for masks ([`super::collect`]), or patterns alone tell them apart, which are read beside them
-//! ([`ByteAutomaton::partition`]); the others are followed one by one.
+//! Most tokens of a string stay inside it, and the lexical states that they lead to don't depend on what is
+//! around the string: these are computed once per lexical state ([`super::string_transitions`]). Of the texts
+//! that matter (keys), nearly all mean the same, as for masks ([`super::collect`]), or only patterns
+//! distinguish them, which are read beside them ([`ByteAutomaton::partition`]); the others are followed one
+//! by one.
 //! Invariant: the classes are those of [`Core::classes_below`], which follows every token.
 //! Memory: a mask for each state that a lexical state leads to.
 //! Complexity: one step per group of a string's tokens; the others are walked, a step per node.
@@ -52,7 +53,7 @@ impl TokensByClass {
         self.lists[self.last].1.extend(tokens.iter().map(|t| t.0));
     }
 
-    /// Adds those of another whose tokens are meant.
+    /// Adds those tokens of another that `meant` selects.
     fn join(&mut self, other: TokensByClass, meant: impl Fn(u32) -> bool) {
         for (class, mut ids) in other.lists {
             ids.retain(|&id| meant(id));
@@ -84,12 +85,12 @@ impl TokensByClass {
     }
 }
 
-/// Where the texts of a string lead that mean the same.
+/// Where the texts of a string lead that have the same meaning.
 #[derive(Clone, Copy)]
 enum EndTarget {
     Same(Pos),
     Nowhere,
-    /// Each elsewhere.
+    /// Each text to its own target.
     Apart,
 }
 
@@ -97,11 +98,11 @@ enum EndTarget {
 struct StringEnds {
     state_key: StateKey,
     text: Vec<u8>,
-    /// The state of the languages that tell texts apart, [`Lexicon::DEAD`] where there are none.
+    /// The state of the languages that distinguish texts, [`Lexicon::DEAD`] where there are none.
     kind: LexId,
     /// Where it leads when it is closed, by the languages that accept.
     known: FxHashMap<(OutcomeId, OutcomeId), EndTarget>,
-    /// Whether some text that begins so is not like most others, and the nodes of the quotes behind such texts.
+    /// Whether some text that begins so is exceptional, and the nodes of the quotes after such texts.
     special: bool,
     ends: FxHashSet<NodeId>,
     /// Tokens that are followed one by one, as words.
@@ -192,7 +193,7 @@ impl<S: ByteAutomaton> Core<S> {
             }
         }
         if let Some(shared) = &inside.shared {
-            // a quote behind a text like most others
+            // a quote after a text that is not exceptional
             let one = shared.nodes(vocab.trie()).find(|node| !closed.ends.contains(node));
             match one.map_or(EndTarget::Nowhere, |node| self.after_close(&mut closed, shared.kind, node)) {
                 EndTarget::Same(next) => {
@@ -236,7 +237,7 @@ impl<S: ByteAutomaton> Core<S> {
         *found = own;
         true
     }
-    /// Marks the tokens in which a text may begin, or end, that is not like most others.
+    /// Marks the tokens in which an exceptional text may begin or end.
     fn mark_special(&mut self, plain: &str, inside: &StringTransitions, closed: &mut StringEnds) {
         let vocab = self.vocab.clone();
         let trie = vocab.trie();
@@ -257,7 +258,7 @@ impl<S: ByteAutomaton> Core<S> {
         }
     }
 
-    /// Where the string leads when it is closed at a node, one for all that mean the same.
+    /// Where the string leads when it is closed at a node; one target for all texts of the same meaning.
     fn after_close(&mut self, closed: &mut StringEnds, (lex, kind): StatePair, node: NodeId) -> EndTarget {
         let ctx = closed.state_key.pos.ctx;
         let lexicon = self.structure.lexicon();
@@ -275,7 +276,7 @@ impl<S: ByteAutomaton> Core<S> {
                 Some(next) if one.map(|one| self.class_of(one, &[])) == Some(self.class_of(next, &[])) => {
                     EndTarget::Same(next)
                 }
-                // the text tells ways to an end apart
+                // the completions depend on the text
                 _ => EndTarget::Apart,
             },
             _ => one.map_or(EndTarget::Nowhere, EndTarget::Same),
@@ -284,8 +285,8 @@ impl<S: ByteAutomaton> Core<S> {
         after
     }
 
-    /// The classes after the tokens below a node, from a position that stands for those of many texts; the tokens are
-    /// marked for which it does not: another text that matters is begun or closed in them.
+    /// The classes after the tokens below a node, from a position that represents those of many texts. It
+    /// does not represent tokens in which another text that matters begins or ends: these are marked.
     fn classes_after_close(
         &mut self,
         (trie, node): (&Trie, NodeId),

@@ -1,4 +1,4 @@
-//! The classes of a string's tokens, as they are read off and as a walk of every token finds them.
+//! The classes of a string's tokens, as computed for all at once and as a walk of every token finds them.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -80,7 +80,7 @@ fn by_token(core: &Core<JsonMachine>, found: TokensByClass) -> BTreeMap<u32, Dis
     out
 }
 
-/// Walks a text of tokens drawn from the masks; how many of its states were read off.
+/// Walks a text of tokens drawn from the masks; for how many of its states no walk was needed.
 fn walk(schema: &str, strings: crate::Strings, draws: &[u32]) -> usize {
     let options = crate::Options { strings, ..crate::Options::default() };
     let machine = JsonMachine::new(Schema::new(schema, options).expect("a schema")).expect("a machine");

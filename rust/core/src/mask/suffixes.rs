@@ -1,8 +1,8 @@
-//! Token suffixes: what is left of tokens whose beginning has been read, as a list, as a trie, and as interned sets.
+//! Token suffixes: the rests of partly read tokens, as a list, as a trie, and as interned sets.
 //!
-//! The whole vocabulary is a set; so is what follows the names in the tokens that hold the end of a name.  A set is
-//! a node of a trie and the bytes that may come first there.  Large sets are subtrees of the vocabulary's own trie;
-//! small ones, from many nodes, are merged into a trie of their own.
+//! The whole vocabulary is a set; so is what follows the names in the tokens that contain the end of a name.
+//! A set is a node of a trie and the bytes that may come first there. Large sets are subtrees of the
+//! vocabulary's own trie; small ones, from many nodes, are merged into a trie of their own.
 //! Memory: the bytes of each suffix, one after the other; most are short.
 
 use rustc_hash::FxHashMap;
@@ -11,7 +11,7 @@ use crate::heap_size;
 use crate::lexical::spell::ByteSet;
 use crate::vocab::{NodeId, TokenId, TokenSet, Trie, Vocabulary};
 
-/// The number of a set.
+/// The id of a set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SuffixSetId(pub u32);
 
@@ -20,9 +20,9 @@ pub struct TokenSuffixSet {
     /// The trie: that of the vocabulary, or one of [`TokenSuffixSets::tries`].
     trie: Option<u32>,
     pub node: NodeId,
-    /// The bytes that the tokens go on with.
+    /// The bytes with which the tokens go on.
     pub bytes: ByteSet,
-    /// The same tokens and those that go on otherwise.
+    /// The set of the same tokens and of those that go on with other bytes.
     pub whole: SuffixSetId,
     pub is_whole: bool,
     /// Nodes of the trie, at most.
@@ -61,7 +61,7 @@ impl TokenSuffixSets {
         self.intern(vocab, trie, node, own.and(bytes))
     }
 
-    /// What is left of some tokens.
+    /// The set of a list of suffixes.
     pub fn merged(&mut self, vocab: &Vocabulary, tails: &SuffixList) -> SuffixSetId {
         self.tries.push(tails.trie());
         self.intern(vocab, Some(self.tries.len() as u32 - 1), Trie::ROOT, ByteSet::ALL)
@@ -107,7 +107,7 @@ pub(super) struct SuffixList {
 }
 
 impl SuffixList {
-    /// Without some tokens.
+    /// An empty list, which takes no token of `lost`.
     pub(super) fn without(lost: &[u32]) -> Self {
         let mut bits = Vec::new();
         if let Some(most) = lost.iter().max() {
@@ -121,10 +121,10 @@ impl SuffixList {
         self.lost.get(token.0 as usize / 32).is_some_and(|word| word >> (token.0 % 32) & 1 == 1)
     }
 
-    /// Adds the tokens at and below a node, with what is read from a place above it on: `path` leads from there to the
-    /// node, and is left as it was.
+    /// Adds the tokens at and below a node, each with its bytes from a node above on: `path` leads from there
+    /// to the node, and does not change.
     pub(super) fn add(&mut self, trie: &Trie, node: NodeId, path: &mut Vec<u8>) {
-        // nearly always all or none
+        // nearly always all or none are lost
         if !self.lost.is_empty() && trie.subtree_tokens(node).iter().all(|&token| self.is_lost(token)) {
             return;
         }

@@ -1,7 +1,7 @@
 //! Walks of the trie by bytes: what a lexical state does with every token below a node.
 //!
-//! Invariant: every token is found where its bytes lead, one by one: the judge of the faster walks.
-//! Complexity: the nodes that are alive.  Memory: what was found; no table outlives the walk.
+//! Invariant: every token is followed byte by byte: tests compare the faster walks with this one.
+//! Complexity: the nodes that are alive. Memory: the result; no table outlives the walk.
 
 use super::exits::Exit;
 use crate::lexical::spell::OutcomeId;
@@ -18,7 +18,7 @@ pub(super) struct DifferenceWalk<'a> {
     pub(super) dead: Vec<NodeId>,
     /// Nodes of closing quotes at which the state may not end, in ascending order.
     pub(super) closed: Vec<NodeId>,
-    /// A subtree was left out in which the two may end at different places.
+    /// A subtree was skipped in which the two may end at different places.
     pub(super) unsure: bool,
 }
 
@@ -65,17 +65,17 @@ impl<'a> DifferenceWalk<'a> {
     }
 }
 
-/// A state of a walk, taken apart for nodes that are visited often.
+/// A state's transitions by bytes, for nodes with many children.
 struct ByteTable {
     lex: LexId,
     string: bool,
-    /// At the border of a code point.
+    /// Between code points.
     whole: bool,
-    /// As far as bytes were met.
+    /// As far as computed.
     table: Box<[Option<Step>; 256]>,
 }
 
-/// States that were taken apart.
+/// The tables of a walk's states.
 #[derive(Default)]
 pub(super) struct ByteTables {
     known: Vec<ByteTable>,
@@ -84,12 +84,12 @@ pub(super) struct ByteTables {
     last: usize,
 }
 
-/// Children from which on a node's state is taken apart, and such states that are kept.
+/// Children of a node from which on its state gets a table, and most tables.
 const CHILDREN: usize = 16;
 const TABLES: usize = 256;
 
 impl ByteTables {
-    /// Where a state is kept; `wide`: it is taken apart where it is not.
+    /// The index of a state's table; `wide`: one is made where there is none.
     pub(super) fn place(&mut self, lexicon: &Lexicon, lex: LexId, wide: bool) -> Option<usize> {
         if self.known.get(self.last).is_some_and(|k| k.lex == lex) {
             return Some(self.last);
@@ -108,7 +108,7 @@ impl ByteTables {
         Some(self.last)
     }
 
-    /// What a state does with each byte that was met.
+    /// A state's transitions by bytes, as far as computed.
     pub(super) fn steps(&self, place: usize) -> &[Option<Step>; 256] {
         &self.known[place].table
     }

@@ -1,9 +1,9 @@
-//! The tokens that stay inside a lexeme, and how many code points of a JSON string each token holds.
+//! The tokens that stay inside a lexeme, and how many code points of a JSON string each token has.
 //!
 //! A bounded repeat differs from the unbounded one by length alone: its tokens are those of at most so many code
 //! points, one `and` of two masks.
-//! Invariant: listed or as words, the same set.  Lengths are those that a byte walk counts; a code point that is only
-//! begun counts as one, for it will need its place.
+//! Invariant: listed or as words, the same set. Lengths are those that a byte walk counts; a cut-off code
+//! point counts as one, since it will be completed.
 //! Complexity: lengths cost the nodes of the trie of characters, and by bytes what follows a backslash, once per vocabulary
 //! and spelling.
 //! Memory: four bytes per token, or a bit for each of the vocabulary; ten bytes per token for the lengths, and a mask for
@@ -34,12 +34,12 @@ pub enum Within {
 
 /// Tokens from which on a list is kept as a mask.
 const MANY: usize = 4096;
-/// Tokens up to which they are brought into the order of their bytes before they are read: long tokens are runs of few
-/// characters. Many are short, and read faster as they lie in memory.
+/// Fewer tokens are sorted by their bytes before they are read: they are long, runs of few characters. Many
+/// are short, and faster to read in memory order.
 const SORTED: usize = 256;
 
 impl Within {
-    /// Bytes of the list or mask, by those who share it.
+    /// Bytes of the list or mask, divided among its owners.
     pub(super) fn bytes(&self) -> usize {
         match self {
             Within::Few(ids) => heap_size::slice(ids) / Arc::strong_count(ids),
@@ -119,7 +119,7 @@ impl Within {
     }
 }
 
-/// Those of the tokens whose bytes all stay inside the lexeme; what neighbours begin with is read once.
+/// Those of the tokens whose bytes all stay inside the lexeme; common prefixes of neighbours are read once.
 fn staying(lexicon: &mut Lexicon, vocab: &Vocabulary, lex: LexId, mut ids: Vec<u32>) -> Vec<u32> {
     if ids.len() < SORTED {
         ids.sort_unstable_by_key(|&id| vocab.text_of(TokenId(id)));
@@ -146,7 +146,8 @@ fn staying(lexicon: &mut Lexicon, vocab: &Vocabulary, lex: LexId, mut ids: Vec<u
     ids
 }
 
-/// Code points of every token of the vocabulary, spelled in a JSON string; 0 for those that are not whole.
+/// Code points of every token of the vocabulary, spelled in a JSON string; 0 for those that do not stay
+/// inside.
 pub struct Lengths {
     of: Vec<u16>,
     /// The tokens by length, and where each length begins.
@@ -224,7 +225,7 @@ impl Lengths {
         })
     }
 
-    /// The tokens of these lengths.
+    /// The tokens longer than `above`, of at most `most` code points.
     pub(super) fn between(&self, above: u32, most: u32) -> &[u32] {
         let begin = |length: u32| self.begins[(length as usize).min(self.begins.len() - 1)] as usize;
         let (from, to) = (begin(above.saturating_add(1)), begin(most.saturating_add(1)));
@@ -232,7 +233,8 @@ impl Lengths {
     }
 }
 
-/// The lengths of the tokens below a node that is read as far as a state, after so many code points.
+/// Sets the lengths of the tokens below a node; `from`: the node, the state there, and the code points so
+/// far.
 fn by_bytes(
     vocab: &Vocabulary,
     lexicon: &mut Lexicon,

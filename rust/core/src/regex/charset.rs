@@ -157,12 +157,12 @@ pub fn intersect_ranges(a: &[(u32, u32)], b: &[(u32, u32)]) -> Vec<(u32, u32)> {
     out
 }
 
-/// The disjoint sets that the characters are parted in by some.
+/// The partition of all characters by some sets.
 pub fn parted<'s>(sets: impl IntoIterator<Item = &'s CharSet>) -> Vec<CharSet> {
     sets.into_iter().fold(vec![CharSet::full()], |parts, set| part(&parts, set))
 }
 
-/// Disjoint sets, parted by one more.
+/// Refines a partition by one more set.
 pub fn part(parts: &[CharSet], set: &CharSet) -> Vec<CharSet> {
     let both = parts.iter().flat_map(|old| [old.intersect(set), old.minus(set)]);
     both.filter(|part| !part.is_empty()).collect()

@@ -1,9 +1,10 @@
 //! Assertions that look past the ends of a pattern's match, as a language with the text around it.
 //!
-//! A terminal is matched inside a text. `if\b` does not match in `iffy`, nor `(?<!c)b` behind a `c`, though each word
-//! alone matches. The language here is that of a word, [`END`], and the text behind it, one for each set of characters
-//! that may stand before the word.
-//! Invariant: where [`Pattern::looks`] says that an assertion stays inside, nothing around changes what matches.
+//! A terminal is matched inside a text. `if\b` does not match in `iffy`, nor `(?<!c)b` after a `c`, though
+//! each word alone matches. The language here is that of a word, [`END`], and the text after it, one for each
+//! set of characters that may stand before the word.
+//! Invariant: where [`Pattern::looks`] reports no look past an end, the text around it does not change what
+//! matches.
 //! Complexity: linear in the tree, but for what the assertions copy ([`super::lower`]).
 
 use super::charset::CharSet;
@@ -12,16 +13,17 @@ use super::lang::Lang;
 use super::syntax::Node;
 use super::{lazy, lower, read, Dialect};
 
-/// Stands between the word and what follows: a code point that Unicode keeps for internal use (chapter 23.7, noncharacters).
-/// Words don't hold it; rejected: a surrogate, which no language of the lexical layer reads.
+/// Stands between the word and what follows: a code point that Unicode keeps for internal use (chapter 23.7,
+/// noncharacters). Words do not contain it; rejected: a surrogate, which no language of the lexical layer
+/// reads.
 pub const END: u32 = 0x10_FFFF;
 
-/// A pattern that a part of a text is matched with.
+/// A pattern that is matched against a part of a text.
 pub struct Pattern {
     node: Node,
 }
 
-/// Which assertions look past an end of the match.
+/// Whether assertions look past the start (`before`) and the end (`behind`) of the match.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Looks {
     pub before: bool,
@@ -29,12 +31,12 @@ pub struct Looks {
 }
 
 impl Pattern {
-    /// A pattern of Python's; `ordered`: its lazy quantifiers say where a match ends.
+    /// A pattern in Python's dialect; `ordered`: its lazy quantifiers determine where a match ends.
     pub fn parse(pattern: &str, ordered: bool) -> Result<Self, RegexError> {
         Ok(Self { node: lazy::resolve(read(pattern, Dialect::Python, ordered)?.0)? })
     }
 
-    /// The words that match where nothing stands around them.
+    /// The words that match without any text around them.
     pub fn alone(&self) -> Result<Lang, RegexError> {
         lower::lower(&self.node)
     }
@@ -47,10 +49,10 @@ impl Pattern {
         looks
     }
 
-    /// The sets of characters that the lookbehinds ask for.
+    /// The sets of characters that the lookbehinds test.
     ///
     /// # Errors
-    /// One of them asks for more than a character before the match.
+    /// One of them tests more than a character before the match.
     pub fn sets_before(&self) -> Result<Vec<CharSet>, RegexError> {
         let (mut sets, mut long) = (Vec::new(), None);
         self.node.each_look(&mut |look| match &look.body {
@@ -67,8 +69,8 @@ impl Pattern {
         }
     }
 
-    /// Words, each with [`END`] and what may follow: with nothing before them, then by the sets that all of `sets` part
-    /// the characters in ([`super::charset::parted`]); where no assertion looks before the match, one language.
+    /// Words, each with [`END`] and what may follow: first with nothing before them, then with a character of
+    /// each set of the partition by `sets` ([`super::charset::parted`]); without `sets`, one language.
     pub fn around(&self, sets: &[CharSet]) -> Result<Vec<Lang>, RegexError> {
         let tail = [Node::Set(CharSet::single(END)), Node::any()];
         let whole = Node::concat(std::iter::once(marked(&self.node, false)).chain(tail).collect());
@@ -76,7 +78,7 @@ impl Pattern {
     }
 }
 
-/// The tree with [`END`] allowed before each character that a lookahead asks for.
+/// The tree with [`END`] allowed before each character that a lookahead reads.
 fn marked(node: &Node, ahead: bool) -> Node {
     let all = |parts: &[Node]| parts.iter().map(|part| marked(part, ahead)).collect();
     let end = || Node::Repeat(Box::new(Node::Set(CharSet::single(END))), 0, Some(1));
@@ -101,7 +103,8 @@ fn marked(node: &Node, ahead: bool) -> Node {
     }
 }
 
-/// Looks for assertions that reach over an end, with at least so many characters of the match before and behind.
+/// Finds assertions that reach past an end of the match, which has at least so many characters before and
+/// behind the node.
 fn look_out(node: &Node, before: u64, behind: u64, looks: &mut Looks) {
     match node {
         Node::Set(_) | Node::Text(_) => {}
@@ -120,15 +123,15 @@ fn look_out(node: &Node, before: u64, behind: u64, looks: &mut Looks) {
         Node::Look(look) if look.behind => looks.before |= longest(&look.body) > before,
         Node::Look(look) => {
             looks.behind |= longest(&look.body) > behind;
-            // a lookahead's own lookbehinds stand behind what it reads
+            // `longest` has counted lookaheads inside; lookbehinds inside need a check
             look_out(&look.body, before, LONG << 8, looks);
         }
     }
 }
 
-/// Whether the tree is `(?!W(?!B))AB*` (or `(?!W\b)A\w*`), a name that is none of some words, which looks past no end of a name:
-/// what is asked for there are characters of B, with which the name goes on. (It can go on with each of them, and with one
-/// that no word holds after that, so that it is no word.)
+/// Whether the tree is `(?!W(?!B))AB*` (or `(?!W\b)A\w*`), a name that is none of the words W. It never looks
+/// past the end of a name: it tests for characters of B, with which the name goes on. (It can go on with each
+/// of them, then with one that no word contains, so that it is no word.)
 fn leaves_out_words(parts: &[Node]) -> bool {
     let [Node::Look(look), first, Node::Repeat(rest, 0, None)] = parts else { return false };
     let (Node::Concat(body), Some(rest), Some(_)) = (&look.body, rest.set(), first.set()) else {
@@ -144,7 +147,7 @@ fn leaves_out_words(parts: &[Node]) -> bool {
     (ends || border) && read.minus(&rest).is_empty() && !rest.minus(&read).is_empty()
 }
 
-/// Adds the characters of a tree without assertions.
+/// Adds the characters of a tree; false if it has an assertion.
 fn collect(node: &Node, read: &mut CharSet) -> bool {
     match node {
         Node::Set(set) => *read = read.union(set),
@@ -163,7 +166,7 @@ fn column(node: &Node) -> usize {
     first.unwrap_or_default()
 }
 
-/// Characters from which on a match is just long: the sum for a pattern's parts stays a number.
+/// Cap of lengths, so that the sum over a pattern's parts does not overflow.
 const LONG: u64 = 1 << 40;
 
 /// Characters of a shortest match.
@@ -180,7 +183,7 @@ fn least(node: &Node) -> u64 {
     read.min(LONG)
 }
 
-/// Characters that a match reads or its assertions ask for, at most.
+/// Most characters that a match reads or its assertions test.
 fn longest(node: &Node) -> u64 {
     let reached = match node {
         Node::Set(_) => 1,

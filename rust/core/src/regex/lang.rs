@@ -28,11 +28,11 @@ pub enum Lang {
     Not(Box<Lang>),
     /// From `.1` to `.2` times (`None`: any number of times).
     Repeat(Box<Lang>, u32, Option<u32>),
-    /// The words that lead from the first state to one where words end.
+    /// The words that lead from the first state to an accepting one.
     States(Vec<State>),
 }
 
-/// Where the code points up to each lead, in ascending order up to the last one; `None`: to no end.
+/// The target of the code points up to each end, ascending, up to the last code point; `None`: dead.
 pub type StateRuns = Vec<(u32, Option<u32>)>;
 
 /// A state: whether a word ends here, and where code points lead.
@@ -43,7 +43,7 @@ pub struct State {
 }
 
 impl State {
-    /// By ranges that do not meet, and where each leads.
+    /// From disjoint ranges, each with its target.
     pub fn new(ends: bool, mut arrows: Vec<((u32, u32), u32)>) -> State {
         arrows.sort_unstable();
         let (mut runs, mut from) = (StateRuns::new(), 0);
@@ -282,7 +282,7 @@ impl Lang {
         }
     }
 
-    /// Whether it has a word, as far as its form tells: of intersections and complements it tells nothing.
+    /// Whether its form shows that it has a word; false for intersections, complements and states.
     pub fn plainly_has_words(&self) -> bool {
         match self {
             Lang::Empty | Lang::And(_) | Lang::Not(_) | Lang::States(_) => false,

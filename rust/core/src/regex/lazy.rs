@@ -1,10 +1,10 @@
 //! Lazy quantifiers, expressed by lookaheads: a match goes on only where nothing ends it earlier.
 //!
-//! `".*?"` is matched up to the first quote: a round is read only where the rest of the pattern does not match, so that
-//! `R*?B` is `((?!B)R)*B`. For a whole string laziness means nothing; for a terminal, which is matched in a text, it says
-//! where the match ends.
-//! Invariant: exact where the rounds before a position can be read in one way only, as those of one length can. (Of
-//! `(a|ab)*?c` all ways to read the rounds count, not the first.)
+//! `".*?"` is matched up to the first quote: a round is read only where the rest of the pattern does not
+//! match, so that `R*?B` is `((?!B)R)*B`. For a whole string laziness has no effect; for a terminal, which is
+//! matched in a text, it determines where the match ends.
+//! Invariant: exact where the rounds before a position can be read in one way only, as rounds of one length
+//! can. (In `(a|ab)*?c` all ways to read the rounds count, not just the first.)
 //! Complexity: each lazy quantifier copies the rest of its pattern, up to [`MOST`] nodes in all.
 
 use super::error::RegexError;
@@ -41,7 +41,8 @@ fn size(node: &Node) -> usize {
     }
 }
 
-/// The same tree with greedy quantifiers: what matches is the same, but for where the match ends.
+/// The same tree with greedy quantifiers: it matches the same whole strings; only the end of a match in a
+/// text differs.
 fn greedy(node: &Node) -> Node {
     match node {
         Node::Set(_) | Node::Text(_) => node.clone(),
@@ -58,7 +59,7 @@ struct LazyResolver {
 }
 
 impl LazyResolver {
-    /// The node, where `rest` is what the pattern reads behind it.
+    /// Resolves the node; `rest` is what the pattern reads after it.
     fn node(&mut self, node: &Node, rest: &Node) -> Result<Node, RegexError> {
         if !holds_lazy(node) {
             return Ok(node.clone());
@@ -116,7 +117,7 @@ impl LazyResolver {
             out.push(Node::Repeat(Box::new(inner.clone()), fixed, Some(fixed)));
         }
         if high != Some(low) {
-            // one round less is left then, which matters to lazy ones inside alone
+            // then one round fewer is left; this matters only to lazy quantifiers inside
             let behind = self.chain([more(low + 1)], rest)?;
             let mut round = vec![self.node(inner, &behind)?];
             if lazy {

@@ -6,8 +6,9 @@
 //! Invariant: the language is exactly the pattern's, or the pattern is refused with its column; nothing here knows bytes, JSON
 //! or tokens.
 //! Papers: Miyazaki, Minamide 2019 (lookaheads by derivatives); ECMA-262, chapter 22.2; Python's module re.
-//! Start: [`lang`]; [`syntax`] reads, [`lower`] takes assertions away, [`lazy`] lazy quantifiers, [`context`] what assertions
-//! say of the text around a match, [`format`] has the formats of JSON Schema; `matcher` is the slow oracle.
+//! Start: [`lang`]; [`syntax`] reads, [`lower`] removes assertions, [`lazy`] lazy quantifiers, [`context`]
+//! has what assertions say of the text around a match, [`format`] has the formats of JSON Schema; `matcher`
+//! is the slow oracle.
 
 pub mod charset;
 pub mod context;

@@ -1,18 +1,18 @@
 //! Texts of numbers that have the same completions become one state.
 //!
-//! The bounds of a set look at a number's first digits as far as they are those of a bound, at whether the first other digit
-//! is above or below, and at the number of digits before and after the point, which is limited.  After an `e` the digits
-//! before it matter only by the exponents that lead into the set.
+//! What decides about the bounds of a set: the digits that a number and a bound have in common, whether the
+//! first other digit is above or below, and the number of digits before and after the point, which is
+//! limited. After an `e`, the digits before it matter only by the exponents that lead into the set.
 //! Invariant: a text and its representative have the same completions.
-//! Complexity: digits of the text times bounds, nine times.
-//! Rejected: forgetting how many digits there are (then a number could go on without end).
+//! Complexity: nine times the text's digits times the bounds.
+//! Rejected: to drop the number of digits (then a number could go on without end).
 
 use super::decimal::Decimal;
 use super::possible::decade;
 use super::set::NumSet;
 use super::text::{Partial, EXP_DIGITS, MAX_EXP};
 
-/// What the tokens of a vocabulary can do to a number.
+/// How many digits of a number one token of a vocabulary can have.
 #[derive(Clone, Copy, Debug)]
 pub struct NumberReach {
     /// Most digits in a row in one token.
@@ -22,7 +22,7 @@ pub struct NumberReach {
 }
 
 impl Default for NumberReach {
-    /// Of an unknown vocabulary.
+    /// For an unknown vocabulary.
     fn default() -> Self {
         NumberReach { digits: u32::MAX, exponent: u32::MAX }
     }
@@ -52,8 +52,8 @@ impl NumberReach {
         most
     }
 
-    /// What tokens can tell of the text of an unbounded number without an exponent: where it stands, and the digits that
-    /// may follow; `None` where a token may hold an exponent that is too large.
+    /// What tokens can distinguish in the text of an unbounded number without an exponent: its syntactic
+    /// position, and the digits that may follow; `None` if a token may contain an exponent that is too large.
     pub(super) fn phase(&self, text: &str, whole: u32, places: u32) -> Option<(u8, u32, u32)> {
         if self.exponent > 2 || text.contains('e') {
             return None;
@@ -71,7 +71,7 @@ impl NumberReach {
     }
 }
 
-/// The digits of the bounds of a set; `None` where units decide, too.
+/// The digits of the bounds of a set; `None` if units matter, too.
 pub(super) fn marks(set: &NumSet) -> Option<Box<[Box<str>]>> {
     let mut marks: Vec<Box<str>> = Vec::new();
     for piece in &set.pieces {
@@ -85,7 +85,7 @@ pub(super) fn marks(set: &NumSet) -> Option<Box<[Box<str>]>> {
     Some(marks.into())
 }
 
-/// The text that stands for all with the same future; `None` where the text stands for itself.
+/// The representative of all texts with the same completions; `None`: the text itself.
 pub(super) fn alike(values: &NumSet, marks: Option<&[Box<str>]>, text: &str) -> Option<String> {
     let marks = marks?;
     if text.contains('e') {
@@ -119,7 +119,7 @@ pub(super) fn alike(values: &NumSet, marks: Option<&[Box<str>]>, text: &str) -> 
     String::from_utf8(out).ok()
 }
 
-/// Digits that differ from every mark become one digit and zeros, where such are above and below the same marks.
+/// Replaces digits that differ from every mark by one digit and zeros, if these compare alike with all marks.
 fn lead_alone(marks: &[Box<str>], out: &mut [u8]) {
     let order = |digits: &[u8], mark: &str| {
         let places = mark.bytes().chain(std::iter::repeat(b'0'));
@@ -136,12 +136,12 @@ fn lead_alone(marks: &[Box<str>], out: &mut [u8]) {
     }
 }
 
-/// The same behind an `e`.
+/// The representative of a text with an `e`.
 fn scaled(values: &NumSet, text: &str) -> String {
     let part = Partial::of(text);
     let written = part.exponent.unwrap_or_default();
     let (minus, digits) = (written.starts_with('-'), written.trim_start_matches(['+', '-']));
-    // a sign and none are one once there are digits
+    // a plus sign no longer matters once there are digits
     let sign = if minus || digits.is_empty() { &written[..written.len() - digits.len()] } else { "" };
     let ways = exponents(values, &part);
     let mantissa = plainest(values, &part, &ways);
@@ -158,7 +158,8 @@ fn scaled(values: &NumSet, text: &str) -> String {
     if !free(own) {
         return format!("{mantissa}e{sign}{digits}");
     }
-    // every completion is in the set: the first such exponent stands for all, and zero, where it is one, for every number
+    // every completion is in the set: the first such exponent represents all; zero, if it is in the set,
+    // every number
     if values.contains(&Decimal::zero()) {
         return format!("0e{sign}{}", "0".repeat(digits.len()));
     }
@@ -181,7 +182,7 @@ fn exponents(values: &NumSet, part: &Partial) -> Vec<(i64, i64)> {
     out
 }
 
-/// Of the numbers with the same sign and as many digits that have the same exponents the one with one digit and zeros.
+/// A number of one digit and zeros with the same sign, magnitude and exponents; else the number itself.
 fn plainest(values: &NumSet, part: &Partial, ways: &[(i64, i64)]) -> String {
     let own = part.mantissa();
     let sign = if part.negative { "-" } else { "" };

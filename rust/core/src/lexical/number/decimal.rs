@@ -1,8 +1,8 @@
 //! Exact decimals: `mantissa * 10^exponent`, as JSON writes them.
 //!
 //! Invariant: the mantissa has no trailing zero (zero has exponent 0), so equal values are equal structs.
-//! JSON Schema compares numbers by value, whatever their spelling; doubles would make `0.1` a multiple of
-//! nothing.  Exponents are bounded by [`MAX_EXPONENT`], since exact arithmetic costs their size.
+//! JSON Schema compares numbers by value, whatever their spelling; doubles have no exact `0.1`, nor its
+//! multiples. Exponents are bounded by [`MAX_EXPONENT`], since the cost of exact arithmetic grows with them.
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -14,7 +14,7 @@ use num_traits::{One, Signed, ToPrimitive, Zero};
 
 use crate::work;
 
-/// Greatest power of ten, up or down, that a number of a schema may have.
+/// Greatest absolute power of ten that a number of a schema may have.
 pub const MAX_EXPONENT: i64 = 1_000;
 
 /// The powers of ten that most numbers need.
@@ -133,13 +133,14 @@ impl Decimal {
         digits + self.exponent
     }
 
-    /// A power of ten above the least number of units that is a multiple of this number (neither is zero): what of its
-    /// digits, and of the zeros after them beyond the unit's own, the unit may lack.
+    /// A power of ten above the least k for which `k * unit` is a multiple of this number (neither is zero):
+    /// the number of its digits, plus its trailing zeros beyond the unit's.
     pub fn most_units(&self, unit: &Self) -> i64 {
         self.magnitude() - self.exponent + 1 + (self.exponent - unit.exponent).max(0)
     }
 
-    /// The order of numbers of a machine word, whose exponents hardly differ: nearly all that are compared.
+    /// The order of numbers whose mantissas fit a machine word and whose exponents differ little: the usual
+    /// case.
     fn cmp_small(&self, other: &Self) -> Option<Ordering> {
         if self.exponent == other.exponent {
             return Some(self.mantissa.cmp(&other.mantissa));
@@ -211,7 +212,7 @@ impl Decimal {
 
     /// Least common multiple of two positive decimals.
     pub fn lcm<'a>(&'a self, other: &'a Self) -> Cow<'a, Self> {
-        // a power of ten that is not above the other's digits divides it
+        // a power of ten that is not above the other's last digit divides it
         for (one, other) in [(self, other), (other, self)] {
             if one.exponent <= other.exponent && one.mantissa.is_one() {
                 return Cow::Borrowed(other);
@@ -227,7 +228,7 @@ impl Decimal {
         Cow::Owned(Decimal::new(a.lcm(&b), e))
     }
 
-    /// The value as a small count: a whole number from 0 on.
+    /// The value as a small count: an integer from 0 on; a large one saturates.
     pub fn to_count(&self) -> Option<u32> {
         if self.mantissa.sign() == Sign::Minus || self.exponent < 0 {
             return None;
@@ -260,7 +261,7 @@ impl Decimal {
     }
 }
 
-/// Counts a product of numbers of so many bits; that of machine words is part of any step.
+/// Counts the work of a product of numbers of so many bits; products of machine words cost nothing extra.
 fn spend_product(a: u64, b: u64) {
     let (a, b) = (a / 64, b / 64);
     if a + b > 4 {
@@ -315,7 +316,7 @@ impl Ord for Decimal {
         if let Some(order) = self.cmp_small(other) {
             return order;
         }
-        // exact arithmetic costs the difference of the exponents, and the sizes nearly always tell
+        // exact arithmetic costs the difference of the exponents; the magnitudes nearly always decide
         let ((low, high), (other_low, other_high)) = (self.decades(), other.decades());
         let by_size = match () {
             _ if high < other_low => Ordering::Less,

@@ -16,9 +16,11 @@ pub use text::{NumberTerms, SpelledId};
 /// How numbers are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Numbers {
-    /// Integers as digits, other numbers in every spelling whose value a double holds, both of bounded length.
+    /// Integers as digits, other numbers in every spelling of a value in the range of a double, both of
+    /// bounded length.
     Natural,
-    /// Of these, as `json.dumps` writes them: integers as digits, other numbers in the shortest spelling of a double.
+    /// A subset of these, as `json.dumps` writes them: integers as digits, others in the shortest spelling of
+    /// a double.
     Shortest,
     /// As `json.dumps` and `JSON.stringify` write them.
     Canonical,

@@ -1,7 +1,7 @@
 //! A piece of a set of numbers: an interval, multiples of a unit, not multiples of others.
 //!
-//! Whether it holds a number is decided exactly.  Complexity: arithmetic on a few numbers, however far the bounds
-//! lie apart; see [`WithinBounds::first_multiple`].
+//! Emptiness is decided exactly.  Complexity: arithmetic on a few numbers, however far the bounds lie apart;
+//! see [`WithinBounds::first_multiple`].
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -67,7 +67,8 @@ impl Piece {
         Piece { lo: bound.clone(), hi: bound, ..Piece::all() }
     }
 
-    /// The integers of draft 4.  Whatever is spelled plainly is a multiple of 1: kept so by every operation.
+    /// The integers of draft 4. Every operation keeps the invariant that a plain piece has multiples of 1
+    /// only.
     pub fn integers_without_mark() -> Self {
         Piece { unit: Some(Decimal::one()), spelling: NumberForm::Plain, ..Piece::all() }
     }
@@ -99,7 +100,8 @@ impl Piece {
         }
         let far = |e: i64| if x.is_positive() { self.below(&x.scale(e)) } else { self.above(&x.scale(e)) };
         let near = |e: i64| if x.is_positive() { self.above(&x.scale(e)) } else { self.below(&x.scale(e)) };
-        // what holds from some exponent on begins to where the number and the bound have as many digits, or one later
+        // what holds from some exponent on begins to hold where number and bound have equal magnitudes, or
+        // one later
         let first = |bound: &Option<Bound>, holds: &dyn Fn(i64) -> bool| {
             let at = bound.as_ref().map(|b| &b.at);
             match at.filter(|at| !at.is_zero() && at.is_positive() == x.is_positive()) {
@@ -132,7 +134,7 @@ impl Piece {
         is_below(x, self.hi.as_ref())
     }
 
-    /// Whether some number is in both; most intervals of a set lie beside the other, as two comparisons tell.
+    /// Whether some number is in both; two comparisons rule out most pairs, whose intervals are disjoint.
     pub(super) fn meets(&self, other: &Piece) -> bool {
         let beyond = |lo: &Option<Bound>, hi: &Option<Bound>| match (lo, hi) {
             (Some(lo), Some(hi)) => lo.at > hi.at,
@@ -143,7 +145,7 @@ impl Piece {
             && self.both(other).is_some_and(|both| !both.is_empty())
     }
 
-    /// `None`: the spellings clash.
+    /// `None`: the spellings are disjoint.
     pub(super) fn intersect(&self, other: &Piece) -> Option<Piece> {
         self.both(other).map(WithinBounds::owned)
     }
@@ -194,8 +196,8 @@ impl Piece {
         unit.or_else(|| bounds.into_iter().find(|x| self.contains(x))).or_else(|| self.some_fraction())
     }
 
-    /// Where no unit is asked for: a number with the fewest places. Two more than the bounds and the forbidden units
-    /// have are enough: the numbers with these are neither too far apart nor all multiples of one.
+    /// Without a unit: a number with the fewest places. Two more than those of the bounds and the forbidden
+    /// units are enough: such numbers are neither too far apart nor all multiples of a forbidden unit.
     fn some_fraction(&self) -> Option<Decimal> {
         if self.unit.is_some() {
             return None;
@@ -232,7 +234,7 @@ impl Piece {
     }
 }
 
-/// The same as a [`Piece`], of parts that are others': two pieces at once, without a copy of their numbers.
+/// A [`Piece`] of borrowed parts: the intersection of two pieces without a copy of their numbers.
 struct WithinBounds<'a> {
     lo: Option<&'a Bound>,
     hi: Option<&'a Bound>,
@@ -274,9 +276,9 @@ impl WithinBounds<'_> {
 
     /// A multiple of the unit inside that is a multiple of none of `not_units`.
     ///
-    /// With d_i = the least k for which k*unit is a multiple of the i-th forbidden unit (d_i >= 2), the k that
-    /// are allowed avoid the residues 0 mod d_i; those next to a common multiple of all d_i do, so that the scan ends.
-    /// How long it goes on is Jacobsthal's function, a few steps for the few units that schemas have.
+    /// With d_i = the least k for which k*unit is a multiple of the i-th forbidden unit (d_i >= 2), the
+    /// allowed k are 0 modulo no d_i; the neighbours of a common multiple of all d_i are allowed, so the scan
+    /// ends. Its length is Jacobsthal's function: a few steps for the few units of schemas.
     fn first_multiple(&self, unit: &Decimal) -> Option<Decimal> {
         if self.is_excluded(unit) {
             return None;

@@ -1,7 +1,8 @@
-//! Whether a text that was begun can still become a number of its language.
+//! Whether a text is a prefix of a number of its language.
 //!
-//! The completions of `12` are the intervals `[12*10^k, 13*10^k)`, shifted by the exponents that may follow, and on a
-//! grid where the digits that may follow are counted.  Exact arithmetic decides whether one of them meets the set.
+//! The completions of `12` are the intervals `[12*10^k, 13*10^k)`, shifted by the exponents that may follow,
+//! and on a grid where the number of further digits is limited. Exact arithmetic decides whether one of them
+//! meets (intersects) the set.
 
 use std::sync::LazyLock;
 
@@ -63,8 +64,8 @@ fn plain(language: &Spelled, part: &Partial) -> bool {
     let left = language.whole as i64 - own;
     set.looked_at().any(|p| {
         let Some((least, most)) = shifts(p, part) else { return false };
-        // without a bound ahead: past the bound behind, an interval longer than the units holds what is sought,
-        // however many digits there are already
+        // without a far bound: beyond the bound near zero, an interval longer than the units has a number of
+        // the piece, however many digits there are already
         let most = most.unwrap_or_else(|| least + 2 + units(p));
         (least..=most.max(least).min(left)).any(|k| {
             let range = range.scale(k);
@@ -73,8 +74,8 @@ fn plain(language: &Spelled, part: &Partial) -> bool {
     })
 }
 
-/// How many more digits before the point may lead into the piece: as many as bring the number to the magnitudes of
-/// the piece's bounds and of its unit, at least and at most.
+/// How many more digits before the point, at least and at most, may lead into the piece: they bring the
+/// number to the magnitudes of the piece's bounds and of its unit.
 pub(super) fn shifts(p: &Piece, part: &Partial) -> Option<(i64, Option<i64>)> {
     let own = part.digits.len() as i64 - 1;
     let near = if part.negative { &p.hi } else { &p.lo };
@@ -83,9 +84,9 @@ pub(super) fn shifts(p: &Piece, part: &Partial) -> Option<(i64, Option<i64>)> {
         _ => 0,
     };
     let far = if part.negative { &p.lo } else { &p.hi };
-    // below the unit there is no multiple of it but zero
+    // zero is the only multiple below the unit
     let least = p.unit.as_ref().map_or(least, |unit| least.max(unit.magnitude() - own));
-    // on the other side of zero there is nothing
+    // the whole piece is on the other side of zero
     let beyond = far.as_ref().is_some_and(|b| !b.at.is_zero() && b.at.is_positive() == part.negative);
     let most = far.as_ref().map(|_| (reach(p, part.negative) - own + 1).max(0));
     (!beyond).then_some((least.max(0), most))
@@ -93,7 +94,7 @@ pub(super) fn shifts(p: &Piece, part: &Partial) -> Option<(i64, Option<i64>)> {
 
 /// With exponents: some power of ten moves an extension of the mantissa into the set.
 fn free(language: &Spelled, part: &Partial) -> bool {
-    // zeros and an exponent may follow at once
+    // an exponent may follow without more digits than zeros
     let mantissa = part.mantissa();
     let values = &language.values;
     if values.looked_at().any(|p| p.exponents(&mantissa, MAX_EXP).is_some()) {
@@ -110,27 +111,28 @@ fn free(language: &Spelled, part: &Partial) -> bool {
     more > 0 && values.looked_at().any(|p| within_reach(p, part, more, shifts))
 }
 
-/// Whether the piece holds a number that is not zero, begins with the text's digits, has at most so many more of them
-/// and is the text times one of these powers of ten. The number without more digits is not in the piece.
+/// Whether the piece has a nonzero number that begins with the text's digits, has at most `more` further
+/// ones, and is the text scaled by one of these powers of ten. The number without more digits is not in the
+/// piece.
 fn within_reach(piece: &Piece, part: &Partial, more: u32, (lowest, highest): (i64, i64)) -> bool {
     let mut side = half_line(part);
     let zero = if part.negative { &mut side.hi } else { &mut side.lo };
     *zero = Some(Bound { at: Decimal::zero(), open: true });
     let Some(piece) = piece.intersect(&side).filter(|both| !both.is_empty()) else { return false };
     let size = |x: &Decimal| if x.is_zero() { None } else { Some(x.magnitude()) };
-    // the numbers that begin with no digit but zeros are below the power of ten, the others from it on
+    // after zeros alone the numbers are below the power of ten; after other digits they are from it on
     let own = part.digits.trim_start_matches('0').len() as i64 - 1;
     let (near, far) = if part.negative { (&piece.hi, &piece.lo) } else { (&piece.lo, &piece.hi) };
     let near_size = near.as_ref().and_then(|b| size(&b.at));
-    // from the bound behind on, an interval longer than the units holds what is sought
+    // beyond the bound near zero, an interval longer than the units has a number of the piece
     let enough = (near_size.unwrap_or(0).max(0) - own).max(0) + units(&piece) + 1;
     let top = far.as_ref().and_then(|b| size(&b.at)).map_or(enough, |size| enough.min(size - own));
     let bottom = match near_size.into_iter().chain(piece.unit.as_ref().and_then(size)).max() {
         Some(least) => least - own - 1,
-        // below every unit that is excluded nothing is a multiple of it
+        // no number below all excluded units is a multiple of one
         None => piece.not_units.iter().filter_map(size).fold(top.min(0), i64::min) - own - 2,
     };
-    // below the last digit of the unit nothing but the text's own number is a multiple, and zeros do not change that
+    // below the unit's last digit only the text's own number can be a multiple, with any number of zeros
     let bottom = piece.unit.as_ref().map_or(bottom, |unit| bottom.max(unit.exponent()));
     let begun = interval(part, 0, false);
     (bottom.max(lowest)..=top.min(highest)).rev().any(|shift| {
@@ -159,7 +161,7 @@ pub(super) fn meets(set: &NumSet, range: &Piece) -> bool {
     !range.is_empty() && set.looked_at().any(|p| p.meets(range))
 }
 
-/// The side of zero that a bare sign leaves open.
+/// The numbers with the text's sign.
 pub(super) fn half_line(part: &Partial) -> Piece {
     let zero = Some(Bound { at: Decimal::zero(), open: false });
     if part.negative {
@@ -173,8 +175,8 @@ pub(super) fn one_lead_digit(part: &Partial) -> bool {
     part.digits.len() - part.fraction == 1 && !part.digits.starts_with('0')
 }
 
-/// Canonical `d.ddde±XX` that begins with the text: its magnitude is the exponent, so only exponents between
-/// the magnitudes of a piece's bounds are tried.
+/// Whether a canonical `d.ddde±XX` of the set begins with the text: its magnitude is the exponent, so only
+/// exponents between the magnitudes of a piece's bounds are tried.
 fn scientific(set: &NumSet, part: &Partial) -> bool {
     let open = part.has_point && (part.fraction == 0 || part.digits.ends_with('0'));
     set.looked_at().any(|p| {
@@ -184,7 +186,7 @@ fn scientific(set: &NumSet, part: &Partial) -> bool {
             Some(b) if beyond_zero(b) => b.at.magnitude(),
             _ => i64::MIN,
         };
-        // the text is not zero, and below the unit there is no multiple of it but zero
+        // the text is not zero, and zero is the only multiple below the unit
         let least = p.unit.as_ref().map_or(least, |unit| least.max(unit.magnitude()));
         let most = match far {
             Some(b) if beyond_zero(b) => b.at.magnitude(),
@@ -198,7 +200,7 @@ fn scientific(set: &NumSet, part: &Partial) -> bool {
     })
 }
 
-/// A power of ten beyond which scaling a number up changes nothing about meeting the piece.
+/// A power of ten beyond which a greater scale does not change whether an interval meets the piece.
 pub(super) fn reach(p: &Piece, negative: bool) -> i64 {
     let size = |x: &Decimal| if x.is_zero() { 0 } else { x.magnitude() };
     let (near, far) = if negative { (&p.hi, &p.lo) } else { (&p.lo, &p.hi) };
@@ -208,7 +210,8 @@ pub(super) fn reach(p: &Piece, negative: bool) -> i64 {
     }
 }
 
-/// A power of ten that is greater than the unit, taken as often as one is a multiple of each unit that is excluded.
+/// A power of ten above the unit times, for each excluded unit, the least number of units that is a multiple
+/// of it.
 fn units(p: &Piece) -> i64 {
     let size = |x: &Decimal| if x.is_zero() { 0 } else { x.magnitude() };
     let excluded = |x: &Decimal| p.unit.as_ref().map_or_else(|| size(x).max(0), |unit| x.most_units(unit));

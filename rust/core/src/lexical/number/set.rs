@@ -15,7 +15,7 @@ use crate::hash::Keyed;
 use crate::heap_size::{self, Interner};
 use crate::work;
 
-/// The number of an interned set.
+/// The id of an interned set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct NumSetId(pub u32);
 
@@ -25,7 +25,7 @@ pub struct NumSet {
     pub pieces: Vec<Piece>,
 }
 
-/// Pieces that a set may have before an operation is refused.
+/// Most pieces of a set: an operation that could exceed it is refused.
 pub const MAX_PIECES: usize = 50_000;
 
 impl NumSet {
@@ -41,7 +41,7 @@ impl NumSet {
         NumSet { pieces: if piece.is_empty() { Vec::new() } else { vec![piece] } }
     }
 
-    /// The multiples of a positive unit; `None` means every number.
+    /// The multiples of a positive unit.
     pub fn multiples(unit: Decimal) -> Self {
         NumSet::of(Piece { unit: Some(unit), ..Piece::all() })
     }
@@ -52,7 +52,7 @@ impl NumSet {
         NumSet { pieces: at.into_iter().map(Piece::point).collect() }
     }
 
-    /// The pieces, each one looked at being work: a set may have thousands.
+    /// The pieces; each visit counts as work, since a set may have thousands.
     pub(super) fn looked_at(&self) -> impl Iterator<Item = &Piece> {
         self.pieces.iter().inspect(|_| work::spend(2))
     }
@@ -65,7 +65,7 @@ impl NumSet {
         self.pieces.is_empty()
     }
 
-    /// Whether only values count.
+    /// Whether only values matter, not spellings.
     pub fn in_any_spelling(&self) -> bool {
         self.pieces.iter().all(|p| p.spelling == NumberForm::Any)
     }
@@ -78,7 +78,7 @@ impl NumSet {
         NumSet::union_of(&[self, other])
     }
 
-    /// Of all of them at once: each union copies all its operands.
+    /// All of them at once: each union copies all its operands.
     pub fn union_of(sets: &[&Self]) -> Self {
         if sets.iter().any(|set| set.is_all()) {
             return NumSet::all();
@@ -88,7 +88,7 @@ impl NumSet {
             work::spend(1 + set.pieces.len() as u64);
             pieces.extend(&set.pieces);
         }
-        // a point of a wider piece tells nothing more
+        // a point inside a wider piece is redundant
         let wide: Vec<&Piece> = pieces.iter().copied().filter(|p| p.is_wide()).collect();
         let known = |x: &Decimal| wide.iter().inspect(|_| work::spend(2)).any(|p| p.contains(x));
         let kept = pieces.into_iter().filter(|p| !p.as_point().is_some_and(known));
@@ -178,7 +178,7 @@ impl NumSet {
     }
 }
 
-/// A set that is asked for many numbers, in any spelling: the points are looked up, the other pieces looked at.
+/// Tests many numbers, in any spelling, for membership: points by hash, the other pieces one by one.
 struct MembershipTest<'a> {
     points: HashSet<&'a Decimal, Keyed>,
     wide: Vec<&'a Piece>,
@@ -197,7 +197,7 @@ impl<'a> MembershipTest<'a> {
     }
 }
 
-// Of a piece's digits those of usual ones.
+// Counts digits as for usual numbers.
 heap_size::owned!(NumSet, this => this.pieces.len() * (std::mem::size_of::<Piece>() + 64));
 
 /// Interned sets.

@@ -72,7 +72,7 @@ impl Terms {
         self.or(&[zero, long])
     }
 
-    /// What is left of an integer that takes so many more digits, whichever they are.
+    /// The rest of an integer that takes `least` to `most` more digits, whichever they are.
     pub(super) fn more_digits(&mut self, least: u32, most: u32, marked: bool) -> TermId {
         let digit = self.digit('0', '9');
         let digits = self.repeat(digit, least, most);
@@ -81,7 +81,8 @@ impl Terms {
         self.concat(digits, tail)
     }
 
-    /// What is left of a number, with at most so many more digits before the point (`None`: it is written) and after it.
+    /// The rest of a number, with at most so many more digits before the point (`None`: it was read) and
+    /// after it.
     pub(super) fn within_digits(&mut self, rest: TermId, whole: Option<u32>, places: u32) -> TermId {
         let (digit, point) = (self.digit('0', '9'), self.chars("."));
         let mut digits = self.repeat(digit, 0, places);
@@ -98,7 +99,7 @@ impl Terms {
         self.and(&[rest, bound])
     }
 
-    /// Numbers of at most so many digits, without fraction and exponent; zero may have a sign where it says so.
+    /// Numbers of at most so many digits, without fraction and exponent; `signed_zero`: zero may have a sign.
     pub(super) fn plain_syntax(&mut self, most: u32, signed_zero: bool) -> TermId {
         if !signed_zero {
             return self.integer_digits(most);

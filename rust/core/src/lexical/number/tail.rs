@@ -1,5 +1,5 @@
-//! A short end of a number that was begun, by arithmetic where a search would try many digits: a number of the set that
-//! begins so, or an exponent that leads into the set.
+//! A short completion of a partly read number, by arithmetic where a search would try many digits: the digits
+//! of a number of the set, or an exponent that leads into the set.
 
 use std::sync::LazyLock;
 
@@ -23,7 +23,7 @@ static FORMS: LazyLock<Vec<(String, i64)>> = LazyLock::new(|| {
     forms
 });
 
-/// Digits that a way to the end may add before the point.
+/// Digits that a completion may add before the point.
 const MOST_DIGITS: i64 = 40;
 
 impl Terms {
@@ -31,7 +31,7 @@ impl Terms {
         matches!(self.get(term), Term::Num(..))
     }
 
-    /// Whether the term is of numbers that are read together.
+    /// Whether the term is a tuple or union of numbers.
     pub fn is_numbers(&self, term: TermId) -> bool {
         match self.get(term) {
             Term::Tuple(xs) | Term::Or(xs) => xs.iter().all(|&x| x == Self::EMPTY || self.is_number(x)),
@@ -39,8 +39,8 @@ impl Terms {
         }
     }
 
-    /// The rest of a number of this state, by an exponent; `None` where none is known to fit. Of numbers that are read
-    /// together one is enough.
+    /// A short completion of a number of this state; `None` where none is known. In a tuple or union, one
+    /// member's is enough.
     pub fn number_tail(&self, term: TermId) -> Option<String> {
         match self.get(term) {
             Term::Num(language, text) => self.tail_of(*language, *text),
@@ -88,7 +88,7 @@ fn digit_tail(set: &NumSet, part: &Partial, text: &str) -> Option<String> {
     }
 }
 
-/// Under every spelling: the exponent nearest to 0 that leads into the set, after more digits where need be.
+/// Under every spelling: the exponent nearest to 0 that leads into the set, after more digits if needed.
 fn any_tail(set: &NumSet, part: &Partial, text: &str) -> Option<String> {
     if part.exponent.is_some() || text.trim_start_matches('-').is_empty() {
         return None;
@@ -104,7 +104,7 @@ fn any_tail(set: &NumSet, part: &Partial, text: &str) -> Option<String> {
     }
     let digits = text.trim_start_matches('-');
     let Some((whole, fraction)) = digits.split_once('.') else {
-        // after a zero there is but the point
+        // more digits go after a point
         let pointed = format!("{text}.");
         return any_tail(set, &Partial::of(&pointed), &pointed).map(|tail| format!(".{tail}"));
     };
@@ -123,8 +123,8 @@ fn nearest_exponent(set: &NumSet, mantissa: &Decimal) -> Option<i64> {
     all.map(|(low, high)| 0.clamp(low, high)).min_by_key(|e| e.abs())
 }
 
-/// How numbers are spelled that begin with these digits, so many of them after the point, and are so many times as
-/// large: the rest of the digits, and the exponent.
+/// Spells numbers of the set that begin with the digits `begun`, `places` of them after the point, scaled by
+/// `shift`: the rest of the digits, and the exponent.
 fn respelled(set: &NumSet, part: &Partial, shift: i64, begun: &str, places: usize) -> Vec<(String, i64)> {
     let range = NumSet { pieces: vec![interval(part, shift, false)] };
     let pieces = set.intersect(&range).map(|found| found.pieces).unwrap_or_default();
@@ -139,7 +139,7 @@ fn respelled(set: &NumSet, part: &Partial, shift: i64, begun: &str, places: usiz
     pieces.iter().filter_map(tail).collect()
 }
 
-/// `7.` may end as `7.1e+16`: the smallest of the exponents that canonical texts have and that lead into the set.
+/// `7.` may end as `7.1e+16`: the canonical exponent nearest to 0 that leads into the set.
 fn canonical_tail(set: &NumSet, part: &Partial, text: &str) -> Option<String> {
     let first = |mantissa: &Decimal, begun: &str| {
         let ways: Vec<_> = set.looked_at().filter_map(|piece| piece.exponents(mantissa, MAX_EXP)).collect();
@@ -166,7 +166,7 @@ fn canonical_tail(set: &NumSet, part: &Partial, text: &str) -> Option<String> {
     tails.next().or_else(|| long_tail(set, part, text))
 }
 
-/// `7.3` may need as many digits as its exponent says to come to a half.
+/// `7.3` may need as many digits as its exponent says, for instance to reach a number that ends in `.5`.
 fn long_tail(set: &NumSet, part: &Partial, text: &str) -> Option<String> {
     let (whole, fraction) = text.trim_start_matches('-').split_once('.')?;
     let begun = format!("{whole}{fraction}");

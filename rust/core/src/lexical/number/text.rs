@@ -1,10 +1,10 @@
 //! Texts that spell a number of a set: the state of a number is its text so far.
 //!
-//! Syntax and value are kept apart.  Syntax is an ordinary term; the value question is "does some completion of
-//! this text lie in the set" ([`super::possible`]).  As soon as every completion is in the set, the state becomes one
-//! that asks no more, and texts whose completions are alike become one ([`super::alike`]), so states recur.  Rejected:
-//! digit automata per bound and residue; with exponents, which scale what was read before them, their product is
-//! neither small nor simple.
+//! Syntax and value are separate. Syntax is an ordinary term; of the value, the question is "is some
+//! completion of this text in the set" ([`super::possible`]). Once every completion is in the set, the state
+//! becomes one that checks no values; texts with the same completions become one ([`super::alike`]), so
+//! states recur. Rejected: digit automata per bound and residue; with exponents, which scale the digits
+//! before them, their product is neither small nor simple.
 //!
 //! Limits: exponents have at most [`EXP_DIGITS`] digits; `numbers="natural"` has at most [`WHOLE`] digits before the
 //! point and [`PLACES`] after it, or as many as the schema's own numbers need.
@@ -33,10 +33,10 @@ pub(super) const MAX_EXP: i64 = 999;
 pub const WHOLE: u32 = 80;
 /// Digits after it: those of a decimal of 128 bits, and of the doubles that `JSON.stringify` writes without an exponent.
 pub const PLACES: u32 = 40;
-/// Digits that the schema's own numbers may have more than those before a number beside them is as short.
+/// Digits allowed beyond those of the schema's own numbers.
 const SLACK: i64 = 4;
 
-/// The numbers that a double holds: the least and the greatest positive ones to 17 digits.
+/// The numbers in the range of a double; the least and the greatest positive one are given to 17 digits.
 static DOUBLES: LazyLock<[Piece; 3]> = LazyLock::new(|| {
     let positive = ["2.4703282292062328e-324", "1.7976931348623158e308"];
     let [least, most] = positive.map(|text| Decimal::parse(text).expect("a number"));
@@ -55,11 +55,11 @@ pub(super) enum Style {
     Plain { signed_zero: bool },
     /// As `json.dumps` and `JSON.stringify` write them.
     Canonical { integral: bool },
-    /// With fractions and exponents as they please.
+    /// With any fraction and any exponent.
     Free,
 }
 
-/// The number of an interned language.
+/// The id of an interned language.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SpelledId(u32);
 
@@ -71,24 +71,24 @@ pub(super) struct Spelled {
     /// Most digits before the point, and after it.
     pub(super) whole: u32,
     pub(super) places: u32,
-    /// The numbers are all that a double holds.
+    /// The set is all numbers in the range of a double.
     pub(super) all: bool,
-    /// Digits of the bounds; `None` where more than the bounds decides.
+    /// Digits of the bounds; `None` if more than the bounds matters.
     pub(super) marks: Option<Box<[Box<str>]>>,
 }
 
-/// Sets of numbers and the texts that were read of them.
+/// Interned sets of numbers, their languages, and the texts read so far.
 #[derive(Clone, Default)]
 pub struct NumberTerms {
     pub sets: NumSets,
-    /// What a token of the vocabulary can do to a number.
+    /// How many digits of a number one token of the vocabulary can have.
     pub reach: NumberReach,
     languages: Interner<std::sync::Arc<Spelled>, Keyed>,
     texts: Interner<Box<str>, Keyed>,
     pub(super) syntax: FxHashMap<Style, TermId>,
 }
 
-/// Pieces up to which a set is worth a key of the shared masks.
+/// A set with more pieces has no key for the shared masks.
 const KEYED_PIECES: usize = 8;
 
 heap_size::plain!(std::sync::Arc<Spelled>);
@@ -151,15 +151,15 @@ impl Spelled {
         self.style != Style::Free && self.style != Style::Canonical { integral: false }
     }
 
-    /// Whether the number of digits so far is one that the language has.
+    /// Whether the text has at most as many digits as the language allows.
     pub(super) fn within(&self, part: &Partial) -> bool {
         part.whole() as u64 <= self.whole as u64 && part.fraction as u64 <= self.places as u64
     }
 }
 
 impl NumberTerms {
-    /// Whether the text is a number of the language. That it may go on so is checked elsewhere; that it may end here is
-    /// said by its last digits.
+    /// Whether the text is a number of the language. It is known to be a prefix of one; whether it may end
+    /// here, its last digits tell.
     pub fn accepts(&self, language: SpelledId, text: u32) -> bool {
         let text = &self.texts[text as usize];
         if !text.ends_with(|c: char| c.is_ascii_digit()) {
@@ -177,7 +177,7 @@ impl NumberTerms {
     /// Most digits before the point and after it, where they are bounded.
     pub(crate) fn most_digits(&self, id: SpelledId) -> Option<(u32, u32)> {
         let language = self.language(id);
-        // what a double holds: an end is a digit away, behind a sign
+        // the range of a double: a number can end one digit after a sign
         let most = if language.all { (0, 0) } else { (language.whole, language.places) };
         Some(most).filter(|most| most.0 != INF && most.1 != INF)
     }
@@ -190,8 +190,8 @@ impl NumberTerms {
         &self.texts[text as usize]
     }
 
-    /// The language and the text so far as bytes, whole: a key. Where no token can come near a limit, all texts that
-    /// are syntactically alike have one.
+    /// Writes the language and the text so far as a key; false if there is none. Texts that no token can
+    /// distinguish (`phase`) share one.
     pub(crate) fn encode(&self, id: SpelledId, text: u32, out: &mut Vec<u8>) -> bool {
         use std::io::Write;
         let language = self.language(id);
@@ -240,7 +240,8 @@ impl Terms {
         }
     }
 
-    /// A set that tells spellings apart: the plain, the marked and the indifferent pieces each in their texts.
+    /// For a set that distinguishes spellings: the union of its plain, marked and other pieces, each in its
+    /// spelling.
     fn by_spelling(&mut self, set: NumSet, how: Numbers) -> TermId {
         let part = |kind: NumberForm| NumSet {
             pieces: set.pieces.iter().filter(|p| p.spelling == kind).cloned().collect(),
@@ -259,7 +260,7 @@ impl Terms {
         self.and(&[numbers, other])
     }
 
-    /// Integers as digits; of the other numbers those that a double holds, in a style.
+    /// Integers as digits; of the other numbers those in the range of a double, in a style.
     fn natural_numbers(&mut self, set: NumSet, style: Style) -> TermId {
         let (whole, places) = most_digits(&set);
         let integer =
@@ -280,7 +281,7 @@ impl Terms {
         self.or(&[integers, others, marked])
     }
 
-    /// With at most so many digits, or with any number of them where that leaves nothing.
+    /// With at most so many digits, or with any number of them if that leaves nothing.
     fn few_digits(&mut self, values: NumSet, style: Style, (whole, places): (u32, u32)) -> TermId {
         if values.is_empty() {
             return Self::EMPTY;
@@ -301,7 +302,7 @@ impl Terms {
         }
     }
 
-    /// Every number that a double holds.
+    /// Every number in the range of a double.
     fn all_doubles(&mut self) -> SpelledId {
         let values = held(vec![Piece::all()]);
         let language = Spelled { all: true, ..Spelled::new(values, Style::Free, WHOLE, PLACES) };
@@ -336,7 +337,7 @@ impl Terms {
         runs_of_points(&points)
     }
 
-    /// The derivative of a number by one character, where the others are not asked for; `None` of other terms.
+    /// The derivative of a number by one character alone; `None` for other terms.
     pub(crate) fn number_step(&mut self, term: TermId, byte: u8) -> Option<TermId> {
         let Term::Num(id, text) = *self.get(term) else { return None };
         let text = self.numbers.texts[text as usize].to_string();
@@ -344,7 +345,7 @@ impl Terms {
         Some(self.number_after(id, &text, syntax, byte as char))
     }
 
-    /// What the syntax of the language leaves after a text.
+    /// The residual of the language's syntax after a text.
     fn syntax_after(&mut self, id: SpelledId, text: &str) -> TermId {
         let start = self.number_syntax(self.numbers.language(id).style);
         text.chars().fold(start, |syntax, c| self.derive(syntax, c as u32))
@@ -355,7 +356,7 @@ impl Terms {
         if rest == Self::EMPTY {
             return rest;
         }
-        // `E` means `e`: one text for both keeps the states half as many
+        // `E` means `e`: one text for both halves the number of states
         let longer = format!("{text}{}", c.to_ascii_lowercase());
         let part = Partial::of(&longer);
         let language = self.numbers.language(id).clone();
@@ -365,7 +366,7 @@ impl Terms {
         }
     }
 
-    /// The state after a text; `rest`: what the syntax leaves.
+    /// The state after a text; `rest`: the residual of the syntax.
     fn after_digit(
         &mut self,
         id: SpelledId,
@@ -406,7 +407,7 @@ impl Terms {
     }
 }
 
-/// The pieces as far as a double holds them; one that lies beyond every double stays as it is.
+/// The pieces cut to the range of a double; one entirely outside stays as it is.
 pub(super) fn held(pieces: Vec<Piece>) -> NumSet {
     let mut out: Vec<Piece> = Vec::new();
     for piece in pieces {

@@ -1,4 +1,5 @@
-//! Numbers that need no more arithmetic: all completions are in the set, or the number of digits that follow decides.
+//! Numbers that need no more arithmetic: all completions are in the set, or the number of further digits
+//! decides.
 
 use super::decimal::Decimal;
 use super::piece::{Bound, Piece};
@@ -7,8 +8,8 @@ use super::set::NumSet;
 use super::text::{held, Partial, Spelled, Style};
 use crate::lexical::term::INF;
 
-/// How many digits an integer may still take, where their number alone decides: all completions of a length are in
-/// the set, or none. The states of `12` and of `98` in `0..=99999` are one.
+/// The fewest and the most digits that an integer may still take, if their number alone decides: all
+/// completions of a length are in the set, or none. The states of `12` and of `98` in `0..=99999` are one.
 pub(super) fn digit_window(set: &NumSet, part: &Partial) -> Option<(u32, u32)> {
     if part.has_point || part.exponent.is_some() || part.digits.is_empty() || part.digits.starts_with('0') {
         return None;
@@ -17,7 +18,7 @@ pub(super) fn digit_window(set: &NumSet, part: &Partial) -> Option<(u32, u32)> {
     let begun = interval(part, 0, false);
     let near: Vec<_> = set.looked_at().filter_map(|p| shifts(p, part)).collect();
     let fits = |shift: i64| {
-        // so many digits are no number of any piece
+        // no piece has a number with so many digits
         if !near.iter().any(|shifts| shifts.0 <= shift && shifts.1.is_none_or(|most| shift <= most)) {
             return Some(false);
         }
@@ -47,7 +48,7 @@ pub(super) fn digit_window(set: &NumSet, part: &Partial) -> Option<(u32, u32)> {
     }
 }
 
-/// Whether every completion is in the set, so that only the syntax is left to watch.
+/// Whether every completion is in the set, so that only the syntax matters.
 pub(super) fn includes_all(language: &Spelled, part: &Partial) -> bool {
     if part.exponent.is_some() || part.digits.is_empty() {
         return false;

@@ -27,12 +27,13 @@ fn digits(count: u32) -> Lang {
 
 /// A second of 60: local time minus offset is 23:59. With hours h, minutes m and an offset of H:M,
 /// `-`: h = 23-H and m = 59-M; `+`: for M = 0, m = 59 and h = H-1 (mod 24); else m = M-1 and h = H.
-/// Hours are bound to the offset's hours apart from the minutes, and both must hold: a branch for each hour and
-/// minute would be 1,440, and digits bound one by one would let a time go on that only a search shows to be dead.
+/// One language relates the hours to the offset's, another the minutes, and both must hold: a branch for each
+/// hour and minute would make 1,440, and digits related one by one would allow prefixes that only a search
+/// shows to be dead.
 fn leap_second(fraction: &Lang) -> Lang {
     let text = |text: &str| Lang::text(text);
     let second = || cat([text(":60"), fraction.clone()]);
-    // a clock whose offset has the hours that its own call for, and any minutes
+    // a time whose offset has the hours that its own hours require, and any minutes
     let hours = |offset: &dyn Fn(u32) -> String| {
         numbered(23, |hour| cat([text(":"), digits(2), second(), text(&offset(hour)), digits(2)]))
     };
@@ -51,8 +52,8 @@ fn leap_second(fraction: &Lang) -> Lang {
     ])
 }
 
-/// Two digits up to a number, each followed by what depends on it. By their first digit: so that no more than ten
-/// are carried along.
+/// Two-digit numbers up to `last`, each followed by its `then`. Grouped by the first digit, so that at most
+/// ten alternatives are open at once.
 fn numbered(last: u32, then: impl Fn(u32) -> Lang) -> Lang {
     let of = |tens: u32| {
         let units =

@@ -35,8 +35,8 @@ pub const NAMES: [&str; 19] = [
     "uuid",
 ];
 
-/// How many digits moments and durations have where their RFC says "one or more": as many as writers write, so that
-/// a model does not run on, or any number.
+/// How many digits times and durations have where their RFC says "one or more": as many as writers write, so
+/// that a model does not run on, or any number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Digits {
     Few,
@@ -53,7 +53,7 @@ pub fn format(name: &str, digits: Digits) -> Option<&'static Lang> {
     Some(known[place].get_or_init(|| table::Table::new(digits).rule(NAMES[place], Vec::new())))
 }
 
-/// What of a format its language does not check, to be reported.
+/// What the language of a format does not check, for a report.
 pub fn unchecked(name: &str) -> Option<&'static str> {
     (name == "idn-hostname").then_some("the 63 octets of a label are not counted in Punycode")
 }
@@ -68,7 +68,7 @@ pub fn prepare() {
                 format(name, Digits::Few);
             }
         });
-        // without a thread they are made when asked for
+        // without a thread they are made at their first use
         drop(made);
     });
 }

@@ -1,7 +1,8 @@
 //! Reads the table of the formats: `formats.ebnf`, whose head says what it is written in.
 //!
-//! Complexity: the rules that a format needs, each once, those with parameters once a mention.
-//! Invariant: the table is a part of the program; what is wrong in it ends the tests, which read every rule of it.
+//! Complexity: the rules that a format needs, each once; those with parameters once per mention.
+//! Invariant: the table is a part of the program; an error in it fails the tests, which read every rule of
+//! it.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -62,7 +63,7 @@ impl Table {
     }
 }
 
-/// An expression, read up to `text`.
+/// Reads an expression; `text` is its unread rest.
 struct Reader<'a> {
     table: &'a mut Table,
     given: HashMap<&'static str, Lang>,
@@ -81,7 +82,7 @@ impl Reader<'_> {
         has
     }
 
-    /// What stands before the first character that ends it.
+    /// The text before the first character that ends it.
     fn until(&mut self, ends: impl Fn(char) -> bool) -> &'static str {
         let (read, rest) = self.text.split_at(self.text.find(ends).unwrap_or(self.text.len()));
         self.text = rest;

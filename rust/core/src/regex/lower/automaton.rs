@@ -1,12 +1,13 @@
 //! The general way: an explicit automaton of the pattern with all its assertions.
 //!
-//! A state is a boolean formula over *rests* (what is still to match: lists of nodes) and, for each lookbehind
-//! X, the formula of `any X` since the start. Derivatives of such formulas as for alternating automata
-//! (Brzozowski & Leiss 1980): a lookahead conjoins its own rest, a choice disjoins, so the states are
-//! finitely many. Where a lookbehind is asked, its formula is closed ([`Step::Close`]): rests of X must be able to
-//! end here; what lookaheads inside of X still demand of the text to come stays as a formula. The
-//! automaton is the language ([`Lang::States`]).
-//! Exact, but exponential in the worst case: bounded by [`MAX_STATES`], over which the pattern is refused. Rejected: this for every pattern; it would write out counts and large choices.
+//! A state is a boolean formula over *rests* (what is still to match: lists of nodes) and, for each
+//! lookbehind X, the formula of `any X` since the start. Formulas have derivatives as in alternating automata
+//! (Brzozowski & Leiss 1980): a lookahead adds its rest as a conjunct, a choice its branches as disjuncts, so
+//! the states are finitely many. To decide a lookbehind, its formula is closed ([`Step::Close`]): rests of X
+//! must be able to end here; what lookaheads inside of X still require of the text to come stays as a
+//! formula. The automaton is the language ([`Lang::States`]). Exact, but exponential in the worst case:
+//! bounded by [`MAX_STATES`], over which the pattern is refused. Rejected: this for every pattern; it would
+//! write out counts and large choices.
 
 use std::collections::HashSet;
 
@@ -66,12 +67,12 @@ enum Step {
     Read(u32),
     /// The string ends: formulas become TRUE or FALSE.
     End,
-    /// A lookbehind is asked: its rests become TRUE or FALSE, other rests stay.
+    /// A lookbehind is decided: its rests become TRUE or FALSE, other rests stay.
     Close,
 }
 
 /// What one derivation sees: the closed formulas of the lookbehinds, the step, and the rests being derived at
-/// this position (a rest that comes back to itself has read nothing: it adds nothing).
+/// this position (a rest that recurs has read nothing: it adds nothing).
 struct DerivationContext<'a> {
     holds: &'a [FormulaId],
     step: Step,
@@ -202,7 +203,7 @@ impl Builder {
         }
     }
 
-    /// What must hold after the step.
+    /// The formula that must hold after the step.
     fn derive(&mut self, formula: FormulaId, here: &mut DerivationContext) -> Result<FormulaId, RegexError> {
         match self.formulas[formula].clone() {
             Formula::False | Formula::True => Ok(formula),
@@ -286,7 +287,7 @@ impl Builder {
                 self.join(true, &[seen, after])
             }
             Item::Behind(number, negative) => {
-                // Already closed: closing it once more leaves it as it is.
+                // Already closed: a second close leaves it as it is.
                 let seen = self.derive(here.holds[number], here)?;
                 let seen = if negative { self.negation(seen)? } else { seen };
                 let after = self.derive_rest(items, here)?;
@@ -295,7 +296,7 @@ impl Builder {
         }
     }
 
-    /// Sets of characters that no set of the pattern tells apart, each with one of its members.
+    /// The classes of characters that no set of the pattern distinguishes, each with one of its members.
     fn letters(&self) -> Result<Vec<(CharSet, u32)>, RegexError> {
         let mut letters = vec![CharSet::full()];
         for item in &self.items {
@@ -317,7 +318,7 @@ impl Builder {
             let (formula, behinds) = positions[states.len()].clone();
             let mut holds: Vec<FormulaId> = Vec::with_capacity(behinds.len());
             for &behind in &behinds {
-                // Inner lookbehinds have smaller numbers, so what this one asks is known.
+                // Inner lookbehinds have smaller numbers, so those inside this one are known.
                 let mut here = DerivationContext { holds: &holds, step: Step::Close, open: HashSet::new() };
                 let closed = self.derive(behind, &mut here)?;
                 holds.push(closed);

@@ -48,7 +48,7 @@ fn restrict(lang: &Lang, set: &CharSet, edge: Edge) -> Lang {
     }
 }
 
-/// The first factor may be passed over while it is nullable, but not many of them: each copies the rest.
+/// Nullable factors at the edge may be skipped, but only a few: each copies the rest.
 fn restrict_concat(lang: &Lang, parts: &[Lang], set: &CharSet, edge: Edge) -> Lang {
     let inward: Vec<&Lang> =
         if edge == Edge::First { parts.iter().collect() } else { parts.iter().rev().collect() };

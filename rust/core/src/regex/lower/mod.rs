@@ -1,14 +1,14 @@
 //! Syntax tree -> language: assertions become intersections and complements.
 //!
-//! Continuation passing, from right to left: `then(node, K)` is the language of all that may follow a position
-//! at which `node` matches and then `K`. A lookahead X intersects K with X·any (or its complement). What stands
-//! *before* a position matters only through [`PrecedingChar`]: nothing at all, or a last character of one of a few
-//! disjoint sets; so K is one language for each past, which settles `^`, `\b` and lookbehinds of one character
-//! wherever they stand. A repetition whose body asserts something is exact in these cases:
-//! the assertion is decided inside of one round ([`Lowering::local`]); the body asserts only about the past (a
-//! matrix over pasts, [`rounds`]); single characters up to the end of the string, as in `((?!x).)*$` (no
-//! position may start an x); a few rounds (unrolled). The rest, and longer lookbehinds, go through the explicit
-//! automaton of [`automaton`], or are refused there.
+//! Continuation passing, from right to left: `then(node, K)` is the language of all that may follow a
+//! position at which `node` matches and then `K`. A lookahead X intersects K with X·any (or its complement).
+//! What stands *before* a position matters only through [`PrecedingChar`]: nothing at all, or a last
+//! character of one of a few disjoint sets (the *pasts*). K is one language for each past, which decides `^`,
+//! `\b` and lookbehinds of one character wherever they stand. A repetition whose body asserts something is
+//! exact in these cases: the assertion is decided inside of one round ([`Lowering::local`]); the body asserts
+//! only about the past (a matrix over pasts, [`rounds`]); single characters up to the end of the string, as
+//! in `((?!x).)*$` (no position may start an x); a few rounds (unrolled). The rest, and longer lookbehinds,
+//! go through the explicit automaton of [`automaton`], or are refused there.
 //! Invariant: the result is the language, exactly. Cost: linear for patterns without assertions.
 
 mod automaton;
@@ -42,8 +42,8 @@ pub fn lower(node: &Node) -> Result<Lang, RegexError> {
     }
 }
 
-/// The languages of a tree by what stands before: nothing, or a character of the sets that `sets`
-/// part all characters in; of those, where there are none, one language.
+/// The languages of a tree by what stands before: nothing, or a character of each set of the partition by
+/// `sets`; without `sets`, one language.
 pub fn lower_around(node: &Node, sets: &[CharSet]) -> Result<Vec<Lang>, RegexError> {
     match Lowering::new(node, sets).and_then(|lowering| lowering.whole(node)) {
         Ok(of_past) if !sets.is_empty() => Ok(of_past),
@@ -57,7 +57,7 @@ pub fn lower_around(node: &Node, sets: &[CharSet]) -> Result<Vec<Lang>, RegexErr
     }
 }
 
-/// What stands between the ends of the text, where that asserts nothing: a search for `^...$` is most patterns.
+/// The parts between the ends of the text, if they assert nothing: most patterns are a search for `^...$`.
 fn between_ends(node: &Node) -> Option<&[Node]> {
     let mut parts = match node {
         Node::Concat(parts) => &parts[..],
@@ -76,7 +76,7 @@ fn between_ends(node: &Node) -> Option<&[Node]> {
     parts.iter().all(Node::is_plain).then_some(parts)
 }
 
-/// The same language by the general way alone.
+/// The same language by the explicit automaton alone.
 #[cfg(test)]
 pub fn by_automaton(node: &Node) -> Result<Lang, RegexError> {
     automaton::language(node, 1)
@@ -111,7 +111,7 @@ struct Lowering {
 }
 
 impl Lowering {
-    /// The pasts that the lookbehinds of the tree tell apart, and `told` before them.
+    /// The pasts that `told` and the lookbehinds of the tree distinguish.
     fn new(node: &Node, told: &[CharSet]) -> Result<Self, Fail> {
         let mut sets = super::charset::parted(told);
         let mut long = None;
@@ -209,8 +209,8 @@ impl Lowering {
             .collect())
     }
 
-    /// `lang`, which asserts nothing, and then `k` by what `lang` ended in. What all continuations share
-    /// is written once: of `a|^b`, searched, the `a` is the same after every past.
+    /// `lang`, which asserts nothing, and then the `k` of the past that `lang` ends in. Alternatives that all
+    /// continuations share are written once: in a search for `a|^b`, the `a` is the same after every past.
     fn plain_then(&self, lang: &Lang, k: &[Lang]) -> Vec<Lang> {
         if k.iter().all(|other| *other == k[0]) {
             return vec![Lang::concat([lang.clone(), k[0].clone()]); k.len()];

@@ -147,12 +147,13 @@ impl Lowering {
     }
 }
 
-/// The same where only "nothing before" and "something before" are distinguished. At the start a round reads nothing
-/// (`start[0]`, the empty string or no string) or leaves it (`start[1]`); later each round is `later`.
+/// The same where only "nothing before" and "something before" are distinguished. At the start a round reads
+/// nothing (`start[0]`, the empty string or no string) or leaves the start (`start[1]`); later each round is
+/// `later`.
 fn rounds_from_start(start: &[Lang], later: &Lang, low: u32, high: Option<u32>, k: &[Lang]) -> Vec<Lang> {
     let less = |count: Option<u32>| count.map(|count| count.saturating_sub(1));
     let stays = start[0].nullable();
-    // Empty rounds at the start make up for any number of the required ones.
+    // Empty rounds at the start count as any number of the required ones.
     let needed = if stays { 0 } else { low.saturating_sub(1) };
     let leaves = if high == Some(0) {
         Lang::Empty

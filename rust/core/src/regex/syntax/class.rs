@@ -1,9 +1,9 @@
 //! Characters in brackets.
 //!
-//! ECMA-262 and Python's `re` read the same members; they differ on a `]` that stands first.  Rust's sets inside of sets,
-//! `[:alpha:]`, `&&`, `--` and `~~` are characters to both.  Where a reader sees another end of the class than ECMA-262
-//! does, a `]` that follows, which is nothing in ECMA-262, is refused; and so is a class with an operation on sets in a
-//! pattern that only Rust reads.
+//! ECMA-262 and Python's `re` read the same members; they differ on a `]` that stands first. Rust's sets
+//! inside of sets, `[:alpha:]`, `&&`, `--` and `~~` are characters to both. If another reader ends the class
+//! elsewhere than ECMA-262, a `]` after it, which is nothing in ECMA-262, is refused; and so is a class with
+//! an operation on sets in a pattern that only Rust reads.
 
 use super::reader::{Escape, Reader};
 use crate::regex::charset::CharSet;

@@ -44,7 +44,7 @@ impl Dialect {
         self == Dialect::Python
     }
 
-    /// What messages call its reader.
+    /// The name of its reader in messages.
     pub(super) fn reader(self) -> &'static str {
         match self {
             Dialect::Auto | Dialect::Ecma => "ECMA-262",
@@ -120,10 +120,10 @@ pub(super) fn allow(
     Ok(())
 }
 
-/// Notes on one pattern: those beyond would say nothing new.
+/// Most notes on one pattern: more would say nothing new.
 const MAX_NOTES: usize = 20;
 
-/// Two readers give the construct different meanings, and the pattern's own none.
+/// The error for a construct that other readers read differently, and the dialect's own not at all.
 pub(super) fn differ(dialect: Dialect, column: usize, spelled: &str, way_out: &str) -> RegexError {
     let message = match dialect {
         Dialect::Auto => {
@@ -232,7 +232,7 @@ impl Semantics {
         Node::Concat(vec![boundary, Node::Alt(vec![beside(true), beside(false)])])
     }
 
-    /// Closed under what is taken for equal where case is ignored: simple case folding; in Python also the four
+    /// The closure under equality without regard to case: simple case folding; in Python also the four
     /// letters i (`I i İ ı`), and with `re.ASCII` only the letters of ASCII.
     pub fn folded(self, set: CharSet) -> CharSet {
         if !self.flags.ignore_case {

@@ -8,7 +8,7 @@ use super::reader::{Escape, Reader};
 use crate::regex::charset::CharSet;
 use crate::regex::error::RegexError;
 
-/// The characters that ECMA-262 escapes so.
+/// The characters that ECMA-262 escapes by a backslash.
 const SYNTAX: &str = "^$\\.*+?()[]{}|/";
 
 impl Reader {

@@ -1,4 +1,4 @@
-//! The syntax tree of a pattern once its dialect is gone: sets, sequence, choice, repetition, lookaround.
+//! The syntax tree of a pattern, the same for all dialects: sets, sequence, choice, repetition, lookaround.
 //!
 //! Every zero-width assertion is a [`Look`]: `^` is "no character before", `$` "no character after",
 //! `\b` compares the word-ness of both neighbours. Captures do not change the language.

@@ -15,16 +15,18 @@ pub(super) struct Reader {
     tree: Tree,
     pub dialect: Dialect,
     flags: Flags,
-    /// The flags outside of each open group; none where those inside go on behind it.
+    /// The flags outside of each open group; `None` where those inside stay in effect after it.
     outer: Vec<Option<Flags>>,
-    /// Whether flags go on behind a group with a number or a lookaround, as `jsonschema-rs` reads them.
+    /// Whether flags stay in effect after a group with a number or a lookaround, as `jsonschema-rs` reads
+    /// them.
     flags_go_on: bool,
-    /// Where flags first stand in a group, up to its end.
+    /// Where flags up to the end of a group first stand.
     inner_flags: Option<usize>,
     notes: Vec<Note>,
     /// Capturing groups in the whole pattern.
     pub groups: u32,
-    /// Whether a class ended elsewhere for another reader: it held a `[`, where Rust's opens another class, or nothing.
+    /// Whether a class ended elsewhere for another reader: it has a `[`, where Rust's opens another class, or
+    /// is empty.
     pub class_differs: bool,
     /// Where a class first holds what Rust takes for an operation on sets, and the others for characters.
     pub set_operator: Option<usize>,
@@ -225,7 +227,7 @@ impl Reader {
         Ok(BeforeQuantifier::Repeat)
     }
 
-    /// Python's `x*+` keeps what it has read; to Rust it is `(?:x*)+`, and to ECMA-262 nothing.
+    /// Python's `x*+` does not backtrack; to Rust it is `(?:x*)+`, and ECMA-262 refuses it.
     fn possessive(&self, column: usize) -> RegexError {
         match self.dialect {
             Dialect::Python => {

@@ -96,14 +96,14 @@ fn node(hir: &Hir, ordered: bool) -> Result<Node, RegexError> {
 }
 
 fn assertion(look: Look) -> Node {
-    const COLUMN: usize = 1; // the parser's tree has no places
+    const COLUMN: usize = 1; // the parser's tree has no positions
     let word = |unicode: bool| {
         let name = if unicode { r"\w" } else { "[0-9A-Za-z_]" };
         CharSet::from_syntax(name).unwrap_or_default()
     };
     let beside =
         |behind, negative, set: &CharSet| Node::look(behind, negative, Node::Set(set.clone()), COLUMN);
-    // before: a word character does not stand there; after: it does
+    // no word character outside; with `both`, one inside
     let edge = |start: bool, both: bool, unicode: bool| {
         let word = word(unicode);
         let outside = beside(start, true, &word);
