@@ -12,9 +12,10 @@
 //! end at different places (the accepted language would depend on the order of the alternatives).
 //! Start: this file; [`step`] reads bytes, [`branches`] holds constraints told apart by the texts that they
 //! begin with, [`rest`] what follows these, [`structure`] is the face to the tokens, [`quoted`] reads grammars inside JSON strings,
-//! [`completion`] finds completions.
+//! [`completion`] finds completions, [`budget`] counts tokens.
 
 pub mod branches;
+mod budget;
 mod completion;
 pub mod form;
 mod inside;
@@ -62,6 +63,8 @@ struct ReturnAddress {
     up: ReturnId,
     /// Hosts around it.
     depth: u32,
+    /// Tokens that the part has taken, where they are counted ([`budget`]).
+    used: u32,
 }
 
 /// What a thread is reading.
@@ -195,6 +198,8 @@ pub struct CompositeAutomaton {
     holes: Vec<Vec<u32>>,
     hosts: Vec<OuterGrammar>,
     parts: Vec<Part>,
+    /// The most tokens of a part.
+    budgets: FxHashMap<u32, u32>,
     lists: Vec<branches::BranchList>,
     /// What the special tokens of branches are in the vocabulary, where one is known.
     bound: Option<FxHashMap<Box<str>, Vec<TokenId>>>,

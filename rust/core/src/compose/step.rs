@@ -218,6 +218,7 @@ impl CompositeAutomaton {
     /// Whether a thread is a position of its part alone: wherever the part could end and what follows it goes on,
     /// the part itself can't.
     pub(super) fn stands_alone(&mut self, thread: Thread) -> bool {
+        let thread = Thread { return_id: self.uncounted_return(thread.return_id), ..thread };
         memo!(self.alone, thread, {
             match thread.run {
                 ThreadRun::Done | ThreadRun::Special(_) | ThreadRun::Quoted(_) | ThreadRun::Branches(_) => {
