@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import tokenform as tf
-from tokenform.errors import InvalidGrammar
+from tokenform.errors import InvalidGrammar, LimitExceeded
 from tokenform.frontends import forms
 from tokenform.frontends.grammar import Grammar
 
@@ -195,3 +195,8 @@ def test_a_budget_is_a_number(most: Any) -> None:
 
 def test_the_type_of_a_compiled_tag() -> None:
     assert isinstance(tf.tool_formats.structural_tag({"format": text(1)}), Grammar)
+
+
+def test_a_canvas_refuses_budgets_of_tokens() -> None:
+    with pytest.raises(LimitExceeded, match="budget of tokens"):
+        tf.Canvas(automaton(tag(text(2))), 9).feasible()

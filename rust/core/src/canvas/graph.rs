@@ -214,7 +214,8 @@ impl Graph {
 
 fn crowded() -> Error {
     Error::limit(format!(
-        "more than {MOST_EDGES} states follow one state of the constraint: the text of an open key, or of an item that may \
-         not come twice, is told apart token by token; fill the positions of such texts, or forbid undeclared keys"
+        "more than {MOST_EDGES} states follow one state of the constraint: the text of an open key, of an item that may not \
+         come twice, or of a part with a budget of tokens is told apart token by token; fill the positions of such texts, \
+         forbid undeclared keys, or bound characters"
     ))
 }
