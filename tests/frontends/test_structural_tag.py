@@ -255,11 +255,11 @@ def test_control_tokens_stand_where_their_texts_do():
     ("format", "kind", "pointer"),
     [
         ({"type": "nothing"}, InvalidGrammar, "/format"),
-        ({"type": "any_text", "max_tokens": 3}, InvalidGrammar, "/format"),
+        ({"type": "regex", "pattern": "a*", "max_tokens": 3}, InvalidGrammar, "/format"),
         ({"type": "regex", "pattern": "a*", "max_chars": 3}, InvalidGrammar, "/format"),
         (tag("<a>", "</a>", {"type": "any_text", "temperature": 0.5}), InvalidGrammar, "/format/content"),
         (A | {"max_tokens": 3}, InvalidGrammar, "/format"),
-        (tag("<a>", "</a>", {"type": "any_tokens", "max_tokens": 3}), InvalidGrammar, "/format/content"),
+        (tag("<a>", "</a>", {"type": "any_tokens", "max_chars": 3}), InvalidGrammar, "/format/content"),
         ({"type": "exclude_token", "exclude_tokens": [True]}, InvalidGrammar, "/format/exclude_tokens"),
         (
             tag("<a>", "</a>", {"type": "json_schema", "json_schema": {"type": "strin"}}),

@@ -188,7 +188,7 @@ def test_the_dialect_is_told_from_the_text() -> None:
         ('root ::= TagDispatch(("a", x), excludes=(1,))\nx ::= "a"', 1, 10),
         ('root ::= "a" (="c") "d"', 1, 21),
         ('root ::= x.y\nx.y[foo=1] ::= "a"', 2, 4),
-        ('root[max_tokens=3] ::= "a"', 1, 1),
+        ('root[max_tokens=3] ::= "(" root ")" | "a"', 1, 28),
         ("root[lazy] ::= [\\d]", 1, 17),
         ('root[lazy] ::= "a" root | "b"', 1, 20),
         ('root ::= "a\\q" [^]', 1, 12),

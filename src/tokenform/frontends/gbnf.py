@@ -3,7 +3,7 @@
 Invariant: every segmentation counts, and nothing is ignored: a text is accepted exactly if the start rule
 derives it character by character.  In XGrammar's dialect lookaheads, which it does not hold a text to, change
 nothing here either; a budget of characters ends a rule at the first place where it can end, as there.  What
-can't be kept is refused: `max_tokens=`, and `lazy` or `max_chars=` of a rule that is not regular.
+can't be kept is refused: `lazy`, `max_chars=` or `max_tokens=` of a rule that is not regular.
 Source: docs/defining_structures/ebnf_grammar.md of mlc-ai/xgrammar, and version 0.2.8.
 Complexity: linear in the grammar's text, which the engine reads (`rust/core/src/gbnf/`); its tables are built
 while they are used.
@@ -86,14 +86,13 @@ class _EbnfLowering(Lowering):
 
     def lexeme(self, definition: Definition) -> list[str] | None:
         given = definition.attributes
-        if "max_tokens" in given:
-            message = "max_tokens= counts tokens, which no text shows; count characters with max_chars="
-            raise self.reader.mistake(message, definition.at)
         if "temperature" in given:
             self.notes.append(f"left out: temperature of the rule {definition.name}, which changes no text")
-        most, lazy = given.get("max_chars"), given.get("lazy")
-        if most is None and not lazy:
+        most, lazy, tokens = given.get("max_chars"), given.get("lazy"), given.get("max_tokens")
+        if most is None and not lazy and tokens is None:
             return None
+        if tokens is not None and int(tokens) == 0:
+            return []
         language = self.terminals.language(definition.body)
         if lazy:
             language = {"and": [language, {"not": {"concat": [language, _ONE_OR_MORE]}}]}
@@ -101,4 +100,8 @@ class _EbnfLowering(Lowering):
             spent: Language = {"regex": f"(?s:.){{{int(most)},}}", "dialect": "python"}
             ended: Language = {"concat": [{"and": [language, spent]}, _ONE_OR_MORE]}
             language = {"and": [language, {"not": ended}]}
+        if tokens is not None:
+            name = f"{definition.name} (counted)"
+            self._parts[name] = {"counted": language, "tokens": int(tokens)}
+            return [name]
         return [self.terminals.terminal(language, False, definition.name)]

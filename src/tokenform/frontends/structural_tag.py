@@ -5,11 +5,11 @@ what stands between tokens or dispatched formats may hold such texts (`excludes`
 kept exactly is refused by its name and place, a JSON Pointer into the tag.
 Differences from XGrammar, whose format this is: free text holds no control tokens but those that the tag
 names, and not the text of a token that ends its tag; names of arguments are any text, booleans of the Qwen
-style `True` and `False` too; of budgets characters are counted in free text (`max_chars`), tokens nowhere (a
-mask knows the bytes of a text, which many rows of tokens spell), and parts have no temperature: such tags
-are refused; documents in any order have no key twice and all that are required; objects may have members
-that their schema does not name, unless it forbids them; whitespace that no `max_whitespace_cnt` bounds is
-what writers put there, 24 characters at most between arguments.
+style `True` and `False` too; budgets (`max_chars`, `max_tokens`) are kept in free text alone, and parts have
+no temperature: such tags are refused; documents in any order have no key twice and all that are required;
+objects may have members that their schema does not name, unless it forbids them; whitespace that no
+`max_whitespace_cnt` bounds is what writers put there, 24 characters at most between arguments; lengths,
+patterns and formats of strings hold beside `excludes`, too.
 Complexity: a tag among others that was read before costs a look (`structural_cache.py`).
 Source: XGrammar 0.2.8, `structural_tag.py`; vLLM's older form, `{"structures": [...], "triggers": [...]}`.
 """
@@ -20,6 +20,7 @@ import contextlib
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from tokenform import _core
@@ -34,7 +35,7 @@ from tokenform.frontends.patterns import regex
 from tokenform.frontends.schemas import json_schema, warn_unknown
 from tokenform.frontends.structural_cache import LEVELS, cached_tags, tag_context
 from tokenform.frontends.structural_documents import document
-from tokenform.frontends.structural_texts import Texts, list_in, str_in, strings_in, wrong
+from tokenform.frontends.structural_texts import Texts, list_in, number_in, str_in, strings_in, wrong
 from tokenform.frontends.tools.compiled import known_options, shape_form
 from tokenform.frontends.tools.linked import branched_form
 from tokenform.frontends.tools.shape import (
@@ -195,7 +196,7 @@ class _TagReader:
         if reader is None:
             raise wrong(f"a format of type {kind!r} is not known; there are {', '.join(_FORMATS)}", place)
         for name, instead in _INSTEAD.items():
-            if spec.get(name) is not None and (kind, name) != ("any_text", "max_chars"):
+            if spec.get(name) is not None and name not in _BUDGETS.get(kind, ()):
                 raise wrong(f"{name} of {kind} {_NOT_EXACT}; {instead}", place)
         return reader(self, spec, place, ends, depth)
 
@@ -231,24 +232,27 @@ class _TagReader:
 
     def any_text(self, spec: Any, place: str, ends: _Ends, depth: int) -> Node:
         excluded = strings_in(spec, "excludes", place)
-        most = spec.get("max_chars")
-        if most is not None and (not isinstance(most, int) or isinstance(most, bool) or most < 0):
-            raise wrong("max_chars is a number of characters", place)
-        return self._free((*excluded, *ends.both), most)
+        return self._free((*excluded, *ends.both), spec, place)
 
-    def _free(self, never: Iterable[str], most: int | None = None) -> Node:
-        """Text of at most so many characters, without any of these and without control tokens."""
+    def _free(
+        self, never: Iterable[str], budget: Mapping[str, Any] = MappingProxyType({}), place: str = ""
+    ) -> Node:
+        """Text without any of these and without control tokens, of so many characters and tokens at most."""
+        characters, tokens = (number_in(budget, name, place) for name in ("max_chars", "max_tokens"))
         texts = dict.fromkeys(text for text in (*never, *self._texts.special) if text)
-        length = "*" if most is None else f"{{0,{most}}}"
+        length = "*" if characters is None else f"{{0,{characters}}}"
         language: forms.Language = {"regex": f"(?s).{length}", "dialect": "python"}
-        without = [{"not": forms.containing(forms.literal(text))} for text in texts]
-        return Given({"language": {"and": [language, *without]}})
+        language = {"and": [language, *({"not": forms.containing(forms.literal(text))} for text in texts)]}
+        if tokens == 0:
+            return Seq(())
+        return Given({"language": language} if tokens is None else {"counted": language, "tokens": tokens})
 
     def token(self, spec: Any, place: str, ends: _Ends, depth: int) -> Node:
         return self._texts.literal(self._texts.named(spec.get("token"), place))
 
     def any_tokens(self, spec: Any, place: str, ends: _Ends, depth: int) -> Node:
-        return self._free((*self._texts.tokens(spec, "exclude_tokens", place), *ends.tokens))
+        never = (*self._texts.tokens(spec, "exclude_tokens", place), *ends.tokens)
+        return self._free(never, spec, place)
 
     def exclude_token(self, spec: Any, place: str, ends: _Ends, depth: int) -> Node:
         listed = spec.get("exclude_tokens") or []
@@ -428,9 +432,10 @@ _FORMATS: dict[str, Callable[[_TagReader, Any, str, _Ends, int], Node]] = {
 }
 
 
+_BUDGETS = {"any_text": ("max_chars", "max_tokens"), "any_tokens": ("max_tokens",)}
 # What is to be used in place of what is asked for.
 _INSTEAD = {
     "max_chars": "use it in an any_text",
-    "max_tokens": "use max_chars in an any_text, or the request's max_tokens",
+    "max_tokens": "use it in an any_text, or the request's",
     "temperature": "use the request's",
 }

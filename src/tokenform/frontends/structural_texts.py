@@ -94,6 +94,13 @@ def str_in(spec: Mapping[str, Any], name: str, place: str) -> str:
     return value
 
 
+def number_in(spec: Mapping[str, Any], name: str, place: str) -> int | None:
+    value = spec.get(name)
+    if value is not None and (not isinstance(value, int) or isinstance(value, bool) or value < 0):
+        raise wrong(f"{name!r} is a number", place)
+    return value
+
+
 def list_in(spec: Mapping[str, Any], name: str, place: str) -> list[Any]:
     value = spec.get(name)
     if not isinstance(value, list):

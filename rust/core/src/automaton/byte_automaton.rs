@@ -74,6 +74,21 @@ pub trait ByteAutomaton: Send {
         None
     }
 
+    /// Whether positions depend on how texts are cut into tokens.
+    fn counts_tokens(&self) -> bool {
+        false
+    }
+
+    /// The position at the end of a token that led to this one; `first`: the position after its first byte.
+    fn after_token(&mut self, _first: Pos, pos: Pos) -> Pos {
+        pos
+    }
+
+    /// A position with the same mask and the same completions that was counted no tokens to.
+    fn uncounted(&mut self, pos: Pos) -> Pos {
+        pos
+    }
+
     /// The representative of the contexts that have the same completions as this one.
     fn equivalent(&mut self, ctx: CtxId) -> CtxId {
         ctx

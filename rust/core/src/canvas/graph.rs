@@ -16,8 +16,7 @@ use crate::vocab::TokenId;
 const MOST_EDGES: usize = 4096;
 /// A canvas may do the work of so many calls of the automaton: it queries as much as many of them.
 const CALLS: u64 = 2;
-/// The work of a new state, so that a limit takes effect within some two seconds: 40 microseconds, at 20
-/// million steps a second.
+/// The work of a new state: some 40 microseconds, so that a limit takes effect within some two seconds.
 const NEW: u64 = 1_500;
 /// Most memory of a canvas with its graph, in bytes.
 const MEMORY: usize = 224 << 20;
@@ -214,7 +213,8 @@ impl Graph {
 
 fn crowded() -> Error {
     Error::limit(format!(
-        "more than {MOST_EDGES} states follow one state of the constraint: the text of an open key, or of an item that may \
-         not come twice, is told apart token by token; fill the positions of such texts, or forbid undeclared keys"
+        "more than {MOST_EDGES} states follow one state of the constraint: the text of an open key, of an item that may not \
+         come twice, or of a part with a budget of tokens is told apart token by token; fill the positions of such texts, \
+         forbid undeclared keys, or bound characters"
     ))
 }

@@ -1,6 +1,7 @@
 //! Reading what the frontends write: a form is a language, a schema, a grammar with parts, or a special token.
 //!
-//! `{"language": L}`, `{"language": {"until": [L, L]}, "ends": [text, ..]}` (each of these texts ends it as the
+//! `{"language": L}`, `{"counted": L, "tokens": most}` (it ends after so many tokens, see [`super::budget`]),
+//! `{"language": {"until": [L, L]}, "ends": [text, ..]}` (each of these texts ends it as the
 //! special token of that text, too), `{"schema": text, "options": {..}, "holes": [form, ..]}`,
 //! `{"grammar": structure}`, `{"gbnf": text, "start": name}`,
 //! `{"branches": [{"head": text, "rest": form}, ..]}` (or the number of a list that comes beside the form),
@@ -65,6 +66,7 @@ pub fn read(text: &str, name: &str, lists: &Lists) -> Result<Composite> {
         return Ok(Composite::CompositeAutomaton(Box::new(joint)));
     }
     let form = value_of(text)?;
+    let form = if form.get("counted").is_some() { within_grammar(&form) } else { form };
     if let (Some(value), None) = (form.get("language"), form.get("ends")) {
         let (term, _) = language::read(&mut lexicon, value)?;
         check(&mut lexicon, term, name)?;
@@ -103,7 +105,14 @@ impl CompositeAutomaton {
         let mut this = CompositeAutomaton { lexicon, ..CompositeAutomaton::default() };
         this.texts.intern(Box::new([]));
         // the place where the whole text ends
-        this.backs.intern(ReturnAddress { host: u32::MAX, frame: 0, terminal: 0, up: END, depth: 0 });
+        this.backs.intern(ReturnAddress {
+            host: u32::MAX,
+            frame: 0,
+            terminal: 0,
+            up: END,
+            depth: 0,
+            used: 0,
+        });
         this
     }
 
@@ -127,6 +136,13 @@ impl CompositeAutomaton {
                 return Ok(self.add(Part::TokenText { token: token.into(), term, absent: false }));
             }
             return Ok(self.add(Part::Language(term, closed)));
+        }
+        if let (Some(value), Some(most)) = (form.get("counted"), form["tokens"].as_u64()) {
+            let (term, _) = language::read(&mut self.lexicon, value)?;
+            check(&mut self.lexicon, term, name)?;
+            let part = self.add(Part::Language(term, false));
+            self.budgets.insert(part, most.clamp(1, u32::MAX.into()) as u32);
+            return Ok(part);
         }
         if let Some(text) = form["special"].as_str() {
             let spelled = match &form["spelled"] {
@@ -192,6 +208,9 @@ impl CompositeAutomaton {
                 return Err(invalid(
                     "a JSON string can't hold special tokens; use a grammar without them there",
                 ));
+            }
+            if (before..self.parts.len()).any(|part| self.budgets.contains_key(&(part as u32))) {
+                return Err(invalid("tokens can't be counted within a JSON string; bound its characters"));
             }
         }
         let (mut grammars, mut given) = (Vec::new(), Vec::new());
@@ -342,6 +361,15 @@ impl CompositeAutomaton {
             self.parts[part as usize] = Part::Language(term, closed);
         }
     }
+}
+
+/// A grammar of one part: the tokens of a part are counted where it returns to.
+fn within_grammar(form: &Value) -> Value {
+    json!({ "grammar": {
+        "terminals": [], "rules": [{ "origin": "start", "expansion": ["text"], "priority": 0, "order": 0 }],
+        "orders": [], "ignore": [], "declare": ["text"], "start": "start", "lexer": "dynamic", "indenter": null,
+        "parts": { "text": form },
+    }})
 }
 
 /// The grammar of text that ends where one of the texts `ends` does: spelled, or as the special token of that text.

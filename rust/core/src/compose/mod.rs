@@ -14,9 +14,11 @@
 //! end at different places (the accepted language would depend on the order of the alternatives).
 //! Start: this file; [`step`] reads bytes, [`branches`] has constraints distinguished by the texts that they
 //! begin with, [`rest`] what follows these, [`structure`] is the interface to the tokens, [`quoted`] reads
-//! grammars inside JSON strings, [`completion`] finds completions.
+//! grammars inside JSON strings, [`completion`] finds completions,
+//! [`budget`] counts tokens.
 
 pub mod branches;
+mod budget;
 mod completion;
 pub mod form;
 mod inside;
@@ -64,6 +66,8 @@ struct ReturnAddress {
     up: ReturnId,
     /// The number of hosts around it.
     depth: u32,
+    /// Tokens that the part has taken, where they are counted ([`budget`]).
+    used: u32,
 }
 
 /// What a thread is reading.
@@ -198,6 +202,8 @@ pub struct CompositeAutomaton {
     holes: Vec<Vec<u32>>,
     hosts: Vec<OuterGrammar>,
     parts: Vec<Part>,
+    /// The most tokens of a part.
+    budgets: FxHashMap<u32, u32>,
     lists: Vec<branches::BranchList>,
     /// The tokens of each special text, once the vocabulary is known.
     bound: Option<FxHashMap<Box<str>, Vec<TokenId>>>,

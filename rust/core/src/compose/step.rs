@@ -218,6 +218,7 @@ impl CompositeAutomaton {
     /// Whether a thread can be a position of its part alone: where the part could end, no byte extends both
     /// the part and what follows it.
     pub(super) fn stands_alone(&mut self, thread: Thread) -> bool {
+        let thread = Thread { return_id: self.uncounted_return(thread.return_id), ..thread };
         memo!(self.alone, thread, {
             match thread.run {
                 ThreadRun::Done | ThreadRun::Special(_) | ThreadRun::Quoted(_) | ThreadRun::Branches(_) => {

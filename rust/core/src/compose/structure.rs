@@ -326,6 +326,18 @@ impl ByteAutomaton for CompositeAutomaton {
         tokens
     }
 
+    fn counts_tokens(&self) -> bool {
+        !self.budgets.is_empty()
+    }
+
+    fn after_token(&mut self, first: Pos, pos: Pos) -> Pos {
+        self.count_token(first, pos)
+    }
+
+    fn uncounted(&mut self, pos: Pos) -> Pos {
+        CompositeAutomaton::uncounted(self, pos)
+    }
+
     fn take_special(&mut self, pos: Pos, text: &[u8], token: TokenId) -> Option<Pos> {
         let runs = self.special_runs(pos, text);
         let backs: Vec<ReturnId> = runs.iter().filter(|r| r.0 == token).map(|r| r.1).collect();

@@ -15,6 +15,14 @@ type Ended = BTreeMap<(Reverse<u32>, u32, ReturnId), Vec<(u32, u32)>>;
 impl CompositeAutomaton {
     /// Threads of what may follow parts that all end at one position of the text.
     pub(super) fn close_threads(&mut self, backs: &[ReturnId]) -> Arc<[Thread]> {
+        let uncounted: Vec<ReturnId>;
+        let backs = match self.budgets.is_empty() {
+            true => backs,
+            false => {
+                uncounted = backs.iter().map(|&id| self.uncounted_return(id)).collect();
+                &uncounted
+            }
+        };
         memo!(self.settled, backs, backs.into(), {
             let mut out: Vec<Thread> = Vec::new();
             let mut ended = Ended::default();
@@ -115,7 +123,8 @@ impl CompositeAutomaton {
             };
             let depth = self.return_address(up).depth + 1;
             for terminal in terminals {
-                let return_id = self.intern_return(ReturnAddress { host, frame, terminal, up, depth });
+                let return_id =
+                    self.intern_return(ReturnAddress { host, frame, terminal, up, depth, used: 0 });
                 let entry = &self.chart(host).grammar.terminals[terminal as usize];
                 match (entry.part, entry.term) {
                     (Some(part), _) => self.begin_part(part, return_id, &mut out),

@@ -55,6 +55,8 @@ pub struct Core<S> {
     pub(super) left: FxHashMap<(CtxId, u64), Arc<[u32]>>,
     /// Masks of deep positions, by what a token can reach of the levels above.
     truncated_masks: FxHashMap<(u32, u32, u32), (Arc<Mask>, bool)>,
+    /// Masks of positions in which tokens are counted, by those in which none were.
+    uncounted_masks: FxHashMap<StateId, (Arc<Mask>, bool)>,
     /// The keys under which masks of lexical states are shared.
     contents: Interner<Content>,
     content_ids: FxHashMap<LexId, Option<u32>>,
@@ -83,6 +85,7 @@ impl<S: ByteAutomaton> Core<S> {
             lexmasks: FxHashMap::default(),
             after: FxHashMap::default(),
             truncated_masks: FxHashMap::default(),
+            uncounted_masks: FxHashMap::default(),
             contents: Interner::default(),
             content_ids: FxHashMap::default(),
             crossing: None,
@@ -176,6 +179,7 @@ impl<S: ByteAutomaton> Core<S> {
         if self.states_as_classes.is_some() {
             return (pos, self.text_number(text));
         }
+        let pos = self.structure.uncounted(pos);
         let same = Pos { ctx: self.structure.equivalent(pos.ctx), ..pos };
         if text.is_empty() || !self.structure.records(pos.ctx) {
             return (same, 0);
@@ -274,6 +278,15 @@ impl<S: ByteAutomaton> Engine for Core<S> {
 
     fn mask(&mut self, s: StateId) -> (Arc<Mask>, bool) {
         let state_key = self.state_key(s);
+        let uncounted = self.uncounted(s);
+        if uncounted != s {
+            return memo!(self.uncounted_masks, uncounted, {
+                let (mask, accepting) = self.build_mask(self.state_key(uncounted));
+                let mask = Arc::new(mask);
+                self.listed += mask.bytes() + heap_size::BLOCK;
+                (mask, accepting)
+            });
+        }
         let (levels, longest) = (self.vocab.most_closings() + 2, self.vocab.longest() as u32);
         let near = self.structure.truncated_key(state_key.pos.ctx, levels, longest);
         let lexical = near.and_then(|_| self.content_id(state_key.pos.lex));
@@ -296,7 +309,21 @@ impl<S: ByteAutomaton> Engine for Core<S> {
         if refused.is_some() {
             return None;
         }
+        if self.structure.counts_tokens() {
+            let first = self.run(state_key, &bytes[..bytes.len().min(1)]).1;
+            let pos = self.structure.after_token(first, pos);
+            return Some(self.intern(pos, &text));
+        }
         Some(self.intern(pos, &text))
+    }
+
+    fn uncounted(&mut self, s: StateId) -> StateId {
+        if !self.structure.counts_tokens() {
+            return s;
+        }
+        let state_key = self.state_key(s);
+        let pos = self.structure.uncounted(state_key.pos);
+        StateId(self.states.intern(StateKey { pos, ..state_key }))
     }
 
     fn accepting(&mut self, s: StateId) -> bool {
@@ -415,7 +442,7 @@ impl<S: ByteAutomaton> Engine for Core<S> {
     }
 
     fn bytes(&mut self) -> usize {
-        let tables = heap_size::bytes!(self: states, texts, lexmasks, after, left, truncated_masks, contents, content_ids, string_transitions_of, keeps_characters_memo);
+        let tables = heap_size::bytes!(self: states, texts, lexmasks, after, left, truncated_masks, uncounted_masks, contents, content_ids, string_transitions_of, keeps_characters_memo);
         let crossing = self.crossing.as_ref().map_or(0, Crossing::bytes);
         tables + crossing + self.listed + self.lexemes.bytes() + self.structure.bytes()
     }
@@ -443,6 +470,9 @@ impl<S: ByteAutomaton> Engine for Core<S> {
     }
 
     fn followers(&mut self, s: StateId, most: usize) -> Option<Vec<(StateId, TokenId, Arc<Mask>)>> {
+        if self.structure.counts_tokens() {
+            return None; // a class has no count
+        }
         self.states_as_classes = Some(most);
         let found = self.classes_after(s);
         self.states_as_classes = None;

@@ -249,7 +249,7 @@ impl Builder {
     /// The completions after each allowed token, without those that are plainly longer than `within`: one
     /// token of each class is tried, once for a state.
     fn ends_after(&mut self, here: &State, within: u32) -> Result<Arc<CompletionEnds>> {
-        let s = here.0.id;
+        let s = self.engine.uncounted(here.0.id);
         if let Some((_, known)) = self.completions.ends.iter().find(|e| e.0 == (s, within)) {
             return Ok(known.clone());
         }

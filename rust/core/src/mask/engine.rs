@@ -25,6 +25,9 @@ pub trait Engine: Send {
     fn mask(&mut self, s: StateId) -> (Arc<Mask>, bool);
     fn advance_bytes(&mut self, s: StateId, bytes: &[u8]) -> Option<StateId>;
     fn accepting(&mut self, s: StateId) -> bool;
+    /// The state with the same mask and the same completions that was counted no tokens to
+    /// ([`crate::automaton::byte_automaton::ByteAutomaton::counts_tokens`]).
+    fn uncounted(&mut self, s: StateId) -> StateId;
     /// Whether tokens of plain text ([`crate::vocab::Vocabulary::is_whole_text`]) lead from the state to itself.
     fn is_kept_by_text(&mut self, s: StateId) -> bool;
     /// Whether all tokens of as many digits ([`crate::vocab::Vocabulary::numeral`]) lead from the state to one.
