@@ -121,6 +121,10 @@ def _grammars(documents: list[tuple[Any, Any]]) -> Iterator[tuple[Any, bytes]]:
                 continue
         yield tf.substring("the quick brown fox"), beginning
         yield tf.gbnf('root ::= "a" root? | [0-9]{1,3} (" " | "\\n")*'), beginning
+        yield tf.gbnf('root ::= x "b" | x root\nx[max_tokens=3] ::= [ab"{]*', dialect="xgrammar"), beginning
+        text = {"type": "any_text", "max_tokens": 2}
+        tag = {"type": "tag", "begin": "ab", "content": text, "end": "{"}
+        yield tf.tool_formats.structural_tag({"format": {"type": "star", "content": tag}}), beginning
     for schema, document in documents:
         try:
             grammar = tf.json_schema(schema)

@@ -171,6 +171,7 @@ def test_budgets_of_parts_and_of_texts_meet() -> None:
 
 
 def test_a_model_stays_within_the_budget() -> None:
+    pytest.importorskip("torch")
     think = tag({"type": "any_text", "max_tokens": 4})
     answer = {"type": "json_schema", "json_schema": {"type": "integer"}}
     made = tf.tool_formats.structural_tag({"format": {"type": "sequence", "elements": [think, answer]}})
