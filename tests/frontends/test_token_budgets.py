@@ -201,3 +201,33 @@ def test_the_type_of_a_compiled_tag() -> None:
 def test_a_canvas_refuses_budgets_of_tokens() -> None:
     with pytest.raises(LimitExceeded, match="budget of tokens"):
         tf.Canvas(automaton(tag(text(2))), 9).feasible()
+
+
+LETTERS = "".join(chr(code) for code in range(33, 127))
+MANY = [*(bytes([b]) for b in range(256)), *((a + b).encode() for a in LETTERS for b in LETTERS)]
+MANY += [b"x</a>", b"</a>.", b"</a><", b"a</a>b", "é</a".encode(), b"\xa9x", b""]
+
+
+@pytest.mark.parametrize("most", [None, 3])
+@pytest.mark.parametrize("around", ["tag", "sequence", "joined"])
+def test_masks_of_open_text_are_those_of_its_tokens(around: str, most: int | None) -> None:
+    """Over a vocabulary of which most tokens stay in the text: each token is tried without a mask."""
+    vocabulary = tf.Vocabulary(MANY, eos=[len(MANY) - 1], special=[len(MANY) - 1])
+    free = {"type": "any_text"} if most is None else text(most)
+    format = (
+        tag(free) if around == "tag" else {"type": "sequence", "elements": [free, tag({"type": "any_text"})]}
+    )
+    if around == "joined":
+        grammar = tf.regex("(?s).*", dialect="python") + tf.regex("[0-9]{2}")
+    else:
+        grammar = tf.tool_formats.structural_tag({"format": format})
+    masks, tried = grammar.compile(vocabulary), grammar.compile(vocabulary)
+    for written in (b"", b"<a", b"<a>", b"<a>x", b"<a>x<", b"<a>x</a", b"12", b"<a>\xc3", b"<a>xyz"):
+        ours, other = masks.start, tried.start
+        try:
+            for byte in written:
+                ours, other = masks.advance(ours, byte), tried.advance(other, byte)
+        except tf.errors.TokenRejected:
+            continue
+        right = [token for token in range(len(MANY)) if tried.allows(other, token)]
+        assert masks.allowed_tokens(ours).tolist() == right, written

@@ -19,7 +19,7 @@ import pytest
 
 from tokenform.frontends.tools import FORMATS, Format, parse_tool_calls, tool_shape
 from tokenform.frontends.tools.call import CallWriter
-from tokenform.frontends.tools.shape import BLANK, Node, Special, Text, sequence
+from tokenform.frontends.tools.shape import BLANK, LAST, LINE, Node, Special, Text, sequence
 
 from . import tree_writer
 from .hosts import needs
@@ -88,7 +88,7 @@ VLLM: dict[str, Judge] = {
     "deepseek_v32": ("deepseek_v32", None, None),
     "deepseek_v4": ("deepseek_v4", None, None),
     "deepseek_v41": ("deepseek_v41", None, None),
-    "functiongemma": ("functiongemma", r"[{,]\w+:(?!<escape>)|<escape>[\[{]|None", None),
+    "functiongemma": ("functiongemma", r"[{,]\w+:(?!<escape>)|<escape>[\[{\d]|None", None),
     "gemma4": ("gemma4", r"<\|tool_call>:|<turn\|>|null|None", None),
     "glm45": ("glm45", None, None),
     "glm47": ("glm47", None, None),
@@ -122,7 +122,7 @@ class Plain(Writer):
     """Writes the template's own whitespace and none besides."""
 
     def _text(self, node: Node, depth: int) -> str:
-        return "" if node is BLANK else super()._text(node, depth)
+        return "" if any(node is one for one in (BLANK, LINE, LAST)) else super()._text(node, depth)
 
 
 def literal(self: CallWriter, text: str, blank: Node = BLANK) -> Node:

@@ -74,6 +74,11 @@ pub trait ByteAutomaton: Send {
         None
     }
 
+    /// The lexical state of a language that is read here, where what follows it may begin before it ends.
+    fn open_language(&self, _pos: Pos) -> Option<LexId> {
+        None
+    }
+
     /// Whether positions depend on how texts are cut into tokens.
     fn counts_tokens(&self) -> bool {
         false

@@ -10,8 +10,12 @@
 //! Source: `max_tokens` of XGrammar's structural tags.
 //! Rejected: counting in the matcher (drafts, batches and masks ahead have states alone).
 
-use super::{CompositeAutomaton, CompositeContext, OuterGrammar, ReturnAddress, ReturnId, Thread, ThreadRun};
+use super::{
+    CompositeAutomaton, CompositeContext, OuterGrammar, ReturnAddress, ReturnId, Thread, ThreadRun, END,
+};
 use crate::automaton::Pos;
+use crate::lexical::spell::ByteSet;
+use crate::lexical::{LexId, Lexicon};
 
 impl CompositeAutomaton {
     /// The most tokens of the part that a thread reads.
@@ -65,12 +69,23 @@ impl CompositeAutomaton {
         }
     }
 
-    /// The position with the same mask in which no token was counted.
+    /// Whether a language has ended and can't go on.
+    fn is_over(&mut self, lex: LexId) -> bool {
+        self.lexicon.outcome(lex) != Lexicon::NONE && self.lexicon.first_bytes(lex) == ByteSet::default()
+    }
+
+    /// The position with the same mask in which no token was counted; where a part is over, that of what follows it.
     pub(super) fn uncounted(&mut self, pos: Pos) -> Pos {
         if self.budgets.is_empty() {
             return pos;
         }
         match self.ctxs[pos.ctx.0 as usize].clone() {
+            CompositeContext::One(Thread { return_id, run: ThreadRun::Language(_) })
+                if return_id != END && self.is_over(pos.lex) =>
+            {
+                let next = self.close_threads(&[return_id]);
+                self.pos_of(next.to_vec()).expect("a part that ends leads to an accepted end")
+            }
             CompositeContext::One(thread) => {
                 let return_id = self.uncounted_return(thread.return_id);
                 match return_id == thread.return_id {

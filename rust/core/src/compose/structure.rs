@@ -6,7 +6,7 @@ use crate::automaton::{ByteAutomaton, CtxId, Left, Pos};
 use crate::cfg::scannerless::Scannerless;
 use crate::cfg::Machine;
 use crate::lexical::spell::{ByteSet, OutcomeId};
-use crate::lexical::Lexicon;
+use crate::lexical::{LexId, Lexicon};
 use crate::vocab::{TokenId, Vocabulary};
 use crate::{heap_size, work};
 use rustc_hash::FxHashMap;
@@ -324,6 +324,16 @@ impl ByteAutomaton for CompositeAutomaton {
         // a token that ends texts may come only where the text may end
         tokens.retain(|t| !self.eos.contains(t) || self.take_special(pos, text, *t).is_some());
         tokens
+    }
+
+    fn open_language(&self, pos: Pos) -> Option<LexId> {
+        match &self.ctxs[pos.ctx.0 as usize] {
+            CompositeContext::Set(threads) => match threads[..] {
+                [Thread { run: ThreadRun::Language(lex), .. }] => Some(lex),
+                _ => None,
+            },
+            CompositeContext::One(_) => None,
+        }
     }
 
     fn counts_tokens(&self) -> bool {
