@@ -63,8 +63,9 @@ def check_counts(stage: Stage) -> Iterator[str]:
     statuses = [caller.ask({**SHORT, **(hostile[n % 4] if n % 10 == 0 else {})})[0] for n in range(60)]
     statuses += [Caller(stage.port, "k-none").ask(SHORT)[0]]
     asked = Counter(str(one) for one in statuses)
-    told = Counter(str(line["status"]) for line in stage.lines()[began:])
+    # read first: a line is written after its answer was sent, and before the next answer
     counted = Counter({status: int(n) for (name, status), n in by_status(stage).items() if name == "chat"})
-    hold(asked == told == counted, f"asked {asked}, told {told}, counted {counted}")
+    logged = Counter(str(line["status"]) for line in stage.lines()[began:])
+    hold(asked == logged == counted, f"asked {asked}, logged {logged}, counted {counted}")
     stage.end()
-    yield f"61 requests, a tenth hostile: {dict(asked)} asked, told in the log, and counted"
+    yield f"61 requests, a tenth hostile: {dict(asked)} asked, logged, and counted"
