@@ -70,7 +70,7 @@ def check_memory(stage: Stage) -> Iterator[str]:
         limit = (size << 10) + (room << 20)
         resource.prlimit(number, resource.RLIMIT_AS, (limit, before[1]))  # type: ignore[attr-defined]
         ends = _starved(stage)
-        lived = stage.process.poll() is None
+        lived = _lives(stage.process, 5.0 if ends["broken"] else 0.0)
         unknown = set(ends) - {"200", "400", "503", "broken"}
         hold(not unknown, f"answers that say what is: {dict(ends)}")
         hold(not lived or not ends["broken"], f"who is not answered was not served: {dict(ends)}")
@@ -82,6 +82,15 @@ def check_memory(stage: Stage) -> Iterator[str]:
         stage.end()
         after = "the limit lifted, it serves" if lived else "it ended, and serves when started again"
         yield f"{room} MiB left, 48 requests at once: {dict(sorted(ends.items()))}; {after}"
+
+
+def _lives(process: subprocess.Popen[bytes], within: float) -> bool:
+    """Whether a process goes on; one that ends has closed its connections before it is gone."""
+    try:
+        process.wait(within)
+    except subprocess.TimeoutExpired:
+        return True
+    return False
 
 
 def _starved(stage: Stage) -> Counter[str]:
