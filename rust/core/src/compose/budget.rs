@@ -2,6 +2,7 @@
 //!
 //! A part with a budget counts the tokens whose first byte it reads.  Once the budget is spent, the part ends at the first end
 //! of a token where its text may end.
+//! Where one token leads into a part by two ways, from its first byte and later, the part counts it (a token less, never more).
 //! Data: the count stands in the return address of the thread that reads the part, so that each reading has its own.
 //! Invariant: what a token may be does not depend on the counts: where the budget is spent and the part could end, its thread
 //! is replaced by those of what follows.  So positions that differ in counts alone have one mask, and the same completions.
