@@ -4,12 +4,13 @@ Invariant: `any_text` and the text between triggered tags hold no end of the tag
 what stands between tokens or dispatched formats may hold such texts (`excludes` is for that).  What can't be
 kept exactly is refused by its name and place, a JSON Pointer into the tag.
 Differences from XGrammar, whose format this is: free text holds no control tokens but those that the tag
-names, and not the text of a token that ends its tag; a token may end an `any_tokens` in its middle; names of
-arguments are any text, booleans of the Qwen style `True` and `False` too; budgets (`max_chars`, `max_tokens`)
-are kept in free text alone, and parts have no temperature: such tags are refused; documents in any order have no key twice and all that are required;
-objects may have members that their schema does not name, unless it forbids them; whitespace that no
-`max_whitespace_cnt` bounds is what writers put there, 24 characters at most between arguments; lengths,
-patterns and formats of strings hold beside `excludes`, too.
+names, and not the text of a token that ends its tag; a token may end an `any_tokens` in its middle; names
+of arguments are any text, booleans of the Qwen style `True` and `False` too; budgets (`max_chars`,
+`max_tokens`) are kept in free text alone, and parts have no temperature: such tags are refused; documents
+in any order have no key twice and all that are required; objects may have members that their schema does
+not name, unless it forbids them; whitespace that no `max_whitespace_cnt` bounds is what writers put there,
+24 characters at most between arguments; lengths, patterns and formats of strings hold beside `excludes`,
+too.
 Complexity: a tag among others that was read before costs a look (`structural_cache.py`).
 Source: XGrammar 0.2.8, `structural_tag.py`; vLLM's older form, `{"structures": [...], "triggers": [...]}`.
 """
