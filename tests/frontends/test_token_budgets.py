@@ -231,3 +231,20 @@ def test_masks_of_open_text_are_those_of_its_tokens(around: str, most: int | Non
             continue
         right = [token for token in range(len(MANY)) if tried.allows(other, token)]
         assert masks.allowed_tokens(ours).tolist() == right, written
+
+
+def test_budgets_are_not_lost_on_the_way_elsewhere() -> None:
+    made = tf.tool_formats.structural_tag({"format": tag(text(2))})
+    with pytest.raises(InvalidGrammar, match="GBNF counts no tokens"):
+        made.to_gbnf()
+    with pytest.raises(tf.errors.TokenformError):
+        tf.engine.certify(made, VOCABULARY, [*b"<a>x</a>"])
+    both = (made + tf.regex("[0-9]")).compile(VOCABULARY)
+    assert refused_at(both, [*b"<a>xy</a>7"]) is None and refused_at(both, [*b"<a>xyz"]) == 5
+
+
+@pytest.mark.parametrize("most", [2**31, 10**30])
+def test_a_budget_beyond_all_texts_is_none(most: int) -> None:
+    assert refused_at(automaton(tag(text(most))), [*b"<a>" + b"x" * 50 + b"</a>"]) is None
+    ebnf = tf.gbnf(f"root ::= x\nx[max_tokens={most}] ::= [a-c]*", dialect="xgrammar")
+    assert refused_at(ebnf.compile(VOCABULARY), [*b"abc" * 20]) is None

@@ -7,6 +7,7 @@ of
   {"schema": text, "options": {...}}       the documents of a JSON Schema; "holes": forms of marked strings
   {"grammar": structure}                   a grammar; its "parts" bind declared terminals to forms
   {"gbnf": text, "start": name}            a grammar in GBNF
+  {"counted": language, "tokens": most}    a language whose text ends after so many tokens, as soon as it may
   {"special": text, "spelled": how}        one special token; its text in a vocabulary that does not know it
                                            ("unknown"), there and before more text where it ends texts (true),
                                            or nowhere (false)
@@ -58,6 +59,7 @@ _ABSENT = {
     "additional": "schema",
 }  # by default
 
+_MOST_TOKENS = 2**31 - 1
 _LONG = 40  # characters of a name in messages
 _NAME = 200  # and of the name of a whole
 _DEEP = 3  # levels of a language that such a name shows
@@ -92,6 +94,11 @@ def choice(forms: Sequence[Form]) -> Form:
     if len(others) < len(flat):
         others.insert(0, {"language": joined("or", filter(is_language, flat))})
     return others[0] if len(others) == 1 else {"choice": others}
+
+
+def counted(language: Language, tokens: int) -> Form:
+    """Texts of a language that end after so many tokens, as soon as they may."""
+    return {"counted": language, "tokens": min(tokens, _MOST_TOKENS)}
 
 
 def is_language(form: Form) -> bool:
@@ -251,6 +258,8 @@ def title(form: Form) -> str:
         return "one of many"
     if "grammar" in form or "gbnf" in form:
         return "a grammar"
+    if "counted" in form:
+        return f"at most {form['tokens']} tokens of {in_words(form['counted'])}"
     if "language" not in form:
         return f"tokens but {form.get('but', form.get('other'))}"
     return in_words(form["language"])

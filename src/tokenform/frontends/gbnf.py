@@ -102,6 +102,6 @@ class _EbnfLowering(Lowering):
             language = {"and": [language, {"not": ended}]}
         if tokens is not None:
             name = f"{definition.name} (counted)"
-            self._parts[name] = {"counted": language, "tokens": int(tokens)}
+            self._parts[name] = forms.counted(language, int(tokens))
             return [name]
         return [self.terminals.terminal(language, False, definition.name)]

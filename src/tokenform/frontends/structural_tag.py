@@ -246,7 +246,7 @@ class _TagReader:
         language = {"and": [language, *({"not": forms.containing(forms.literal(text))} for text in texts)]}
         if tokens == 0:
             return Seq(())
-        return Given({"language": language} if tokens is None else {"counted": language, "tokens": tokens})
+        return Given({"language": language} if tokens is None else forms.counted(language, tokens))
 
     def token(self, spec: Any, place: str, ends: _Ends, depth: int) -> Node:
         return self._texts.literal(self._texts.named(spec.get("token"), place))
