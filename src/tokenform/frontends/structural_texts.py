@@ -97,7 +97,7 @@ def str_in(spec: Mapping[str, Any], name: str, place: str) -> str:
 def number_in(spec: Mapping[str, Any], name: str, place: str) -> int | None:
     value = spec.get(name)
     if value is not None and (not isinstance(value, int) or isinstance(value, bool) or value < 0):
-        raise wrong(f"{name!r} is a number", place)
+        raise wrong(f"{name!r} is a whole number, 0 or more", place)
     return value
 
 

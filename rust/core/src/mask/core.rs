@@ -26,7 +26,7 @@ use crate::hash::Keyed;
 use crate::heap_size::{self, Interner};
 use crate::lexical::content::Content;
 use crate::lexical::{LexId, Lexicon, Step};
-use crate::vocab::{NodeId, TokenId, TokenSet, Trie, Vocabulary};
+use crate::vocab::{NodeId, TokenId, Trie, Vocabulary};
 use crate::work;
 
 /// Bytes of a lexeme's text from which on no distance is kept for the positions inside it: there is a
@@ -35,9 +35,6 @@ const LONG_TEXT: usize = 256;
 
 /// Tokens that a position usually allows beside those of a shared mask: a list is allocated for so many.
 const USUAL: usize = 256;
-
-/// Tokens outside of an open language up to which each is read by itself; where there are more, the trie is walked.
-const MOST_OTHERS: usize = 4096;
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct StateKey {
@@ -179,29 +176,6 @@ impl<S: ByteAutomaton> Core<S> {
             }
         }
         (self.joined(&bases, ids), accepting)
-    }
-
-    /// The tokens of a language that may go on where what follows it begins.  Most tokens stay in such a language, as those
-    /// of free text do; the others are read one by one.  `None`: the position is no such.
-    fn collect_open(&mut self, pos: Pos, out: &mut Vec<u32>) -> Option<Arc<[u32]>> {
-        let lex = self.structure.open_language(pos)?;
-        let mask = self.lexmask(Trie::ROOT, lex);
-        let Within::Many(words) = &mask.within else { return None };
-        let vocab = self.vocab.clone();
-        let others =
-            (0..vocab.size() as u32).map(TokenId).filter(|t| !words.allows(t.0) && !vocab.is_special(*t));
-        let others: Vec<TokenId> = others.take(MOST_OTHERS + 1).collect();
-        if others.len() > MOST_OTHERS {
-            return None;
-        }
-        work::spend(vocab.mask_words() as u64);
-        let start = StateKey { pos, text: 0 };
-        for token in others.into_iter().filter(|&t| !vocab.text_of(t).is_empty()) {
-            if self.run(start, vocab.text_of(token)).0.is_none() {
-                out.push(token.0);
-            }
-        }
-        Some(words.clone())
     }
 
     /// The class of the positions with the same completions; with `states_as_classes`, the state itself.

@@ -41,6 +41,7 @@ pub(crate) mod lexemes;
 #[doc(hidden)]
 pub mod lexmask;
 pub mod matcher;
+mod open_language;
 mod oracle;
 mod plain;
 mod plans;
