@@ -80,7 +80,7 @@ class _GbnfWriter:
             self._recursive(own, form, root)
         elif "special" in form:
             raise InvalidGrammar(f"GBNF has no control tokens, and {self.name} has {form['special']!r}.")
-        if "counted" in form:
+        elif "counted" in form:
             raise InvalidGrammar(f"GBNF counts no tokens, and {self.name} has max_tokens; use max_chars.")
         else:
             self._walk(own, form)
