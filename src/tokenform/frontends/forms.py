@@ -30,6 +30,7 @@ Rejected: combining the compiled objects (each of them has its own arena of stat
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
@@ -184,6 +185,7 @@ class Rules:
         self.orders: list[dict[str, Any]] = []
         self.parts: dict[str, Form] = {}
         self._known: dict[str, str] = {}
+        self._names = itertools.count()
 
     def grammar(self, form: Form) -> Form:
         """The grammar whose texts are the form's."""
@@ -224,8 +226,8 @@ class Rules:
         return name
 
     def fresh(self) -> str:
-        """A name that no rule has."""
-        return f"rule {len(self.rules)}.{len(self.parts)}"
+        """A name that no rule has, and that is not given again: its rule may be added after those within it."""
+        return f"rule {next(self._names)}"
 
     def symbol(self, form: Form) -> str:
         """The name of a rule or terminal for a form."""
