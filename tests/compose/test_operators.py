@@ -82,6 +82,45 @@ def test_a_concatenation_is_every_split(first: int, second: int) -> None:
         ), text
 
 
+Judged = tuple[tf.Grammar, frozenset[str]]
+"""A grammar, and which of `TEXTS` it accepts."""
+
+
+def followed(one: Judged, two: Judged) -> Judged:
+    joined = {a + b for a in one[1] for b in two[1] if len(a + b) <= 4}
+    return one[0] + two[0], frozenset(joined)
+
+
+LEAVES = [
+    (grammar, frozenset(text for text in TEXTS if is_one(text)))
+    for grammar, is_one in [*JUDGED, (tf.regex("ab|1"), lambda text: text in ("ab", "1"))]
+]
+TREES: st.SearchStrategy[Judged] = st.recursive(
+    st.sampled_from(LEAVES),
+    lambda inner: st.one_of(
+        st.builds(followed, inner, inner),
+        st.builds(lambda one, two: (one[0] | two[0], one[1] | two[1]), inner, inner),
+    ),
+    max_leaves=6,
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(TREES)
+def test_trees_of_sequences_and_choices(tree: Judged) -> None:
+    grammar, texts = tree
+    for text in TEXTS:
+        assert accepts(grammar, text) == (text in texts), text
+
+
+def test_a_choice_at_the_head_of_a_sequence_is_not_repeated() -> None:
+    grammar = (tf.json_schema({"type": "boolean"}) | "maybe") + "!"
+    assert [accepts(grammar, text) for text in ("true!", "maybe!", "true", "true!!", "maybe")] == [
+        *[True, True],
+        *[False] * 3,
+    ]
+
+
 MIXED = {
     "json between texts": "x=" + OBJECT + ";",
     "two numbers": INTEGER + INTEGER,

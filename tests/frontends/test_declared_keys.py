@@ -21,6 +21,7 @@ A = {"properties": {"a": {"type": "integer"}}}
     ("schema", "where"),
     [
         (A, ""),
+        ({"type": "object", "properties": {}}, ""),
         ({"properties": {"x": A}, "required": ["x"]}, "/ /properties/x"),
         ({"items": A, "type": "array"}, "/items"),
         ({"prefixItems": [A, True]}, "/prefixItems/0"),
@@ -60,7 +61,6 @@ def test_objects_that_name_keys_and_say_nothing_of_others_are_closed(schema: Any
         {"properties": {"a": {}}, "additionalProperties": True},
         {"properties": {"a": {}}, "patternProperties": {"^x": True}},
         {"properties": {"a": {}}, "minProperties": 2},
-        {"properties": {}},
         {"$ref": "other.json", "$id": "http://example.com/"},
         {"if": A, "then": {"properties": {"c": {}}}},
     ],

@@ -9,6 +9,7 @@ import enum
 import fractions
 import importlib.util
 import ipaddress
+import json
 import math
 import random
 import typing
@@ -204,6 +205,53 @@ class Odd:
         raise ZeroDivisionError
 
 
+class ByName(pydantic.BaseModel):
+    model_config = pydantic.ConfigDict(validate_by_alias=False, validate_by_name=True)
+    size: int = pydantic.Field(3, alias="zz")
+
+
+class ByAlias(pydantic.BaseModel):
+    inner: ByName = pydantic.Field(alias="in")
+
+
+class AtAPath(pydantic.BaseModel):
+    model_config = pydantic.ConfigDict(populate_by_name=True)
+    size: int = pydantic.Field(validation_alias=pydantic.AliasPath("sizes", 0))
+
+
+class NotAtAPath(pydantic.BaseModel):
+    model_config = pydantic.ConfigDict(validate_by_alias=False, validate_by_name=True)
+    size: int = pydantic.Field(validation_alias=pydantic.AliasPath("sizes", 0))
+
+
+@pytest.mark.parametrize(
+    ("tp", "read", "other"),
+    [
+        (ByName, {"size": 5}, {"zz": 5}),
+        (ByAlias, {"in": {"size": 5}}, {"in": {"zz": 5}}),
+        (AtAPath, {"size": 5}, {"sizes": [5]}),
+        (NotAtAPath, {"size": 5}, {"sizes": [5]}),
+    ],
+)
+def test_a_field_has_the_name_that_its_model_reads(
+    tp: typing.Any, read: typing.Any, other: typing.Any
+) -> None:
+    grammar = tf.from_type(tp)
+    automaton = grammar.compile(BYTES)
+    assert automaton.matches(json.dumps(read)) and not automaton.matches(json.dumps(other))
+    assert grammar.parse(json.dumps(read)) == pydantic.TypeAdapter(tp).validate_python(read)
+
+
+class Nothing(pydantic.BaseModel):
+    pass
+
+
+@pytest.mark.parametrize("tp", [Nothing, dataclasses.make_dataclass("Void", []), lambda: 1])
+def test_a_type_without_fields_has_no_keys(tp: typing.Any) -> None:
+    automaton = tf.from_type(tp).compile(BYTES)
+    assert automaton.matches("{}") and not automaton.matches('{"a": 1}')
+
+
 def test_whatever_a_type_raises_becomes_an_error_of_the_library() -> None:
     class Things(enum.Enum):
         ONE = object()
@@ -249,6 +297,8 @@ NUMBERS_AND_TIMES = {
     "integer": int,
     "list": list[decimal.Decimal],
     "keys": dict[int, float],
+    "names": dict[float, int],
+    "names above": dict[Annotated[float, pydantic.Field(gt=0)], int],
 }
 
 
@@ -261,7 +311,8 @@ def test_whatever_the_grammar_lets_through_is_read(name: str, numbers: str) -> N
     for _ in range(40):
         text = drawn(automaton, rng)
         value = grammar.parse(text)
-        flat = value if isinstance(value, list) else value.values() if isinstance(value, dict) else [value]
+        flat = value if isinstance(value, list) else [value]
+        flat = [*value, *value.values()] if isinstance(value, dict) else flat
         for number in flat:
             if isinstance(number, decimal.Decimal):
                 assert number.is_finite(), text

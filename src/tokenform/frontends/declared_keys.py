@@ -85,7 +85,7 @@ def _closable(schema: Any) -> list[dict[str, Any]]:
 
 def _is_closable(node: dict[str, Any]) -> bool:
     declared, demanded = node.get("properties"), node.get("required", ())
-    if not isinstance(declared, dict) or not declared or not isinstance(demanded, list | tuple):
+    if not isinstance(declared, dict) or not isinstance(demanded, list | tuple):
         return False
     return all(name in declared for name in demanded) and not any(
         name in node for name in (*_OF_OTHERS, *IN_PLACE)

@@ -15,7 +15,7 @@ from typing import Any
 import pydantic_core
 
 from tokenform.frontends.meanings import whole_match
-from tokenform.frontends.number_patterns import DECIMAL, decimals
+from tokenform.frontends.number_patterns import decimals
 from tokenform.frontends.text_ranges import signed_integers
 
 _DEEP = 50
@@ -81,10 +81,9 @@ def _moved(bound: int | None, step: int) -> int | None:
 
 
 def _floats(node: Mapping[str, Any]) -> str:
-    rules = {name: node.get(name) for name in ("ge", "gt", "le", "lt")}
-    if all(bound is None for bound in rules.values()):
-        return DECIMAL
-    return decimals({name: None if bound is None else repr(float(bound)) for name, bound in rules.items()})
+    bounds = {name: node.get(name) for name in ("ge", "gt", "le", "lt")}
+    rules = {name: None if bound is None else repr(float(bound)) for name, bound in bounds.items()}
+    return decimals(rules, doubles=True)
 
 
 def _members(node: Any, members: Any) -> list[str]:

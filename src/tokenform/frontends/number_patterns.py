@@ -23,17 +23,24 @@ from tokenform.frontends.text_ranges import (
 )
 
 MOST = 60
-DECIMAL = rf"[+-]?(?:[0-9]{{1,{MOST}}}(?:\.[0-9]{{0,{MOST}}})?|\.[0-9]{{1,{MOST}}})(?:[eE][+-]?[0-9]{{1,3}})?"
+_DIGITS = rf"[+-]?(?:[0-9]{{1,{MOST}}}(?:\.[0-9]{{0,{MOST}}})?|\.[0-9]{{1,{MOST}}})"
+DECIMAL = rf"{_DIGITS}(?:[eE][+-]?[0-9]{{1,3}})?"
 """Any decimal: no spaces, no underscores, no NaN."""
+_LARGE = rf"[+-]?[1-9](?:\.[0-9]{{1,{MOST}}})?[eE][+-]?(?:2[5-9][0-9]|30[0-7])"
+DOUBLE = rf"(?:{_DIGITS}(?:[eE][+-]?(?:[0-9]{{1,2}}|1[0-9]{{2}}|2[0-4][0-9]))?|{_LARGE})"
+"""Any decimal that a double holds: below 1e309, and above 0 where one digit stands before the point."""
 _FRACTION = rf"(?:\.[0-9]{{1,{MOST}}})?"
 _NEAR, _FAR = Decimal("1e-4"), Decimal(10) ** 10
 _END = "(?![0-9.])"
 
 
-def decimals(rules: Mapping[str, Any]) -> str:
-    """Texts of decimals under `ge`, `gt`, `le`, `lt`, `max_digits`, `decimal_places` of a core schema."""
+def decimals(rules: Mapping[str, Any], *, doubles: bool = False) -> str:
+    """Texts of decimals under `ge`, `gt`, `le`, `lt`, `max_digits`, `decimal_places` of a core schema.
+
+    doubles: only those that a double holds, with the same sign: none becomes 0 or infinite.
+    """
     if all(rules.get(name) is None for name in ("ge", "gt", "le", "lt", "max_digits", "decimal_places")):
-        return DECIMAL
+        return DOUBLE if doubles else DECIMAL
     low, low_open = _tighter(rules.get("ge"), rules.get("gt"), 1)
     high, high_open = _tighter(rules.get("le"), rules.get("lt"), -1)
     digits = _digits(rules.get("max_digits"), rules.get("decimal_places"))
@@ -46,13 +53,14 @@ def decimals(rules: Mapping[str, Any]) -> str:
         most = None if low is None else low.copy_negate()
         parts.append("-" + digits + _positive(least, high_open, most, low_open))
     if not digits:
-        parts += _with_exponents(low, high)
+        parts += _with_exponents(low, high, doubles)
     return either(part for part in parts if NEVER not in part)
 
 
-def _with_exponents(low: Decimal | None, high: Decimal | None) -> list[str]:
+def _with_exponents(low: Decimal | None, high: Decimal | None, doubles: bool) -> list[str]:
     """Values near zero and far from it, which Python writes with exponents, where no bound is among them."""
-    near, far = r"[eE]-(?:0?[5-9]|[1-9][0-9]{1,2})", r"[eE]\+?[1-9][0-9]{1,2}"
+    large = "(?:[1-9][0-9]|[12][0-9]{2}|30[0-7])" if doubles else "[1-9][0-9]{1,2}"
+    near, far = rf"[eE]-(?:0?[5-9]|{large})", rf"[eE]\+?{large}"
     digits, parts = rf"[1-9](?:\.[0-9]{{1,{MOST}}})?", []
     for sign, least, most in (
         ("", low, high),

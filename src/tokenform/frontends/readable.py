@@ -227,9 +227,19 @@ class Readable(WithDialects):
         finally:
             self._around.pop()
 
+    def _get_alias_name(self, field: Any, name: str) -> str:
+        """The name in a document: the field's own where the model says that its aliases aren't read."""
+        return name if self._said("validate_by_alias") is False else super()._get_alias_name(field, name)
+
+    def _said(self, option: str) -> Any:
+        """An option of the model around; None where it says nothing, or pydantic doesn't know the option."""
+        return getattr(self._config, option, None)
+
     def _check_alias(self, schema: Any) -> None:
         alias = schema.get("validation_alias") if str(schema.get("type")).endswith("field") else None
-        if not isinstance(alias, list):
+        if not isinstance(alias, list) or self._said("validate_by_alias") is False:
+            return
+        if self._said("validate_by_name") or self._said("populate_by_name"):
             return
         paths = [alias] if isinstance(alias[0], str) else alias
         if all(len(path) > 1 for path in paths):

@@ -5,6 +5,8 @@
 //! A key is near a keyword if it differs in case, in `_`, `-` or `$`, or by one slip of the pen (two in a long word),
 //! *and* what it holds could be that keyword's: `"note": "..."` is no `not`.
 //! Formats likewise: `"datetime"` demands nothing where `"date-time"` was meant.
+//! Two more mistakes are told alike: members of an object outside of `properties`, and a document, or a request's wrapper
+//! of a schema, in the place of a schema: none of its keys is a keyword.
 //! Complexity: unknown keys times keywords, of which those with other letters are passed over; words longer than any
 //! keyword are not compared.
 
@@ -59,7 +61,7 @@ const MOST: usize = 100;
 
 impl Schema {
     /// Looks at one key of a schema that the draft in force does not read.
-    pub(super) fn check_unknown(&mut self, key: &str, value: JsonNodeId) -> Result<()> {
+    pub(super) fn check_unknown(&mut self, node: JsonNodeId, key: &str, value: JsonNodeId) -> Result<()> {
         // `_format` and `//pattern` are keywords that somebody put out of force
         if SILENT.split(' ').any(|known| known == key) || key.len() > 32 || key.starts_with(['_', '/']) {
             return Ok(());
@@ -71,7 +73,10 @@ impl Schema {
                 return Ok(())
             }
             Some((_, _, hint)) => Some(hint.to_string()),
-            None => self.nearest(key, value).map(|near| format!("did you mean {near:?}?")),
+            None => self
+                .nearest(key, value)
+                .map(|near| format!("did you mean {near:?}?"))
+                .or_else(|| self.misplaced(node, key, value)),
         };
         let Some(hint) = hint else { return Ok(()) };
         let place = self.doc.pointer(value);
@@ -82,6 +87,50 @@ impl Schema {
         if self.report.len() < MOST {
             self.note(format!("unknown: {key:?} at {place} says nothing in JSON Schema; {hint}"));
         }
+        Ok(())
+    }
+
+    /// What to write where the key names a member of an object.
+    fn misplaced(&self, node: JsonNodeId, key: &str, value: JsonNodeId) -> Option<String> {
+        if key.starts_with("x-") || self.doc.key(node, "properties").is_some() {
+            return None;
+        }
+        let named = |at, names: &[&str]| {
+            let name = self.doc.key(at, "type").and_then(|kind| self.doc.str(kind));
+            name.is_some_and(|name| names.contains(&name))
+        };
+        let member = named(node, &["object"]) && named(value, &TYPES);
+        member.then(|| "members of an object stand in \"properties\"".to_string())
+    }
+
+    /// Looks at a whole schema text: whether it is something else, all of whose keys say nothing.
+    pub(super) fn check_says_nothing(&mut self, root: JsonNodeId) -> Result<()> {
+        let keys: Vec<_> = self.doc.entries(root).iter().map(|(key, _)| key.clone()).collect();
+        let is_silent = |key: &str| SILENT.split(' ').any(|known| known == key);
+        let wrapped =
+            self.doc.key(root, "schema").is_some_and(|at| matches!(self.doc.get(at), Json::Object(_)));
+        let unknown: Vec<_> = keys.iter().filter(|key| !is_silent(key)).collect();
+        // beside a title or the like, other keys may well be somebody's annotations
+        let annotated = unknown.len() < keys.len() && !wrapped;
+        let known = |key: &str| is_known(key) || key.starts_with(['_', '/', '$']) || key.starts_with("x-");
+        if annotated || unknown.is_empty() || unknown.iter().any(|key| known(key)) || !self.report.is_empty()
+        {
+            return Ok(());
+        }
+        let hint = match wrapped {
+            true => "give what stands in \"schema\"",
+            false => "members of an object stand in \"properties\"; {} is the schema of any document",
+        };
+        let shown: Vec<_> = unknown.iter().take(3).map(|key| format!("{key:?}")).collect();
+        let dots = if unknown.len() > shown.len() { ", ..." } else { "" };
+        let message = format!(
+            "the schema says nothing: none of its keys ({}{dots}) is a keyword of JSON Schema; {hint}",
+            shown.join(", ")
+        );
+        if self.options.strict {
+            return Err(Error::new(Kind::InvalidSchema, message).at(""));
+        }
+        self.note(format!("unknown: {message}"));
         Ok(())
     }
 
@@ -228,6 +277,32 @@ mod tests {
 
     fn told(text: &str) -> Vec<String> {
         Schema::new(text, Options::default()).expect(text).report
+    }
+
+    #[test]
+    fn members_and_documents_in_the_place_of_schemas_are_told() {
+        for (text, said) in [
+            (r#"{"type": "object", "name": {"type": "string"}}"#, "\"name\" at /name says nothing"),
+            (
+                r#"{"name": "string", "age": "integer"}"#,
+                "the schema says nothing: none of its keys (\"name\", \"age\") is",
+            ),
+            (r#"{"name": "x", "schema": {"type": "string"}}"#, "give what stands in \"schema\""),
+        ] {
+            let report = told(text);
+            assert!(report.len() == 1 && report[0].contains(said), "{report:?}");
+            let strict = Options { strict: true, ..Options::default() };
+            assert_eq!(Schema::new(text, strict).err().map(|error| error.kind), Some(Kind::InvalidSchema));
+        }
+        for text in [
+            "{}",
+            r#"{"title": "any", "description": "all"}"#,
+            r#"{"$comment": "", "x-order": 1}"#,
+            r#"{"type": "object", "properties": {}, "size": {"type": "string"}}"#,
+            r#"{"type": "object", "x-size": {"type": "string"}}"#,
+        ] {
+            assert_eq!(told(text), Vec::<String>::new(), "{text}");
+        }
     }
 
     #[test]

@@ -112,7 +112,7 @@ fn check(schema: &mut Schema, root: JsonNodeId) -> Result<()> {
                 continue;
             }
             let Some(what) = holds(keyword, draft) else {
-                schema.check_unknown(keyword, value)?;
+                schema.check_unknown(node, keyword, value)?;
                 continue;
             };
             if keyword.starts_with("unevaluated")
@@ -134,7 +134,7 @@ fn check(schema: &mut Schema, root: JsonNodeId) -> Result<()> {
             stack.extend(next);
         }
     }
-    Ok(())
+    schema.check_says_nothing(root)
 }
 
 fn doc_text(schema: &Schema, value: JsonNodeId) -> &str {

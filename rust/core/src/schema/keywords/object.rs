@@ -48,7 +48,9 @@ pub(super) fn shape(schema: &mut Schema, site: &KeywordSite, parts: &mut Parts) 
         schema.cells_of(&terms);
     }
     let names = schema.options.order == Order::Declared;
-    let forbid = schema.options.forbid_additional && declared > 0 && rest.is_none();
+    // `"properties": {}` declares that there are none
+    let declares = schema.doc.key(site.node, "properties").is_some();
+    let forbid = schema.options.forbid_additional && declares && rest.is_none();
     let rest = if forbid { ExprId::FALSE } else { rest.unwrap_or(ExprId::TRUE) };
     let atom = schema.shape_atom(props, patterns, rest, names.then_some(declared), site.node);
     parts.objects.push(atom);
