@@ -11,13 +11,14 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from tokenform.engine import Matcher, TokenAutomaton, fill_draft_masks
 from tokenform.errors import BudgetTooSmall, EngineError, TokenRejected
 from tokenform.integrations.grammar_compiler import is_fault, token_budget
 
 logger = logging.getLogger("tokenform")
+T = TypeVar("T")
 
 OPEN = -1
 """A word of a row of int32 that allows every token."""
@@ -98,11 +99,7 @@ class RequestMatcher:
 
     def valid(self, tokens: Sequence[int]) -> int:
         """How many of these tokens may follow, one after the other."""
-        try:
-            return 0 if self._failed else (self.going or self.begin()).validate_tokens(tokens)
-        except BaseException as error:
-            self._fail(error)
-            return 0
+        return self._tried(lambda matcher: matcher.validate_tokens(tokens), 0)
 
     def fill(self, words: Any, row: int) -> None:
         """Writes the mask into a row of int32 [rows, ceil(V / 32)]."""
@@ -116,12 +113,7 @@ class RequestMatcher:
 
     def rollback(self, count: int) -> None:
         """Takes the last tokens back."""
-        if self._failed:
-            return
-        try:
-            (self.going or self.begin()).rollback(count)
-        except BaseException as error:
-            self._fail(error)
+        self._tried(lambda matcher: matcher.rollback(count), None)
 
     def ended(self) -> bool:
         """Whether the end-of-text token was taken."""
@@ -129,21 +121,19 @@ class RequestMatcher:
 
     def forced(self) -> list[int]:
         """The forced tokens."""
-        try:
-            return [] if self._failed else (self.going or self.begin()).forced_tokens()
-        except BaseException as error:
-            self._fail(error)
-            return []
+        return self._tried(Matcher.forced_tokens, [])
 
     def complete(self) -> bool:
         """Whether only an end-of-text token may follow, or was taken; False for a text that was given up."""
-        if self._failed:
-            return False
+        return self._tried(only_end, False)
+
+    def _tried(self, use: Callable[[Matcher], T], otherwise: T) -> T:
+        """What a use of the matcher gives; `otherwise` for a text that was given up, or is now."""
         try:
-            return only_end(self.going or self.begin())
+            return otherwise if self._failed else use(self.going or self.begin())
         except BaseException as error:
             self._fail(error)
-            return False
+            return otherwise
 
     @property
     def failed(self) -> bool:
