@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from copy import copy
 from typing import Any, Protocol
 
 from tokenform.errors import InvalidSchema
@@ -111,12 +112,9 @@ class JsonReader:
 
     def copy(self) -> JsonReader:
         """A reader that stands where this one does."""
-        made = JsonReader(self._root, self._on_value)
-        made._chunks, made._length, made._mode = self._chunks.copy(), self._length, self._mode
+        made = copy(self)
+        made._chunks, made._parts = self._chunks.copy(), self._parts.copy()
         made._frames = [frame.copy() for frame in self._frames]
-        made._parts, made._escape, made._high = self._parts.copy(), self._escape, self._high
-        made._start, made._shape, made._is_key = self._start, self._shape, self._is_key
-        made._done = self._done
         return made
 
     @property
