@@ -126,11 +126,15 @@ class DraftTree:
 
     def path(self, node: int) -> list[int]:
         """Tokens from the first level down to `node`."""
-        tokens: list[int] = []
+        return [self.tokens[one] for one in self.line(node)]
+
+    def line(self, node: int) -> list[int]:
+        """The nodes from the first level down to this one."""
+        nodes: list[int] = []
         while node >= 0:
-            tokens.append(self.tokens[node])
+            nodes.append(node)
             node = self.parents[node]
-        return tokens[::-1]
+        return nodes[::-1]
 
     def graft(
         self, other: DraftTree, room: int, at: int = ROOT, kept: Container[int] | None = None
