@@ -31,12 +31,14 @@ class RequestMatcher:
         automaton: its constraint.
         tokens_left: gives the most tokens of the text with its end-of-text token; None: there is no bound.
             Called once, at the first use, as a thought may have used some before.
+    Attributes:
+        failed: whether the text was given up.
     """
 
     def __init__(self, automaton: TokenAutomaton, tokens_left: Callable[[], int] | None = None) -> None:
         self._automaton = automaton
         self._tokens_left = tokens_left
-        self._failed = False
+        self.failed = False
         # set from the first use until the text is given up, so that one check finds it in order
         self.going: Matcher | None = None
 
@@ -50,7 +52,7 @@ class RequestMatcher:
         Raises:
             EngineError: the text was given up.
         """
-        if self._failed:
+        if self.failed:
             raise EngineError("the text was given up")
         self.going = Matcher(self._automaton, max_tokens=self._budget())
         return self.going
@@ -82,7 +84,7 @@ class RequestMatcher:
 
     def refused(self, tokens: Sequence[int], error: BaseException) -> bool:
         """After rejected tokens: whether the allowed ones among them end the text."""
-        if self._failed:
+        if self.failed:
             return False
         try:
             matcher = self.going
@@ -103,7 +105,7 @@ class RequestMatcher:
 
     def fill(self, words: Any, row: int) -> None:
         """Writes the mask into a row of int32 [rows, ceil(V / 32)]."""
-        if not self._failed:
+        if not self.failed:
             try:
                 (self.going or self.begin()).fill_mask(words, row)
                 return
@@ -130,24 +132,19 @@ class RequestMatcher:
     def _tried(self, use: Callable[[Matcher], T], otherwise: T) -> T:
         """What a use of the matcher gives; `otherwise` for a text that was given up, or is now."""
         try:
-            return otherwise if self._failed else use(self.going or self.begin())
+            return otherwise if self.failed else use(self.going or self.begin())
         except BaseException as error:
             self._fail(error)
             return otherwise
 
-    @property
-    def failed(self) -> bool:
-        """Whether the text was given up."""
-        return self._failed
-
     def give_up(self, why: str) -> None:
         """Ends the use of the text."""
-        self._failed, self.going = True, None
+        self.failed, self.going = True, None
         logger.error("a text can't go on: %s", why)
 
     def reset(self) -> None:
         """Goes back to before the first token."""
-        self._failed = False
+        self.failed = False
         if self.going is not None:
             self.going.reset()
 
