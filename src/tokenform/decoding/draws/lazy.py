@@ -11,6 +11,7 @@ truncation.  A race reads `_BLOCKS` blocks of `BLOCK` tokens, then all that can 
 from __future__ import annotations
 
 import math
+from collections import OrderedDict
 from collections.abc import Hashable, Sequence
 from typing import Any
 
@@ -26,7 +27,6 @@ from tokenform.decoding.draws.base import (
     Rows,
 )
 from tokenform.decoding.keyed_random import BLOCK, Key, block_numbers, race_key, token_numbers
-from tokenform.decoding.recent import Recent
 from tokenform.decoding.samplers.local import Local, no_token_error
 from tokenform.decoding.speculative.node import Node
 from tokenform.decoding.speculative.scores import Listed
@@ -51,7 +51,7 @@ class LazyDrawer:
     """See the module's header; for one thread at a time."""
 
     def __init__(self) -> None:
-        self._lists: Recent[Hashable, np.ndarray] = Recent(_CACHED_LISTS)
+        self._lists: OrderedDict[Hashable, np.ndarray] = OrderedDict()
 
     def draw(
         self,
@@ -141,6 +141,8 @@ class LazyDrawer:
         if np.count_nonzero(bits) > _LISTED:  # cheaper to unpack than to cache
             return bits
         allowed = self._lists[key] = np.flatnonzero(bits)
+        if len(self._lists) > _CACHED_LISTS:
+            self._lists.popitem(last=False)
         return allowed
 
 

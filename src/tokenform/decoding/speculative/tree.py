@@ -126,7 +126,11 @@ class DraftTree:
 
     def path(self, node: int) -> list[int]:
         """Tokens from the first level down to `node`."""
-        return [self.tokens[one] for one in self.line(node)]
+        tokens: list[int] = []
+        while node >= 0:
+            tokens.append(self.tokens[node])
+            node = self.parents[node]
+        return tokens[::-1]
 
     def line(self, node: int) -> list[int]:
         """The nodes from the first level down to this one."""
