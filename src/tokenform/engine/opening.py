@@ -10,52 +10,36 @@ from __future__ import annotations
 
 import functools
 import threading
-from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from typing import Any, TypeVar
+
+from tokenform.frontends.tools.cache import LruCache
 
 OPENING = threading.RLock()
 _Make = TypeVar("_Make", bound=Callable[..., Any])
 
 
 def opened_once(most: int) -> Callable[[_Make], _Make]:
-    """Caches the last values of a function of hashable arguments, but no errors.
+    """Caches the last values of a function of hashable arguments, but no errors and not None.
 
     Args:
         most: cached values; the least recently used leave first.
     """
 
     def of(make: _Make) -> _Make:
-        values: OrderedDict[tuple[Hashable, ...], Any] = OrderedDict()
-        lock = threading.Lock()
-
-        def cached(key: tuple[Hashable, ...]) -> Any:
-            with lock:
-                if key not in values:
-                    return _MISSING
-                values.move_to_end(key)
-                return values[key]
-
-        def new(key: tuple[Hashable, ...]) -> Any:
-            made = make(*key)
-            with lock:
-                values[key] = made
-                while len(values) > most:
-                    values.popitem(last=False)
-            return made
+        values: LruCache[Any] = LruCache(most)
 
         @functools.wraps(make)
         def value(*key: Hashable) -> Any:
-            found = cached(key)
-            if found is not _MISSING:
-                return found
-            with OPENING:
-                found = cached(key)
-                return new(key) if found is _MISSING else found
+            found = values.get(key)
+            if found is None:
+                with OPENING:
+                    found = values.get(key)
+                    if found is None:
+                        found = make(*key)
+                        values.put(key, found)
+            return found
 
         return value  # type: ignore[return-value]
 
     return of
-
-
-_MISSING = object()

@@ -333,22 +333,14 @@ class Grammar:
         if core.kind == "context_free":  # its form is long, and read when it is asked for
             return Grammar(core, source=forms.title({"grammar": {}}))
         form = Grammar(core).form
-        read = _as_json if "schema" in form else None
+        read = read_document if "schema" in form else None
         source = form.get("schema") or form.get("gbnf") or forms.title(form)
         return Grammar(core, form=form, read=read, source=source, schema=form.get("schema"))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        told = self.told
-        return _again, (
-            self.core,
-            self.form,
-            self._read,
-            self.source,
-            self.schema,
-            self.tools,
-            self.parts,
-            told,
-        )
+        made = {"_form": self.form, "_read": self._read, "_source": self.source, "_schema": self.schema}
+        beside = {"_tools": self.tools, "parts": self.parts, "told": self.told}
+        return Grammar, (self.core,), (None, {**made, **beside})  # the attributes, as slots are set again
 
     def __copy__(self) -> Grammar:
         return self
@@ -421,24 +413,9 @@ class Condition:
     __rand__ = __and__
 
 
-def _as_json(text: str) -> Any:
+def read_document(text: str) -> Any:
+    """The value of a schema's text."""
     return read_json(text, name="the document", kind=InvalidSchema)
-
-
-def _again(
-    core: _core.Grammar,
-    form: Form,
-    read: Callable[[str], Any],
-    source: str,
-    schema: Any,
-    tools: Any,
-    parts: Parts | None = None,
-    told: Wording | None = None,
-) -> Grammar:
-    """A grammar that was pickled."""
-    made = Grammar(core, form=form, read=read, source=source, schema=schema, tools=tools)
-    made.parts, made.told = parts, told
-    return made
 
 
 def as_grammar(value: Grammar | str) -> Grammar:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from copy import copy
 from typing import Any, Protocol
 
 from tokenform.errors import InvalidSchema
@@ -93,6 +94,8 @@ class JsonReader:
         shape: of the document, or None.
         on_value: called with (path, value, start, end) of each complete value, children first; `start`
             and `end` count characters.
+    Attributes:
+        frames: the containers that are open, outermost first.
     """
 
     def __init__(self, shape: ValueShape | None = None, on_value: OnValue | None = None) -> None:
@@ -100,7 +103,7 @@ class JsonReader:
         self._chunks: list[str] = []
         self._length = 0
         self._mode = _GAP
-        self._frames: list[Frame] = []
+        self.frames: list[Frame] = []
         self._parts: list[str] = []  # of the string, number or name that is open
         self._escape = ""  # what is there of an escape
         self._high = ""  # the first half of a surrogate pair
@@ -111,18 +114,10 @@ class JsonReader:
 
     def copy(self) -> JsonReader:
         """A reader that stands where this one does."""
-        made = JsonReader(self._root, self._on_value)
-        made._chunks, made._length, made._mode = self._chunks.copy(), self._length, self._mode
-        made._frames = [frame.copy() for frame in self._frames]
-        made._parts, made._escape, made._high = self._parts.copy(), self._escape, self._high
-        made._start, made._shape, made._is_key = self._start, self._shape, self._is_key
-        made._done = self._done
+        made = copy(self)
+        made._chunks, made._parts = self._chunks.copy(), self._parts.copy()
+        made.frames = [frame.copy() for frame in self.frames]
         return made
-
-    @property
-    def frames(self) -> list[Frame]:
-        """The containers that are open, outermost first."""
-        return self._frames
 
     @property
     def complete(self) -> bool:
@@ -132,7 +127,7 @@ class JsonReader:
     @property
     def path(self) -> tuple[str | int, ...]:
         """Keys and numbers that lead to the value being written."""
-        return tuple(frame.place for frame in self._frames)
+        return tuple(frame.place for frame in self.frames)
 
     def slice(self, start: int, end: int) -> str:
         """Characters of the text so far."""
@@ -175,7 +170,7 @@ class JsonReader:
             if len(self._parts) > 1:
                 self._parts = ["".join(self._parts)]
             current = self._parts[0] if self._parts else ""
-        for frame in reversed(self._frames):
+        for frame in reversed(self.frames):
             items = frame.items.copy()
             if current is not MISSING:
                 if isinstance(items, list):
@@ -183,19 +178,19 @@ class JsonReader:
                 else:
                     items[frame.key] = current
             current = items if frame.shape is None else frame.shape.opened(items)
-        return current if self._frames or self._done is MISSING else self._done
+        return current if self.frames or self._done is MISSING else self._done
 
     def _gap(self, text: str, at: int, base: int) -> int:
         char = text[at]
         if char in " \t\n\r,:":
             return at + 1
         if char in "}]":
-            if not self._frames or isinstance(self._frames[-1].items, list) != (char == "]"):
+            if not self.frames or isinstance(self.frames[-1].items, list) != (char == "]"):
                 raise self._refused(base + at)
-            frame = self._frames.pop()
+            frame = self.frames.pop()
             self._completed(frame.items, frame.shape, frame.start, base + at + 1)
             return at + 1
-        top = self._frames[-1] if self._frames else None
+        top = self.frames[-1] if self.frames else None
         if self._done is not MISSING:
             raise self._refused(base + at)
         self._is_key = top is not None and top.key is None and not isinstance(top.items, list)
@@ -209,7 +204,7 @@ class JsonReader:
         elif self._is_key:
             raise self._refused(base + at)
         elif char == "{" or char == "[":
-            self._frames.append(Frame({} if char == "{" else [], self._shape, self._start))
+            self.frames.append(Frame({} if char == "{" else [], self._shape, self._start))
         elif char in "-0123456789":
             self._mode = _NUMERIC
             return at
@@ -237,7 +232,7 @@ class JsonReader:
         value = "".join(self._parts) + self._high
         self._high = ""
         if self._is_key:
-            self._frames[-1].key = value
+            self.frames[-1].key = value
         else:
             self._completed(value, self._shape, self._start, base + at + 1)
         return at + 1
@@ -284,10 +279,10 @@ class JsonReader:
             value = shape.closed(value, self, start, end)
         if self._on_value is not None:
             self._on_value(self.path, value, start, end)
-        if not self._frames:
+        if not self.frames:
             self._done = value
             return
-        frame = self._frames[-1]
+        frame = self.frames[-1]
         if isinstance(frame.items, list):
             frame.items.append(value)
         elif frame.key is not None:

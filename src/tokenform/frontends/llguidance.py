@@ -264,7 +264,7 @@ class Lowering:
             case "name" | "call" if not self.is_terminal(node.values[0]):
                 return [self._call(node, used)]
             case "special" | "reference" | "json" | "lark":
-                return self._part(node, origin)
+                return self._part(node)
             case "text" if node.values[0] == "":
                 return []
             case "and":
@@ -306,7 +306,7 @@ class Lowering:
 
     # ---- constraints of their own ------------------------------------------------------------------------
 
-    def _part(self, node: RegexNode, origin: str) -> list[str]:
+    def _part(self, node: RegexNode) -> list[str]:
         value = node.values[0]
         if node.kind == "special" and value.startswith("<["):
             return self._token_ids(node)

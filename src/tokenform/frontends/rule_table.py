@@ -7,9 +7,9 @@ Complexity: linear in the rules.
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
+from tokenform.frontends.gbnf_rules import Rules, deriving
 from tokenform.frontends.grammar_structure import (
     GrammarStructure,
     RuleEntry,
@@ -72,18 +72,9 @@ class RuleTable:
         )
 
     def _productive(self) -> list[tuple[str, tuple[str, ...]]]:
-        """The expansions that derive a text: by how many of their symbols are not yet known to."""
-        waiting: dict[str, list[int]] = defaultdict(list)
-        rules = list(self._rules)
-        left = [len(body) for _, body in rules]
-        for at, (_, body) in enumerate(rules):
-            for symbol in body:
-                waiting[symbol].append(at)
-        known = {name: None for name in self.terminals}
-        for name in (ready := list(known) + [name for name, body in rules if not body]):
-            for at in waiting.pop(name, ()):
-                left[at] -= 1
-                if not left[at] and rules[at][0] not in known:
-                    known[rules[at][0]] = None
-                    ready.append(rules[at][0])
-        return [rule for rule, count in zip(rules, left, strict=True) if not count]
+        """The expansions that derive a text."""
+        ways: Rules = {}
+        for name, body in self._rules:
+            ways.setdefault(name, []).append(body)
+        derived = self.terminals.keys() | deriving(ways, self.terminals.__contains__)
+        return [rule for rule in self._rules if derived.issuperset(rule[1])]

@@ -43,7 +43,9 @@ def schema_rules(root: Any, options: dict[str, Any], leaf: Callable[[Any], str])
         LimitExceeded: what no rules can say, with its place; it nests deeper than Python reads.
     """
     try:
-        return _Translation(root, options, leaf).rules_of_root()
+        translation = _Translation(root, options, leaf)
+        start = translation.ref("")
+        return _productive(translation.rules), start
     except RecursionError:
         raise LimitExceeded("the schema nests deeper than Python reads; nest it less.") from None
 
@@ -65,11 +67,7 @@ class _Translation:
         if any(_mentions(inner, name) for name in ("$id", "id", "$dynamicRef", "$recursiveRef")):
             raise _refused("an $id, a $dynamicRef or a $recursiveRef inside a schema", "", "$ref alone")
 
-    def rules_of_root(self) -> tuple[Rules, str]:
-        start = self._ref("")
-        return _productive(self.rules), start
-
-    def _ref(self, pointer: str) -> str:
+    def ref(self, pointer: str) -> str:
         """The rule of a place that is referred to."""
         name = f"#{pointer}"
         if name not in self.rules:
@@ -88,7 +86,7 @@ class _Translation:
             return self._leaf(self._alone(schema, pointer))
         says = set(schema) - _SAYS_NOTHING
         if says == {"$ref"}:
-            return self._ref(schema["$ref"][1:])
+            return self.ref(schema["$ref"][1:])
         for name in ("anyOf", "oneOf", "allOf"):
             if says == {name} and (name == "anyOf" or len(schema[name]) == 1 or self._apart(schema[name])):
                 if name == "allOf" and len(schema[name]) > 1:

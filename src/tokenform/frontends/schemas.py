@@ -19,7 +19,7 @@ from tokenform.errors import InvalidSchema, LimitExceeded, OptionError, SchemaWa
 from tokenform.frontends import forms
 from tokenform.frontends.declared_keys import closed
 from tokenform.frontends.forms import Form
-from tokenform.frontends.grammar import Grammar, without_captures
+from tokenform.frontends.grammar import Grammar, read_document, without_captures
 from tokenform.frontends.json_pointer import pointed
 from tokenform.frontends.json_text import read_json
 from tokenform.frontends.schema_parts import NOTES
@@ -105,7 +105,7 @@ def json_schema(
         core = _core.json_schema(text, **chosen, strict=bool(strict), registry=known)
     warn_unknown(core.notes, " (strict=True refuses such keys)")
     narrowed = partial(_closed, form, schema) if additional == "auto" and not registry else None
-    return Grammar(core, form=form, read=_read, source=text, schema=schema, narrowed=narrowed)
+    return Grammar(core, form=form, read=read_document, source=text, schema=schema, narrowed=narrowed)
 
 
 def _closed(form: Form, schema: Schema) -> Grammar | None:
@@ -114,7 +114,9 @@ def _closed(form: Form, schema: Schema) -> Grammar | None:
     if text is None:
         return None
     form = {**form, "schema": text}
-    return Grammar(forms.compiled(form, "the schema"), form=form, read=_read, source=text, schema=schema)
+    return Grammar(
+        forms.compiled(form, "the schema"), form=form, read=read_document, source=text, schema=schema
+    )
 
 
 def warn_unknown(report: Iterable[str], advice: str = "") -> None:
@@ -131,10 +133,6 @@ def _known_schemas(text: str, registry: Mapping[str, Schema] | None) -> list[tup
         return []
     texts = {uri: schema_text(other) for uri, other in (registry or {}).items()}
     return list((meta_schemas(text, *texts.values()) | texts).items())
-
-
-def _read(text: str) -> Any:
-    return read_json(text, name="the document", kind=InvalidSchema)
 
 
 def known_options(options: Mapping[str, Any] | None) -> dict[str, Any]:

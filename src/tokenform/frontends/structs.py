@@ -59,9 +59,9 @@ class StructReader:
     @cached_property
     def shapes(self) -> Whole:
         """Its documents are judged when they are complete."""
-        return Whole(self.label, _has_rules(self.schema_types()))
+        return Whole(self.label, any(hasattr(one, "__post_init__") for one in self._structs()))
 
-    def schema_types(self) -> set[Any]:
+    def _structs(self) -> set[Any]:
         """The Structs in it."""
         found: set[Any] = set()
         todo = [self._tp]
@@ -87,10 +87,6 @@ class Whole:
 
     def checks(self) -> None:
         """Nothing is judged early."""
-
-
-def _has_rules(structs: set[Any]) -> bool:
-    return any(hasattr(one, "__post_init__") for one in structs)
 
 
 def _pointer(place: str) -> str | None:

@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import Any
 
 from tokenform.errors import InvalidGrammar
-from tokenform.frontends.tools.shape import Node, Special, Text, sequence
+from tokenform.frontends.tools.shape import Node, Text, marked
 
 
 def wrong(message: str, place: str) -> InvalidGrammar:
@@ -36,14 +36,7 @@ class Texts:
 
     def literal(self, text: str) -> Node:
         """A text; the control tokens in it as such."""
-        if self._mark is None:
-            return Text(text)
-        parts: list[Node] = []
-        end = 0
-        for found in self._mark.finditer(text):
-            parts += [Text(text[end : found.start()]), Special(found.group())]
-            end = found.end()
-        return sequence(*parts, Text(text[end:]))
+        return Text(text) if self._mark is None else marked(text, self._mark)
 
     def opening_token(self, text: str) -> str:
         """The control token that a text begins with; else nothing."""

@@ -15,8 +15,6 @@ ordinary token for the next).
 from __future__ import annotations
 
 import contextlib
-import threading
-from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from functools import cached_property
 from typing import Any, TypeVar
@@ -26,6 +24,7 @@ from tokenform.errors import BudgetTooSmall, EngineError, TokenformError
 from tokenform.frontends.grammar_text import grammar_of_text, spelling_of
 from tokenform.frontends.structural_tag import structural_tag
 from tokenform.frontends.tools import find_marks
+from tokenform.frontends.tools.cache import LruCache
 from tokenform.frontends.tools.thoughts import TAIL, after_thought
 
 KEPT = 512
@@ -56,8 +55,8 @@ class GrammarCompiler:
         self.vocabulary = Vocabulary.from_tokenizer(tokenizer, size=size, eos=eos)
         self._ahead = ahead
         self._marks = find_marks(tokenizer)
-        self._grammars = _LastValues(KEPT)
-        self._vocabularies = _LastValues(ENDINGS)
+        self._grammars: LruCache[Grammar] = LruCache(KEPT)
+        self._vocabularies: LruCache[Vocabulary] = LruCache(ENDINGS)
 
     def automaton(
         self,
@@ -104,7 +103,7 @@ class GrammarCompiler:
         """The grammar of a constraint, without a vocabulary."""
         key = kind, text, *sorted(options.items())
         make = self._tag if kind == "structural_tag" else grammar_of_text
-        return self._grammars.get(key, lambda: make(kind, text, **options))
+        return _cached(self._grammars, key, lambda: make(kind, text, **options))
 
     def _tag(self, kind: str, text: str, **options: Any) -> Grammar:
         """A structural tag, whose literals may hold this vocabulary's control tokens."""
@@ -127,7 +126,7 @@ class GrammarCompiler:
         ends = tuple(sorted({int(one) for one in stop_token_ids or () if 0 <= one < size}))
         if not ends or ends == tuple(sorted(self.vocabulary.eos)):
             return self.vocabulary
-        return self._vocabularies.get(ends, lambda: self._with_ends(ends))
+        return _cached(self._vocabularies, ends, lambda: self._with_ends(ends))
 
     def _with_ends(self, ends: tuple[int, ...]) -> Vocabulary:
         vocabulary = self.vocabulary
@@ -178,23 +177,7 @@ def token_budget(automaton: TokenAutomaton, max_tokens: int) -> int:
     )
 
 
-class _LastValues:
-    """The last values, by key; two threads that miss at once make a value twice."""
-
-    def __init__(self, most: int) -> None:
-        self._most = most
-        self._values: OrderedDict[Hashable, Any] = OrderedDict()
-        self._lock = threading.Lock()
-
-    def get(self, key: Hashable, make: Callable[[], _Made]) -> _Made:
-        with self._lock:
-            if key in self._values:
-                self._values.move_to_end(key)
-                found: _Made = self._values[key]
-                return found
-        value = make()  # not under the lock: it may take long, or raise
-        with self._lock:
-            value = self._values.setdefault(key, value)
-            while len(self._values) > self._most:
-                self._values.popitem(last=False)
-        return value
+def _cached(values: LruCache[_Made], key: Hashable, make: Callable[[], _Made]) -> _Made:
+    """The value of a key; two threads that miss at once make it twice, and get one of the two."""
+    found = values.get(key)
+    return values.setdefault(key, make()) if found is None else found

@@ -11,13 +11,14 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from tokenform.engine import Matcher, TokenAutomaton, fill_draft_masks
 from tokenform.errors import BudgetTooSmall, EngineError, TokenRejected
 from tokenform.integrations.grammar_compiler import is_fault, token_budget
 
 logger = logging.getLogger("tokenform")
+T = TypeVar("T")
 
 OPEN = -1
 """A word of a row of int32 that allows every token."""
@@ -30,12 +31,14 @@ class RequestMatcher:
         automaton: its constraint.
         tokens_left: gives the most tokens of the text with its end-of-text token; None: there is no bound.
             Called once, at the first use, as a thought may have used some before.
+    Attributes:
+        failed: whether the text was given up.
     """
 
     def __init__(self, automaton: TokenAutomaton, tokens_left: Callable[[], int] | None = None) -> None:
         self._automaton = automaton
         self._tokens_left = tokens_left
-        self._failed = False
+        self.failed = False
         # set from the first use until the text is given up, so that one check finds it in order
         self.going: Matcher | None = None
 
@@ -49,7 +52,7 @@ class RequestMatcher:
         Raises:
             EngineError: the text was given up.
         """
-        if self._failed:
+        if self.failed:
             raise EngineError("the text was given up")
         self.going = Matcher(self._automaton, max_tokens=self._budget())
         return self.going
@@ -81,7 +84,7 @@ class RequestMatcher:
 
     def refused(self, tokens: Sequence[int], error: BaseException) -> bool:
         """After rejected tokens: whether the allowed ones among them end the text."""
-        if self._failed:
+        if self.failed:
             return False
         try:
             matcher = self.going
@@ -98,15 +101,11 @@ class RequestMatcher:
 
     def valid(self, tokens: Sequence[int]) -> int:
         """How many of these tokens may follow, one after the other."""
-        try:
-            return 0 if self._failed else (self.going or self.begin()).validate_tokens(tokens)
-        except BaseException as error:
-            self._fail(error)
-            return 0
+        return self._tried(lambda matcher: matcher.validate_tokens(tokens), 0)
 
     def fill(self, words: Any, row: int) -> None:
         """Writes the mask into a row of int32 [rows, ceil(V / 32)]."""
-        if not self._failed:
+        if not self.failed:
             try:
                 (self.going or self.begin()).fill_mask(words, row)
                 return
@@ -116,12 +115,7 @@ class RequestMatcher:
 
     def rollback(self, count: int) -> None:
         """Takes the last tokens back."""
-        if self._failed:
-            return
-        try:
-            (self.going or self.begin()).rollback(count)
-        except BaseException as error:
-            self._fail(error)
+        self._tried(lambda matcher: matcher.rollback(count), None)
 
     def ended(self) -> bool:
         """Whether the end-of-text token was taken."""
@@ -129,35 +123,28 @@ class RequestMatcher:
 
     def forced(self) -> list[int]:
         """The forced tokens."""
-        try:
-            return [] if self._failed else (self.going or self.begin()).forced_tokens()
-        except BaseException as error:
-            self._fail(error)
-            return []
+        return self._tried(Matcher.forced_tokens, [])
 
     def complete(self) -> bool:
         """Whether only an end-of-text token may follow, or was taken; False for a text that was given up."""
-        if self._failed:
-            return False
+        return self._tried(only_end, False)
+
+    def _tried(self, use: Callable[[Matcher], T], otherwise: T) -> T:
+        """What a use of the matcher gives; `otherwise` for a text that was given up, or is now."""
         try:
-            return only_end(self.going or self.begin())
+            return otherwise if self.failed else use(self.going or self.begin())
         except BaseException as error:
             self._fail(error)
-            return False
-
-    @property
-    def failed(self) -> bool:
-        """Whether the text was given up."""
-        return self._failed
+            return otherwise
 
     def give_up(self, why: str) -> None:
         """Ends the use of the text."""
-        self._failed, self.going = True, None
+        self.failed, self.going = True, None
         logger.error("a text can't go on: %s", why)
 
     def reset(self) -> None:
         """Goes back to before the first token."""
-        self._failed = False
+        self.failed = False
         if self.going is not None:
             self.going.reset()
 

@@ -14,6 +14,7 @@ import contextlib
 import json
 import logging
 import re
+import secrets
 import time
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator
@@ -123,7 +124,8 @@ async def answer(request: Request, endpoint: ApiPath, server: Any) -> Response:
         resources.callback(work.job.cancel)
         deadline = began + server.timeout
         if getattr(body, "stream", False):
-            first = await _first_piece(pieces, work, deadline, request)
+            # before the stream, so that an error before the first piece is an answer and no event
+            first = await _wait(asyncio.ensure_future(anext(pieces)), deadline, request)
             server.metrics.first.observe(time.monotonic() - began)
             events = _stream(endpoint, work, _chain(first, pieces), deadline, server, record)
             headers = {"Cache-Control": "no-cache", "X-Accel-Buffering": "no"}
@@ -169,7 +171,7 @@ async def _begin(
             loop.call_soon_threadsafe(queue.put_nowait, None)
 
     job.future.add_done_callback(over)
-    work = Work(f"{endpoint.prefix}{_name()}", body, request, job, engine)
+    work = Work(f"{endpoint.prefix}{secrets.token_hex(12)}", body, request, job, engine)
     record.answer, record.prompt_tokens = work.id, job.prompt_tokens
     return work, _pieces_of(queue, job)
 
@@ -194,13 +196,6 @@ async def _pieces_of(queue: asyncio.Queue[Piece | None], job: Job) -> AsyncItera
     error = job.future.exception()
     if error is not None:
         raise error
-
-
-async def _first_piece(pieces: AsyncIterator[Piece], work: Work, deadline: float, request: Request) -> Piece:
-    """The first piece, so that an error before it is an answer and no event."""
-    waiting = asyncio.ensure_future(anext(pieces))
-    piece: Piece = await _wait(waiting, deadline, request)
-    return piece
 
 
 async def _chain(first: Piece, rest: AsyncIterator[Piece]) -> AsyncIterator[Piece]:
@@ -350,9 +345,3 @@ def _caller(request: Request, server: Any) -> Key:
     key: Key = server.guard.key(bearer(dict(request.headers)))
     request.state.record.key = key.name
     return key
-
-
-def _name() -> str:
-    import secrets
-
-    return secrets.token_hex(12)

@@ -145,7 +145,8 @@ class Engine:
             request = read()
             if self.diffusion:
                 check(request)
-            return request, self._submit(request, key, tell)
+            with self._prompt_of(request):
+                return request, self._submit(request, key, tell)
 
         async with self._compiling:
             # not cancelled in the middle, so that a submitted job is always known and can be cancelled
@@ -155,10 +156,6 @@ class Engine:
             except asyncio.CancelledError:
                 submitted.add_done_callback(_drop)
                 raise
-
-    def _submit(self, request: TextRequest, key: Key, on_piece: Callable[[Piece], None]) -> Job:
-        with self._prompt_of(request):
-            return self._submit_job(request, key, on_piece)
 
     @contextlib.contextmanager
     def _prompt_of(self, request: TextRequest) -> Iterator[None]:
@@ -177,7 +174,7 @@ class Engine:
         (prompt,) = self.generator.framed([request.prompt], None, None, request.show_schema)
         return prompt
 
-    def _submit_job(self, request: TextRequest, key: Key, on_piece: Callable[[Piece], None]) -> Job:
+    def _submit(self, request: TextRequest, key: Key, on_piece: Callable[[Piece], None]) -> Job:
         most = max(key.tokens // request.n, 1)
         options: dict[str, Any] = {
             "n": request.n,

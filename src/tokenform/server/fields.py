@@ -6,6 +6,7 @@ the answer (caller, storage, billing) are known by name and ignored.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -66,7 +67,7 @@ class Sampling(Strict):
 
     def sampler_of(self, default: AnySampler) -> AnySampler | None:
         """The sampler of the fields; None: the model's own."""
-        changed = {
+        changed: dict[str, Any] = {
             "temperature": self.temperature,
             "top_p": self.top_p,
             "top_k": None if self.top_k in (0, -1) else self.top_k,
@@ -79,7 +80,7 @@ class Sampling(Strict):
             return None
         base = default if isinstance(default, Local) else Local(temperature=0.0)
         with about(f"/{next(iter(settings))}"):
-            return Local(**{**vars_of(base), **settings})
+            return replace(base, **settings)
 
     def _faithful(self, settings: dict[str, Any]) -> AnySampler:
         choice = SamplerChoice(name=self.sampler) if isinstance(self.sampler, str) else self.sampler
@@ -132,13 +133,3 @@ class Constrained(Sampling):
     guided_decoding_backend: str | None = None
     chat_template_kwargs: dict[str, Any] | None = None
     show_schema: bool | None = None
-
-
-def vars_of(local: Local) -> dict[str, Any]:
-    """The settings of a sampler."""
-    return {
-        "temperature": local.temperature,
-        "top_k": local.top_k,
-        "top_p": local.top_p,
-        "min_p": local.min_p,
-    }

@@ -65,17 +65,12 @@ class BackboneLM:
         if not self.eos:
             raise ModelError("no EOS id is given, so no text can end; give one by eos=[...]")
         self._backbone = Backbone(model, None, _EVERYBODY, prompts, size)
-        self._size = self._backbone.vocabulary_size if size is None else size
+        self.vocab_size = self._backbone.vocabulary_size if size is None else size
         name = getattr(getattr(model, "config", None), "_name_or_path", "") or type(model).__name__
         self.fingerprint = fingerprint if fingerprint is not None else str(name)
         self.rows = 0
         self._limit = cache_bytes
         self._known: OrderedDict[Tokens, int] = OrderedDict()
-
-    @property
-    def vocab_size(self) -> int:
-        """V, the width of a row."""
-        return self._size
 
     @property
     def widest(self) -> int | None:
@@ -95,12 +90,12 @@ class BackboneLM:
                 "the model needs a token before the first one it writes; give a prompt (a BOS token will do)"
             )
         rows = self._rows(distinct)
-        if rows.shape[1] < self._size:
+        if rows.shape[1] < self.vocab_size:
             raise ModelError(
-                f"the model gives {rows.shape[1]} logits, but the vocabulary has {self._size} ids;"
+                f"the model gives {rows.shape[1]} logits, but the vocabulary has {self.vocab_size} ids;"
                 " build it with size= the model's own"
             )
-        distributions = torch.log_softmax(rows[:, : self._size].double(), -1).cpu().numpy()
+        distributions = torch.log_softmax(rows[:, : self.vocab_size].double(), -1).cpu().numpy()
         self.rows += len(distinct)
         if len(distinct) == len(prefixes):
             return np.asarray(distributions)

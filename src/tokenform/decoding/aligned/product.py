@@ -104,17 +104,7 @@ def compiled(
         return _of_grammar(constraint, vocabulary, validators)
     tokens: list[bytes] = list(vocabulary.tokens)
     factors: list[Constraint] = [
-        Predicate(
-            tokens,
-            vocabulary.eos,
-            test.prefix,
-            test.complete,
-            on=test.on,
-            batch=test.batch,
-            cache=test.cache,
-            excluded=vocabulary.special,
-            name=test.name,
-        )
+        Predicate(tokens, vocabulary.eos, excluded=vocabulary.special, **vars(test))
         for test in constraint.tests
     ]
     grammars = [] if constraint.grammar is None else [constraint.grammar]

@@ -81,6 +81,7 @@ class Spaced(np.random.Generator):
     ones); the verdicts are in the constraint's cache, so nothing is asked twice.
 
     Attributes:
+        numbers: the spaced ones that are left.
         log_weights, cumulative: the distribution that all draws of a group begin with.
     """
 
@@ -88,18 +89,14 @@ class Spaced(np.random.Generator):
         self, bits: np.random.BitGenerator, numbers: Float, log_weights: Float, cumulative: Float
     ) -> None:
         super().__init__(bits)
-        self._numbers = iter((numbers % 1.0).tolist())
+        self.numbers = iter((numbers % 1.0).tolist())
         self.log_weights, self.cumulative = log_weights, cumulative
-
-    def next_spaced(self) -> float | None:
-        """The next of the spaced numbers; None when they are used up."""
-        return next(self._numbers, None)
 
 
 def race(log_weights: Float, generator: np.random.Generator) -> Iterator[int]:
     """Indices of positive weight in the order of sampling without replacement ∝ exp(log_weights)."""
     if isinstance(generator, Spaced):
-        while (uniform := generator.next_spaced()) is not None:
+        for uniform in generator.numbers:
             same = log_weights is generator.log_weights
             steps = generator.cumulative if same else cumulated(log_weights)
             if steps[-1] == 0.0:

@@ -89,6 +89,7 @@ class Choosing:
     ) -> None:
         self.place = self.choices = choices
         self.tree, self.begins, self.state = choices.tree, choices.begins, choices.state
+        self.child = self.tree.child
         self.position, self._local, self._key = key[2], local, key
         self.learnt: dict[int, Learnt] = {}
         self.value_begins = False
@@ -108,11 +109,6 @@ class Choosing:
             if len(fitting) < len(leaves):  # also where another path of it fits: it counts for less then
                 self._refused[option] = [n for n in leaves if n not in fitting]
         self._races = {option: self._race(option) for option in {*self._paths, *self._refused}}
-
-    def child(self, node: int, token: int) -> int | None:
-        """The node after a token; None where no value has it."""
-        kids = self.tree.kids.get(node)
-        return None if kids is None else kids.get(token)
 
     @property
     def possible(self) -> bool:
@@ -239,20 +235,12 @@ class Choosing:
         order.sort()
         nodes: dict[int, None] = {}
         for *_, leaf in order:
-            path = self._path(leaf)
-            new = [node for node in path if node not in nodes]
+            new = [node for node in tree.line(leaf) if node not in nodes]
             remaining = most - len(nodes)
             nodes.update(dict.fromkeys(new[:remaining]))
             if chain or len(nodes) >= most:
                 break
         return list(nodes)
-
-    def _path(self, leaf: int) -> list[int]:
-        path = []
-        while leaf != ROOT:
-            path.append(leaf)
-            leaf = self.tree.parents[leaf]
-        return path[::-1]
 
     def _score(self, option: int) -> tuple[float, bool]:
         """A value's log-probability or an upper bound of it, and whether it is exact."""

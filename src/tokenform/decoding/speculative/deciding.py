@@ -292,10 +292,7 @@ class Deciding:
     ) -> SpelledValue | None:
         """The tokens of the chosen value; None where its end does not fit the budget."""
         sampler, request, tree = live.request.sampler, live.request, choosing.tree
-        path, one = list[int](), chosen.leaf
-        while one != ROOT:
-            path.insert(0, one)
-            one = tree.parents[one]
+        path = tree.line(chosen.leaf)
         before = [] if node == ROOT else live.tree.path(node)
         tokens = [tree.tokens[one] for one in path]
         state = choosing.state(chosen.leaf)

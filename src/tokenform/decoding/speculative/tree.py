@@ -132,6 +132,14 @@ class DraftTree:
             node = self.parents[node]
         return tokens[::-1]
 
+    def line(self, node: int) -> list[int]:
+        """The nodes from the first level down to this one."""
+        nodes: list[int] = []
+        while node >= 0:
+            nodes.append(node)
+            node = self.parents[node]
+        return nodes[::-1]
+
     def graft(
         self, other: DraftTree, room: int, at: int = ROOT, kept: Container[int] | None = None
     ) -> dict[int, int]:

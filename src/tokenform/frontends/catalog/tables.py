@@ -61,7 +61,7 @@ def read_catalog(
     elif isinstance(source, Mapping):
         tables = {table: _columns(table, columns) for table, columns in source.items()}
     elif isinstance(source, sqlite3.Connection):
-        tables = _read(source, declared)
+        tables = read_tables(source, declared)
     elif callable(getattr(source, "cursor", None)):
         tables = _of_information_schema(source, dialect.title, declared)
     else:
@@ -124,16 +124,17 @@ def _check_names(place: str, names: Iterable[Any], fold: Fold) -> None:
         seen.add(same)
 
 
-def read_tables(connection: sqlite3.Connection) -> dict[str, dict[str, str]]:
+def read_tables(
+    connection: sqlite3.Connection, declared: list[Any] | None = None
+) -> dict[str, dict[str, str]]:
     """The tables and views of a connection to SQLite, each with its columns and their types.
 
+    Args:
+        declared: gets the keys.
     Raises:
         OptionError: it is closed, of another thread, or its file is no database.
     """
-    return _read(connection, [])
-
-
-def _read(connection: sqlite3.Connection, declared: list[Any]) -> dict[str, dict[str, str]]:
+    declared = [] if declared is None else declared
     try:
         return _of_sqlite(connection, declared)
     except sqlite3.Error as error:

@@ -42,13 +42,13 @@ class LruCache(Generic[_Made]):
     """The values that were used last.
 
     Args:
-        most: bytes of all of them.
+        most: weight of all of them: their number, or what `put` is told.
     """
 
     def __init__(self, most: int) -> None:
         self._most, self._weight = most, 0
         self._values: OrderedDict[Hashable, tuple[_Made, int]] = OrderedDict()
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
 
     def get(self, key: Hashable) -> _Made | None:
         """The value of the key, if it is there."""
@@ -59,8 +59,8 @@ class LruCache(Generic[_Made]):
             self._values.move_to_end(key)
             return found[0]
 
-    def put(self, key: Hashable, value: _Made, weight: int) -> None:
-        """Adds a value of `weight` bytes, unless it alone exceeds the limit."""
+    def put(self, key: Hashable, value: _Made, weight: int = 1) -> None:
+        """Adds a value, unless it alone exceeds the limit."""
         if weight > self._most:
             return
         with self._lock:
@@ -70,6 +70,14 @@ class LruCache(Generic[_Made]):
             while self._weight > self._most:
                 _, (_, lighter) = self._values.popitem(last=False)
                 self._weight -= lighter
+
+    def setdefault(self, key: Hashable, value: _Made) -> _Made:
+        """The value of the key; where there is none, it is this one."""
+        with self._lock:
+            found = self.get(key)
+            if found is None:
+                self.put(key, value)
+            return value if found is None else found
 
     def clear(self) -> None:
         """Removes everything."""

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
+from tokenform.errors import ToolError
 from tokenform.frontends.tools.mcp import is_result, result_text
 from tokenform.frontends.tools.tool import Tool
 
@@ -38,14 +39,15 @@ class ToolCall:
         Of an asynchronous function, and of a tool of an MCP session, the result is awaited: `await call()`.
         """
         if self.tool is None:
-            from tokenform.errors import ToolError
-
             raise ToolError(f"the call of {self.name!r} has no tool to call")
         return self.tool.call(self.arguments)
 
     def to_openai(self) -> dict[str, Any]:
         """The call as a message of OpenAI's API holds it: the arguments are JSON text."""
-        arguments = json.dumps(self.arguments, ensure_ascii=False)
+        return self._entry(json.dumps(self.arguments, ensure_ascii=False))
+
+    def _entry(self, arguments: Any) -> dict[str, Any]:
+        """The call in a message, with its arguments as they are given."""
         return {"id": self.id, "type": "function", "function": {"name": self.name, "arguments": arguments}}
 
     def answer(self, content: Any) -> dict[str, Any]:
@@ -75,28 +77,19 @@ class ToolCalls(list[ToolCall]):
         The arguments are a mapping and the content is a text: there are templates that write arguments given
         as text wrongly, and others that fail without content.
         """
-        message: dict[str, Any] = {"role": "assistant", "content": self.content or ""}
-        if self.reasoning is not None:
-            message["reasoning_content"] = self.reasoning
-        if self:
-            message["tool_calls"] = [
-                {
-                    "id": call.id,
-                    "type": "function",
-                    "function": {"name": call.name, "arguments": call.arguments},
-                }
-                for call in self
-            ]
-        return message
+        return self._message(self.content or "", [call._entry(call.arguments) for call in self])
 
     def to_openai(self) -> dict[str, Any]:
         """The assistant's message as OpenAI's API takes it, with arguments as JSON text.
 
         Most chat templates quote such text once more: 43 of 50 write another call.  Give them `to_message`.
         """
-        message: dict[str, Any] = {"role": "assistant", "content": self.content}
+        return self._message(self.content, [call.to_openai() for call in self])
+
+    def _message(self, content: str | None, calls: list[dict[str, Any]]) -> dict[str, Any]:
+        message: dict[str, Any] = {"role": "assistant", "content": content}
         if self.reasoning is not None:
             message["reasoning_content"] = self.reasoning
-        if self:
-            message["tool_calls"] = [call.to_openai() for call in self]
+        if calls:
+            message["tool_calls"] = calls
         return message

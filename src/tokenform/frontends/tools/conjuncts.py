@@ -70,7 +70,7 @@ def resolve(reference: str, root: Mapping[str, Any], owner: str) -> Any:
     return value
 
 
-def alone(schema: Any, root: Mapping[str, Any], owner: str) -> Any:
+def alone(schema: Any, root: Mapping[str, Any]) -> Any:
     """A subschema as a document of its own: the root's definitions are put beside it."""
     if not isinstance(schema, Mapping):
         return schema

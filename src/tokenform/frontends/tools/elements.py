@@ -23,7 +23,7 @@ from typing import Any
 from tokenform.errors import ToolError
 from tokenform.frontends.tools.layout import Elements
 from tokenform.frontends.tools.members import dump
-from tokenform.frontends.tools.notation import Members, Notation
+from tokenform.frontends.tools.notation import Members, Notation, Spot
 from tokenform.frontends.tools.order import in_order
 from tokenform.frontends.tools.places import WORDS, Place, leaf
 from tokenform.frontends.tools.read_literals import ArgumentsReader
@@ -257,11 +257,12 @@ class Nested(Notation):
         written = [(sequence(value, LINE), needed) for _, value, needed in members.pairs]
         return in_order(self.order, written, members.more, Seq(()), bounds=members.bounds)
 
-    def other(self, key: Node, schema: Any, owner: str, root: Mapping[str, Any]) -> Node | None:
-        return None if self.layout.kinds is None else sequence(self.value(schema, owner, root, key), LINE)
+    def other(self, key: Node, schema: Any, spot: Spot) -> Node | None:
+        placed = spot._replace(place=key)
+        return None if self.layout.kinds is None else sequence(self.value(schema, placed), LINE)
 
-    def free_mapping(self, values: Any, owner: str, root: Mapping[str, Any], place: Node | None) -> Node:
+    def free_mapping(self, values: Any, spot: Spot) -> Node:
         if self.layout.kinds is not None:
-            return super().free_mapping(values, owner, root, place)
-        schema = {**{k: v for k, v in root.items() if k in ("$defs", "definitions")}, "type": "object"}
-        return self.element(JSON, self._json({**schema, "additionalProperties": values}), place)
+            return super().free_mapping(values, spot)
+        schema = {**{k: v for k, v in spot.root.items() if k in ("$defs", "definitions")}, "type": "object"}
+        return self.element(JSON, self._json({**schema, "additionalProperties": values}), spot.place)

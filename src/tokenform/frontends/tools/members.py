@@ -129,7 +129,7 @@ def member_cases(
             except InvalidSchema as error:
                 wrong = error
                 continue
-            made.keyed.extend((_besides(key, names), alone(said, root, owner)) for key, said in keyed)
+            made.keyed.extend((_besides(key, names), alone(said, root)) for key, said in keyed)
             members = [[member.key, member.bare, member.required] for member in made.members]
             found.setdefault(json.dumps([members, made.others, made.names, bounds]), made)
     if not found:
@@ -225,9 +225,9 @@ def _case(
         if not any(key in part.get("properties", ()) for part in parts):
             said += [part[BESIDE][key] for part in parts if key in part.get(BESIDE, ())][:1]
         sub = all_of(said)
-        if not all(satisfies(key, alone(schema, root, owner)) for schema in allowed):
+        if not all(satisfies(key, alone(schema, root)) for schema in allowed):
             sub = False
-        schema = alone(sub, root, owner)
+        schema = alone(sub, root)
         if judged and isinstance(sub, Mapping) and "allOf" in sub:
             text = json.dumps(schema)
             sub = sub if possible(text, True) or possible(text, False) else False
@@ -237,7 +237,7 @@ def _case(
             raise InvalidSchema(
                 f"{owner}: the argument {key!r} is required and forbidden", keyword="required"
             )
-    return Case(members, others if others is False else alone(others, root, owner), names)
+    return Case(members, others if others is False else alone(others, root), names)
 
 
 def _member_schema(part: Mapping[str, Any], key: str) -> Any:

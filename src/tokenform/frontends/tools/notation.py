@@ -18,7 +18,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any
+from typing import Any, NamedTuple
 
 from tokenform.errors import UnsupportedSchema
 from tokenform.frontends.forms import written
@@ -55,6 +55,17 @@ class Members:
     pairs: list[Pair]
     more: Node | None = None
     bounds: tuple[int, int | None] = (0, None)
+
+
+class Spot(NamedTuple):
+    """Where a schema stands, and its values.
+
+    owner: what errors call it.  root: what references are looked up in.  place: see `Notation`.
+    """
+
+    owner: str
+    root: Mapping[str, Any]
+    place: Node | None = None
 
 
 class Notation:
@@ -122,7 +133,7 @@ class Notation:
         """The arguments of a call."""
         raise NotImplementedError
 
-    def other(self, key: Node, schema: Any, owner: str, root: Mapping[str, Any]) -> Node | None:
+    def other(self, key: Node, schema: Any, spot: Spot) -> Node | None:
         """A member of such a name whose value satisfies the schema; None: it can't be written."""
         raise NotImplementedError
 
@@ -134,9 +145,9 @@ class Notation:
         """The names that satisfy the schema."""
         return named_by(self.key, schema)
 
-    def free_mapping(self, values: Any, owner: str, root: Mapping[str, Any], place: Node | None) -> Node:
+    def free_mapping(self, values: Any, spot: Spot) -> Node:
         """Objects of any members whose values satisfy the schema."""
-        return self.mapping(Members([], self.other(self.unknown([]), values, owner, root)), place)
+        return self.mapping(Members([], self.other(self.unknown([]), values, spot)), spot.place)
 
     def member_place(self, key: str) -> Node | None:
         """Where the value of a member stands."""
@@ -182,7 +193,7 @@ class Notation:
         said = [(self.named(key), value) for key, value in case.keyed]
         if not said and case.others is not False:
             said = [(self.unknown(case.names), case.others)]
-        made = [self.other(key, value, owner, root or root_of(value)) for key, value in said]
+        made = [self.other(key, value, Spot(owner, root or root_of(value))) for key, value in said]
         written = [node for node in made if node is not None]
         if len(written) < len(made):
             self.notes.append(f"{owner}: this format can't write them")
@@ -209,7 +220,7 @@ class Notation:
         found = self.values.get(own[:2]) or self.values.get(own)
         if found is None:
             before = self._ruled, len(self.notes)
-            found = self.value(schema, owner, root or root_of(schema), place)
+            found = self.value(schema, Spot(owner, root or root_of(schema), place))
             alike = before == (self._ruled, len(self.notes)) and '"$ref"' not in text
             self.values[own[:2] if alike else own] = found
         return found
@@ -219,17 +230,18 @@ class Notation:
         self._ruled += 1
         return Rule(name)
 
-    def value(self, schema: Any, owner: str, root: Mapping[str, Any], place: Node | None = None) -> Node:
+    def value(self, schema: Any, spot: Spot) -> Node:
         """The values that satisfy the schema, as they are written in this place."""
+        owner, root, place = spot
         if schema is False:
             raise UnsupportedSchema(f"{owner}: nothing satisfies the schema false")
         if schema is True or not ASSERTIONS & set(schema):
             return self.any(place)
         if ASSERTIONS & set(schema) == {"$ref"}:
             named = str(schema["$ref"])
-            return self._ruled_value(named, resolve(named, root, owner), owner, root, place)
+            return self._ruled_value(named, resolve(named, root, owner), spot)
         parts = [part for part, _ in conjuncts(schema, root, owner)]
-        whole = alone(schema, root, owner)
+        whole = alone(schema, root)
         for part in parts:
             if "enum" in part or "const" in part:
                 values = part["enum"] if "enum" in part else [part["const"]]
@@ -237,19 +249,14 @@ class Notation:
         for part in parts:
             for key in ("anyOf", "oneOf"):
                 if key in part:
-                    return self._branches(part, key, parts, owner, root, place)
-        return choice(self._kinds(whole, parts, types_of(schema, owner, root), owner, root, place))
+                    return self._branches(part, key, parts, spot)
+        return choice(self._kinds(whole, parts, types_of(schema, owner, root), spot))
 
     def _branches(
-        self,
-        part: Mapping[str, Any],
-        key: str,
-        parts: list[Mapping[str, Any]],
-        owner: str,
-        root: Mapping[str, Any],
-        place: Node | None,
+        self, part: Mapping[str, Any], key: str, parts: list[Mapping[str, Any]], spot: Spot
     ) -> Node:
         """The values of one branch each, and of all that is said besides."""
+        owner, root, _ = spot
         split = Splitter(root, owner, self.loosens(owner))
         branches = part[key]
         pairs = combinations(branches, 2) if key == "oneOf" else ()
@@ -262,24 +269,16 @@ class Notation:
         for branch in branches:
             schema = {"allOf": [*rest, branch]} if rest else branch
             if types_of(schema, owner, root):
-                made.append(
-                    self._ruled_value(json.dumps(schema), schema, owner, root, place)
-                    if rest
-                    else self.value(schema, owner, root, place)
-                )
+                ruled = self._ruled_value(json.dumps(schema), schema, spot) if rest else None
+                made.append(ruled or self.value(schema, spot))
         return choice(made)
 
     def _kinds(
-        self,
-        whole: Any,
-        parts: list[Mapping[str, Any]],
-        kinds: frozenset[str],
-        owner: str,
-        root: Mapping[str, Any],
-        place: Node | None,
+        self, whole: Any, parts: list[Mapping[str, Any]], kinds: frozenset[str], spot: Spot
     ) -> list[Node]:
         """The values type by type."""
         options: list[Node] = []
+        place = spot.place
         logic = any(key in part for part in parts for key in ("not", "if"))
         if "string" in kinds:
             bounded = any(key in part for part in parts for key in _BOUNDS)
@@ -295,30 +294,26 @@ class Notation:
             bounds = _numbers(parts, "number" in kinds)
             options.append(self.number(of_kind(whole, kind) if logic else bounds, place))
         if "array" in kinds:
-            options.append(self._array(parts, owner, root, place))
+            options.append(self._array(parts, spot))
         if "object" in kinds:
-            options.append(self._object(whole, parts, owner, root, place))
+            options.append(self._object(whole, spot))
         return options
 
-    def _ruled_value(
-        self, said: str, schema: Any, owner: str, root: Mapping[str, Any], place: Node | None
-    ) -> Node:
+    def _ruled_value(self, said: str, schema: Any, spot: Spot) -> Node:
         """A schema as a rule, for it may lead back to itself.  said: a reference to it, or its text."""
-        key = (id(root), said, place)
+        key = (id(spot.root), said, spot.place)
         if key not in self._named:
-            self._roots.append(root)  # keeps the id from being used again
+            self._roots.append(spot.root)  # keeps the id from being used again
             self._named[key] = name = f"{self.scope}value_{len(self.rules)}"
             self.rules[name] = Seq(())
-            self.rules[name] = self.value(schema, owner, root, place)
+            self.rules[name] = self.value(schema, spot)
         return self.rule(self._named[key])
 
-    def _array(
-        self, parts: list[Mapping[str, Any]], owner: str, root: Mapping[str, Any], place: Node | None
-    ) -> Node:
+    def _array(self, parts: list[Mapping[str, Any]], spot: Spot) -> Node:
         for part in parts:
             for key in (*_ARRAY, "not", "if"):
                 if part.get(key):
-                    self.loosens(owner)(key)
+                    self.loosens(spot.owner)(key)
         firsts = [first_items(part) for part in parts]
         length = max(map(len, firsts))
         items = [further_items(part) for part in parts]
@@ -331,20 +326,14 @@ class Notation:
         more = all_of(items)
         if False in places:
             places, more = places[: places.index(False)], False
-        first = [sequence(self.value(said, owner, root), self.behind) for said in places]
-        item = None if more is False else sequence(self.value(more, owner, root), self.behind)
-        return self.array(
-            listed(first, item, least, min(bounds) if bounds else None, self.item_separator), place
-        )
+        inside = spot._replace(place=None)
+        first = [sequence(self.value(said, inside), self.behind) for said in places]
+        item = None if more is False else sequence(self.value(more, inside), self.behind)
+        most = min(bounds, default=None)
+        return self.array(listed(first, item, least, most, self.item_separator), spot.place)
 
-    def _object(
-        self,
-        schema: Any,
-        parts: list[Mapping[str, Any]],
-        owner: str,
-        root: Mapping[str, Any],
-        place: Node | None,
-    ) -> Node:
+    def _object(self, schema: Any, spot: Spot) -> Node:
+        owner, root, place = spot
         definitions = {k: v for k, v in root.items() if k in DEFINITIONS}
         whole = {**definitions, **schema}
         cases = self.cases({**whole, "type": "object"}, owner, False)
@@ -354,7 +343,7 @@ class Notation:
             and only.others is not False
             and not (only.names or only.keyed or any(only.bounds))
         ):
-            return self.free_mapping(only.others, owner, root or root_of(only.others), place)
+            return self.free_mapping(only.others, spot._replace(root=root or root_of(only.others)))
         made = self.members(whole, owner, False, "member", root)
         return choice([self.mapping(members, place) for members in made])
 

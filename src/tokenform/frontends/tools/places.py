@@ -102,7 +102,7 @@ class Place:
         if not distinct or True in distinct:
             return Place(True, declared)
         both = distinct[0] if len(distinct) == 1 else {"anyOf": distinct}
-        return Place(alone(both, self._root, ""), declared)
+        return Place(alone(both, self._root), declared)
 
     @property
     def _root(self) -> Mapping[str, Any]:
@@ -132,7 +132,7 @@ class Place:
             schemas = [first[index] if index < len(first) else further for first, further in firsts]
             # by the first that is said; what is said besides is judged with the whole call
             said = next((one for one in schemas if one is not True), True)
-            self._inside[(index,)] = Place(alone(said, self._root, "") if isinstance(said, Mapping) else True)
+            self._inside[(index,)] = Place(alone(said, self._root) if isinstance(said, Mapping) else True)
         return self._inside[(index,)]
 
     @cached_property

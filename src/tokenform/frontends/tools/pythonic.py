@@ -20,7 +20,7 @@ from typing import Any
 from tokenform.errors import ToolError
 from tokenform.frontends.tools.layout import PythonArguments
 from tokenform.frontends.tools.members import Case
-from tokenform.frontends.tools.notation import Members, Notation, named_by, root_of, texts, unknown_name
+from tokenform.frontends.tools.notation import Members, Notation, Spot, named_by, root_of, texts, unknown_name
 from tokenform.frontends.tools.order import in_order
 from tokenform.frontends.tools.read_literals import ArgumentsReader
 from tokenform.frontends.tools.read_values import fail, python_value
@@ -79,8 +79,8 @@ class Bracketed(Notation):
     def array(self, inside: Node, place: Node | None) -> Node:
         return sequence(Text("["), inside, Text("]"))
 
-    def other(self, key: Node, schema: Any, owner: str, root: Mapping[str, Any]) -> Node:
-        return sequence(key, COLON, self.value(schema, owner, root))
+    def other(self, key: Node, schema: Any, spot: Spot) -> Node:
+        return sequence(key, COLON, self.value(schema, spot._replace(place=None)))
 
 
 class KeywordReader(ArgumentsReader):
@@ -153,7 +153,7 @@ class Pythonic(Bracketed):
         if not said and case.others is not False:
             said = [(unknown_name(_KEYWORD, case.names), case.others)]
         beside = f"{owner}, arguments that are not declared"
-        others = [sequence(k, Text("="), self.value(v, beside, root_of(v))) for k, v in said]
+        others = [sequence(k, Text("="), self.value(v, Spot(beside, root_of(v)))) for k, v in said]
         return in_order(self.order, written, choice(others) if others else None, COMMA, bounds=case.bounds)
 
     def constant(self, value: Any, place: Node | None) -> Node:

@@ -12,6 +12,7 @@ tested), and a textual grammar (schemas would have to be spelled into it).
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -349,6 +350,16 @@ def sequence(*parts: Node) -> Node:
             flat.append(pieces[0])
         flat += pieces[1:]
     return flat[0] if len(flat) == 1 else Seq(tuple(flat))
+
+
+def marked(text: str, marks: re.Pattern[str]) -> Node:
+    """A text; what the pattern finds in it are special tokens."""
+    parts: list[Node] = []
+    end = 0
+    for found in marks.finditer(text):
+        parts += [Text(text[end : found.start()]), Special(found.group())]
+        end = found.end()
+    return sequence(*parts, Text(text[end:]))
 
 
 def without(node: Node, head: str) -> Node:

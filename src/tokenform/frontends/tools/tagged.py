@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from tokenform.errors import ToolError
@@ -22,7 +22,7 @@ from tokenform.frontends.tools.conjuncts import types_of
 from tokenform.frontends.tools.judge import possible
 from tokenform.frontends.tools.layout import Format, Tagged
 from tokenform.frontends.tools.members import Case, of_kind, without_strings
-from tokenform.frontends.tools.notation import Members, Notation
+from tokenform.frontends.tools.notation import Members, Notation, Spot
 from tokenform.frontends.tools.order import in_order
 from tokenform.frontends.tools.read_tagged import TaggedReader, bars, heads
 from tokenform.frontends.tools.shape import (
@@ -106,11 +106,12 @@ class Tags(Notation):
         lead = self.literal(self.layout.before)
         return in_order(self.order, written, members.more, Seq(()), lead, members.bounds)
 
-    def other(self, key: Node, schema: Any, owner: str, root: Mapping[str, Any]) -> Node:
-        return sequence(key, self.shared(schema, owner, root, None), LINE)
+    def other(self, key: Node, schema: Any, spot: Spot) -> Node:
+        return sequence(key, self.shared(schema, spot.owner, spot.root, None), LINE)
 
-    def value(self, schema: Any, owner: str, root: Mapping[str, Any], place: Node | None = None) -> Node:
+    def value(self, schema: Any, spot: Spot) -> Node:
         """`middle value after` for one argument."""
+        owner = spot.owner
         layout, kinds = self.layout, types_of(schema, owner)
         options: list[Node] = []
         strings, others = "string" in kinds, bool(kinds - {"string"})

@@ -25,7 +25,7 @@ from tokenform.frontends.tools.detect import find_format
 from tokenform.frontends.tools.formats import FORMATS
 from tokenform.frontends.tools.layout import Format
 from tokenform.frontends.tools.response_template import TOKEN
-from tokenform.frontends.tools.shape import Free, Node, Shape, Special, Text, Trigger, sequence
+from tokenform.frontends.tools.shape import Free, Node, Seq, Shape, Special, Text, Trigger, marked, sequence
 from tokenform.frontends.tools.templates import Template
 
 # Those of models without a tool format here.
@@ -160,16 +160,6 @@ def _ending(text: str, closer: str, tokens: tuple[tuple[str, str], ...]) -> str:
     return "\n\n" if closer == "</think>" else ""
 
 
-def nodes(text: str) -> list[Node]:
-    """A mark, whose parts that may be special tokens are."""
-    made: list[Node] = []
-    at = 0
-    for found in TOKEN.finditer(text):
-        made += [Text(text[at : found.start()]), Special(found.group())]
-        at = found.end()
-    return [node for node in [*made, Text(text[at:])] if node.text]  # type: ignore[union-attr]
-
-
 def _grammar(root: Node, source: str) -> Grammar:
     made = shape_form(Shape(root))
     return Grammar(forms.compiled(made, source), form=made, source=source)
@@ -186,11 +176,11 @@ def thought(marks: Any, *, opened: bool = False) -> Grammar:
         ToolError: there is no such format.
     """
     known = marks if isinstance(marks, Marks) else marks_of_format(marks)
-    closing = nodes(known.closer)
-    first = closing[0]
+    closing = marked(known.closer, TOKEN)
+    first = closing.parts[0] if isinstance(closing, Seq) else closing
     free = Free(until=(Trigger(first.text, special=isinstance(first, Special)),))  # type: ignore[union-attr]
-    opening = [] if opened else nodes(known.opener)
-    root = sequence(*opening, free, *closing, Text(known.ending))
+    opening = Seq(()) if opened else marked(known.opener, TOKEN)
+    root = sequence(opening, free, closing, Text(known.ending))
     return _grammar(root, f"thought({known.opener.strip()})")
 
 
@@ -209,4 +199,4 @@ def after_thought(marks: Marks | None, tail: str, grammar: Grammar) -> Grammar:
 @lru_cache(maxsize=64)
 def opening(mark: str) -> Grammar:
     """A mark alone."""
-    return _grammar(sequence(*nodes(mark)), mark.strip())
+    return _grammar(marked(mark, TOKEN), mark.strip())

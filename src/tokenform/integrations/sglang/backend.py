@@ -14,7 +14,6 @@ from __future__ import annotations
 import functools
 import logging
 import weakref
-from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -29,6 +28,7 @@ from sglang.srt.constrained.base_grammar_backend import (
     register_vocab_mask_buffer,
 )
 
+from tokenform.decoding.recent import Recent
 from tokenform.engine import TokenAutomaton
 from tokenform.engine.packed import mask_words
 from tokenform.errors import BudgetTooSmall, TokenformError
@@ -161,7 +161,7 @@ class SglangBackend(BaseGrammarBackend):  # type: ignore[misc]
         super().__init__()
         self.compiler = GrammarCompiler(tokenizer, size=vocab_size, eos=eos_token_ids or None, ahead=AHEAD)
         self._options = {"whitespace": whitespace}
-        self.cache = LastGrammars()
+        self.cache = LastGrammars(KEPT)
 
     def initialize_vocab_mask_buffer(
         self, name: str, vocab_size: int, max_rows: int, device: Any
@@ -224,8 +224,8 @@ class SglangBackend(BaseGrammarBackend):  # type: ignore[misc]
             return InvalidGrammarObject(error_text(error))
 
 
-class LastGrammars(OrderedDict[Any, Any]):
-    """The last `KEPT` grammars by their keys; SGLang's own table grows without end."""
+class LastGrammars(Recent[Any, Any]):
+    """The last grammars by their keys; SGLang's own table grows without end."""
 
     def get(self, key: Any, default: Any = None) -> Any:
         """The grammar, which becomes the most recent one."""
@@ -233,11 +233,6 @@ class LastGrammars(OrderedDict[Any, Any]):
             return default
         self.move_to_end(key)
         return self[key]
-
-    def __setitem__(self, key: Any, value: Any) -> None:
-        super().__setitem__(key, value)
-        if len(self) > KEPT:
-            self.popitem(last=False)
 
 
 def open_rows(rows: int, words: int) -> torch.Tensor:

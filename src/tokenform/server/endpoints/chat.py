@@ -13,7 +13,7 @@ from pydantic import Field
 from tokenform.decoding.results import Result
 from tokenform.decoding.scheduler import Piece
 from tokenform.server.answering import ApiPath, Event, Work
-from tokenform.server.endpoints.common import extras_of, finish, probabilities, usage_of
+from tokenform.server.endpoints.common import extras_of, finish, head_of, probabilities, usage_of
 from tokenform.server.endpoints.items import ItemStep, OutputItem, Writer, items_of
 from tokenform.server.engine import Engine
 from tokenform.server.faults import Refused
@@ -69,7 +69,7 @@ class Chat(ApiPath):
 
     def whole(self, work: Work, results: list[Result]) -> dict[str, Any]:
         choices = [self._choice(work, number, result) for number, result in enumerate(results)]
-        return {**_head(work, "chat.completion"), "choices": choices, "usage": usage_of(work, results)}
+        return {**head_of(work, "chat.completion"), "choices": choices, "usage": usage_of(work, results)}
 
     def _choice(self, work: Work, number: int, result: Result) -> dict[str, Any]:
         content: str | None = result.text
@@ -93,7 +93,7 @@ class Chat(ApiPath):
         return choice | extras_of(work, result)
 
     async def events(self, work: Work, pieces: AsyncIterator[Piece]) -> AsyncIterator[Event]:
-        head, turn = _head(work, "chat.completion.chunk"), work.request.turn
+        head, turn = head_of(work, "chat.completion.chunk"), work.request.turn
         stream_settings: StreamSettings = work.body.stream_options or StreamSettings()
         blank: dict[str, Any] = {"usage": None} if stream_settings.include_usage else {}
 
@@ -129,16 +129,6 @@ class Chat(ApiPath):
         if stream_settings.include_usage:
             yield None, {**head, "choices": [], "usage": usage_of(work, work.job.result(0))}
         yield None, "[DONE]"
-
-
-def _head(work: Work, kind: str) -> dict[str, Any]:
-    return {
-        "id": work.id,
-        "object": kind,
-        "created": work.began,
-        "model": work.engine.name,
-        "system_fingerprint": "tokenform",
-    }
 
 
 def _called(item: OutputItem) -> dict[str, Any]:

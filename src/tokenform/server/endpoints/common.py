@@ -16,6 +16,12 @@ Likely = list[list[tuple[int, float]]]
 LEAST = -9999.0  # JSON's minus infinity, as OpenAI writes it
 
 
+def head_of(work: Work, kind: str) -> dict[str, Any]:
+    """What every object of chats and completions begins with."""
+    head = {"id": work.id, "object": kind, "created": work.began, "model": work.engine.name}
+    return {**head, "system_fingerprint": "tokenform"}
+
+
 def usage_of(work: Work, results: Sequence[Result] = ()) -> dict[str, Any]:
     """Tokens of the prompt and of the texts."""
     prompt, thought = work.job.prompt_tokens, sum(map(thought_tokens, results))

@@ -15,7 +15,7 @@ from tokenform.decoding.results import Result
 from tokenform.decoding.scheduler import Piece
 from tokenform.decoding.thinking import RAW
 from tokenform.server.answering import ApiPath, Event, Work
-from tokenform.server.endpoints.common import extras_of, finish, number, usage_of
+from tokenform.server.endpoints.common import extras_of, finish, head_of, number, usage_of
 from tokenform.server.engine import Engine
 from tokenform.server.faults import Refused
 from tokenform.server.fields import Constrained, StreamSettings
@@ -74,9 +74,10 @@ class Completions(ApiPath):
             if result.reasoning is not None:
                 choice["reasoning_content"] = result.reasoning
             choices.append(choice | extras_of(work, result))
-        return {**_head(work), "choices": choices, "usage": usage_of(work, results)}
+        return {**head_of(work, "text_completion"), "choices": choices, "usage": usage_of(work, results)}
 
     async def events(self, work: Work, pieces: AsyncIterator[Piece]) -> AsyncIterator[Event]:
+        head = head_of(work, "text_completion")
         stream_settings: StreamSettings = work.body.stream_options or StreamSettings()
         blank = {"usage": None} if stream_settings.include_usage else {}
         at = [0] * work.request.n
@@ -84,11 +85,8 @@ class Completions(ApiPath):
             logprobs = None
             if piece.thought:
                 if piece.text:
-                    choice_of_thought = {"index": piece.number, "text": "", "reasoning_content": piece.text}
-                    yield (
-                        None,
-                        {**_head(work), "choices": [{**choice_of_thought, "finish_reason": None}], **blank},
-                    )
+                    thought = {"index": piece.number, "text": "", "reasoning_content": piece.text}
+                    yield None, {**head, "choices": [{**thought, "finish_reason": None}], **blank}
                 continue
             if work.request.alternatives is not None:
                 logprobs = _logprobs(work, piece.tokens, piece.logprobs, piece.likeliest, at[piece.number])
@@ -101,9 +99,9 @@ class Completions(ApiPath):
             }
             if piece.result is not None:
                 choice |= extras_of(work, piece.result)
-            yield None, {**_head(work), "choices": [choice], **blank}
+            yield None, {**head, "choices": [choice], **blank}
         if stream_settings.include_usage:
-            yield None, {**_head(work), "choices": [], "usage": usage_of(work, work.job.result(0))}
+            yield None, {**head, "choices": [], "usage": usage_of(work, work.job.result(0))}
         yield None, "[DONE]"
 
 
@@ -114,11 +112,6 @@ def _prompt(prompt: Any) -> Any:
     if isinstance(prompt, list) and not all(type(one) is int for one in prompt):
         raise Refused("a request has one prompt: a text, or a list of token ids.", param="/prompt")
     return prompt
-
-
-def _head(work: Work) -> dict[str, Any]:
-    head = {"id": work.id, "object": "text_completion", "created": work.began, "model": work.engine.name}
-    return {**head, "system_fingerprint": "tokenform"}
 
 
 def _logprobs(work: Work, tokens: Any, logprobs: Any, likeliest: Any, at: int) -> dict[str, Any]:

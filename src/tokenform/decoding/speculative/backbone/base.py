@@ -282,7 +282,7 @@ class Backbone:
             sequence -> float [n + 1, V]: row 0 after the committed tokens, row i + 1 after
             node i.  If the pass raises, every sequence is as it was, without its last tree.
         """
-        return cast("dict[int, torch.Tensor]", self._scored(trees, {}))
+        return cast("dict[int, torch.Tensor]", self.score_listed(trees, {}))
 
     def score_listed(
         self, trees: Mapping[int, DraftTree], columns: Mapping[int, Columns]
@@ -292,9 +292,6 @@ class Backbone:
         Args:
             columns: of these sequences the tokens that are wanted at each row, as many as nodes and one.
         """
-        return self._scored(trees, columns)
-
-    def _scored(self, trees: Mapping[int, DraftTree], columns: Mapping[int, Columns]) -> dict[int, Logits]:
         out: dict[int, Logits] = {}
         todo: dict[int, DraftTree] = {}
         for seq, tree in trees.items():

@@ -17,7 +17,6 @@ import functools
 import math
 import threading
 import weakref
-from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -148,39 +147,31 @@ class _DraftModelSession(Asking):
             return torch.nn.functional.pad(rows, (0, size - rows.shape[1]), value=float("-inf"))
         return rows[:, :size]
 
-    def _ask(
-        self, seq: int, context: Context, tree: DraftTree, nodes: Sequence[tuple[int, Node]], **more: Any
-    ) -> Ask:
-        return Ask(
-            self.backbone,
-            seq,
-            tree,
-            nodes=nodes,
-            sampler=context.sampler,
-            copies=1 + context.companions,
-            convert=functools.partial(self._rows, size=context.vocabulary_size),
-            **more,
-        )
-
     def _matched(self, seq: int, context: Context, most: int, budget: Budget) -> Drafting[DraftTree]:
         """A chain of the sampler's draws from the second model, with runners-up."""
         d = self.drafter
         outputs = RequestedOutputs(d.siblings + 1, chances=True) if d.siblings else DEFAULT_OUTPUTS
 
         def passing(drawn: list[int], guessed: list[int], places: list[Node]) -> Drafting[Scored]:
-            self.backbone.commit(seq, self._own(drawn))
-            rows = list(enumerate(places))
-            return (yield self._ask(seq, context, DraftTree.chain(guessed), rows, outputs=outputs))
+            self.backbone.commit(seq, drawn if d.vocabulary is None else d.vocabulary.to_draft(drawn))
+            return (
+                yield Ask(
+                    self.backbone,
+                    seq,
+                    DraftTree.chain(guessed),
+                    nodes=list(enumerate(places)),
+                    sampler=context.sampler,
+                    copies=1 + context.companions,
+                    convert=functools.partial(self._rows, size=context.vocabulary_size),
+                    outputs=outputs,
+                )
+            )
 
         return (
             yield from draw_matched(
                 passing, context, most, budget, d.cost, self.foresight, d.siblings, d.name
             )
         )
-
-    def _own(self, tokens: list[int]) -> list[int]:
-        """The target's tokens in the second model's."""
-        return tokens if self.drafter.vocabulary is None else self.drafter.vocabulary.to_draft(tokens)
 
     def _retokenised(
         self, seq: int, vocabulary: VocabularyMap, most: int, budget: Budget
