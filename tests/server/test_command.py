@@ -92,6 +92,24 @@ def test_a_place_that_is_none_is_said(options, said):
     assert wrong.exit_code == 2 and said in " ".join(wrong.output.split())
 
 
+@pytest.mark.parametrize(
+    ("options", "environment", "said"),
+    [
+        (["--api-key", ""], None, "--api-key is empty"),
+        (["--api-key", " "], None, "--api-key is empty"),
+        (["--api-key", "a", "--api-key", ""], None, "--api-key is empty"),
+        ([], " , ", "TOKENFORM_API_KEYS is empty"),
+        ([], "", "TOKENFORM_API_KEYS is empty"),
+        (["--api-key", "a"], ",", "TOKENFORM_API_KEYS is empty"),
+    ],
+)
+def test_an_empty_key_does_not_open_the_server(monkeypatch, options, environment, said):
+    if environment is not None:
+        monkeypatch.setenv("TOKENFORM_API_KEYS", environment)
+    wrong = CliRunner().invoke(app, ["serve", *options])
+    assert wrong.exit_code == 2 and said in " ".join(wrong.output.split())
+
+
 def test_what_it_can_not_serve_is_said(tmp_path):
     wrong = CliRunner().invoke(app, ["serve", "./no/such/model"])
     assert wrong.exit_code == 2 and "there is no model" in wrong.output

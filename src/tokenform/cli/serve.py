@@ -153,8 +153,16 @@ def _keys(api_keys: Any, path: Path | None, limits: dict[str, Any]) -> tuple[lis
     from tokenform.server import Key
     from tokenform.server.keys import KeyFile
 
-    environment = [one.strip() for one in os.environ.get("TOKENFORM_API_KEYS", "").split(",")]
-    secrets = [one for one in [*api_keys, *environment] if one]
+    environment = os.environ.get("TOKENFORM_API_KEYS")
+    secrets = list(api_keys)
+    if environment is not None:
+        named = [one.strip() for one in environment.split(",")]
+        secrets += [one for one in named if one] or [""]
+    # an empty one is a variable that was not set, and not the wish to serve everybody
+    for place, secret in enumerate(secrets):
+        if not secret.strip():
+            source = "--api-key" if place < len(api_keys) else "TOKENFORM_API_KEYS"
+            raise OptionError(f"{source} is empty: give a key, or leave {source} out to let anybody ask.")
     keys = [Key(secret, f"key-{number}", **limits) for number, secret in enumerate(secrets)]
     if path is not None:
         return keys, KeyFile(path, lambda secret, name: Key(secret, name, **limits))
