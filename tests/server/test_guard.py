@@ -18,6 +18,7 @@ from running import running
 import tokenform as tf
 from tokenform.decoding.speculative.passes import Passes
 from tokenform.server import Engine, Key, create_app
+from tokenform.server.turns import Turns
 
 LONG = {"messages": [{"role": "user", "content": "a"}], "guided_regex": "[a-z ]{900}", "temperature": 1.0}
 SHORT = {"messages": [{"role": "user", "content": "a"}], "guided_regex": "[a-z]{4}"}
@@ -98,6 +99,80 @@ def test_a_full_queue_is_said_with_a_time(engine):
         assert all(
             len(one.json()["choices"][0]["message"]["content"]) == 900 for one in got if one.is_success
         )
+
+
+def test_slow_constraints_of_a_key_keep_no_other_waiting(engine, monkeypatch):
+    """One key's compilations fill their places and the queue; another's requests are answered meanwhile."""
+    go, begun, compile = threading.Event(), [], engine.compiler.grammar
+
+    def slow(kind, text, **options):
+        if "slow" in text:
+            begun.append(text)
+            go.wait(60)
+        return compile(kind, text, **options)
+
+    monkeypatch.setattr(engine.compiler, "grammar", slow)
+    keys = [Key("b", "bad"), Key("g", "good")]
+    codes = []
+
+    def ask(number, url):
+        body = {**SHORT, "guided_regex": f"slow{number}"}
+        answer = httpx.post(url + CHAT, json=body, headers={"x-api-key": "b"}, timeout=60)
+        codes.append(answer.status_code)
+
+    with running(create_app(engine, keys=keys)) as url:
+        threads = [threading.Thread(target=ask, args=(number, url)) for number in range(12)]
+        try:
+            with httpx.Client(
+                timeout=0.5
+            ) as impatient:  # who goes away holds the place until its thread ends
+                with pytest.raises(httpx.ReadTimeout):
+                    body = {**SHORT, "guided_regex": "slow"}
+                    impatient.post(url + CHAT, json=body, headers={"x-api-key": "b"})
+            for thread in threads:
+                thread.start()
+            until = time.monotonic() + 20
+            while len(begun) < 3 and time.monotonic() < until:
+                time.sleep(0.01)
+            plain = {"messages": SHORT["messages"], "max_tokens": 4}
+            for body in (plain, {**plain, "response_format": {"type": "text"}}, SHORT):
+                answer = httpx.post(url + CHAT, json=body, headers={"x-api-key": "g"}, timeout=20)
+                assert answer.status_code == 200
+            bad = httpx.post(url + CHAT, json=plain, headers={"x-api-key": "b"}, timeout=20)
+            assert bad.status_code == 200 and not codes and len(begun) == 3
+        finally:
+            go.set()
+        for thread in threads:
+            thread.join()
+    assert set(codes) <= {200, 429} and len(codes) == 12
+    assert quiet(engine)
+
+
+def test_places_go_round_the_callers():
+    async def order():
+        turns, served = Turns(2), []
+
+        async def one(owner, number):
+            await turns.take(owner)
+            served.append(f"{owner}{number}")
+            await asyncio.sleep(0)
+            turns.give_back(owner)
+
+        await turns.take("z")
+        await turns.take("y")
+        tasks = [asyncio.ensure_future(one("a", number)) for number in range(3)]
+        tasks += [asyncio.ensure_future(one(owner, 0)) for owner in "bc"]
+        await asyncio.sleep(0)
+        tasks.pop(1).cancel()
+        await asyncio.sleep(0)
+        turns.give_back("z")
+        await asyncio.gather(*tasks)
+        turns.give_back("y")
+        for owner in "pq":  # both places are free again
+            await asyncio.wait_for(turns.take(owner), 1)
+        return served
+
+    assert asyncio.run(order()) == ["a0", "b0", "c0", "a2"]
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import json
 import logging
 import re
@@ -102,7 +103,8 @@ async def count(request: Request, endpoint: Any, server: Any) -> Response:
     with server.guard.using(key):
         body: Any = endpoint.reads.model_validate(await _json(request, server))
         _check_model(body, server.engine)
-        tokens = await server.engine.count_tokens(lambda: endpoint.request_of(body, server.engine, key))
+        request_of = functools.partial(endpoint.request_of, body, server.engine, key)
+        tokens = await server.engine.count_tokens(request_of, key, body.binds())
         return JSONResponse(endpoint.body_of_count(tokens))
 
 
@@ -161,7 +163,8 @@ async def _begin(
         record.tokens += len(piece.tokens)  # so far, for texts that are cancelled
         queue.put_nowait(piece)
 
-    request, job = await engine.begin(lambda: _checked_request(endpoint, body, engine, key), key, hear)
+    read = functools.partial(_checked_request, endpoint, body, engine, key)
+    request, job = await engine.begin(read, key, hear, body.binds())
     loop = asyncio.get_running_loop()
 
     def over(_: Any) -> None:

@@ -1,7 +1,8 @@
 """The model behind a server: its generator, its scheduler, its constraints and its format of tool calls.
 
 Purpose: `begin` turns a request into a job of the scheduler, off the event loop.
-Invariant: at most `compilers` requests read constraints at once; the others wait.
+Invariant: at most `compilers` requests read constraints at once; the others wait, in turns of their keys.  A
+request without a constraint waits for none.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 from tokenform.decoding.samplers.local import Local
 from tokenform.decoding.scheduler import Job, Piece, Scheduler
@@ -25,9 +26,11 @@ from tokenform.server.constraints import ConstraintReader
 from tokenform.server.faults import Refused
 from tokenform.server.keys import Key
 from tokenform.server.text_request import TextRequest
+from tokenform.server.turns import Turns
 
 logger = logging.getLogger("tokenform.server")
 BUILTIN = "tokenform-builtin"
+_Made = TypeVar("_Made")
 _WARM = {
     "type": "object",
     "properties": {"a": {"enum": [0, 1]}},
@@ -77,7 +80,7 @@ class Engine:
         )
         vocabulary = self.generator.vocabulary
         self.compiler = GrammarCompiler(self.generator.tokenizer, size=vocabulary.size, eos=vocabulary.eos)
-        self._compiling = asyncio.Semaphore(compilers)
+        self._compiling = Turns(compilers)
         self.format = (
             _format_of(self.generator.tokenizer) if tool_format is None else find_format(tool_format)
         )
@@ -105,11 +108,11 @@ class Engine:
         """The bytes of a token."""
         return bytes(self.generator.vocabulary.token(token))
 
-    async def count_tokens(self, read: Callable[[], TextRequest]) -> int:
+    async def count_tokens(self, read: Callable[[], TextRequest], key: Key, bound: bool = True) -> int:
         """The number of tokens of a request's prompt; nothing is written.
 
         Args:
-            read: reads it, in a thread.
+            read, bound: as for `begin`.
         Raises:
             Refused, TokenformError.
         """
@@ -122,17 +125,17 @@ class Engine:
             with self._prompt_of(request):
                 return len(self.generator.prompt_ids(self._prompt(request), request.grammar, **options))
 
-        async with self._compiling:
-            return await asyncio.to_thread(count)
+        return await asyncio.shield(await self._in_turn(count, key, bound))
 
     async def begin(
-        self, read: Callable[[], TextRequest], key: Key, listener: Callable[[Piece], None]
+        self, read: Callable[[], TextRequest], key: Key, listener: Callable[[Piece], None], bound: bool = True
     ) -> tuple[TextRequest, Job]:
         """Starts the texts of a request.
 
         Args:
             read: reads it, in a thread.
             listener: called with the pieces, in the event loop.
+            bound: whether it has a constraint or tools.
         Raises:
             Refused, TokenformError.
         """
@@ -147,14 +150,22 @@ class Engine:
                 check(request)
             return request, self._submit(request, key, tell)
 
-        async with self._compiling:
-            # not cancelled in the middle, so that a submitted job is always known and can be cancelled
-            submitted = asyncio.ensure_future(asyncio.to_thread(start))
-            try:
-                return await asyncio.shield(submitted)
-            except asyncio.CancelledError:
-                submitted.add_done_callback(_drop)
-                raise
+        # not cancelled in the middle, so that a submitted job is always known and can be cancelled
+        submitted = await self._in_turn(start, key, bound)
+        try:
+            return await asyncio.shield(submitted)
+        except asyncio.CancelledError:
+            submitted.add_done_callback(_drop)
+            raise
+
+    async def _in_turn(self, work: Callable[[], _Made], key: Key, bound: bool) -> asyncio.Future[_Made]:
+        """Work that has begun in a thread, in the caller's turn where it reads a constraint."""
+        if bound:
+            await self._compiling.take(key.name)
+        begun = asyncio.ensure_future(asyncio.to_thread(work))
+        if bound:  # free when the thread is: who goes away and asks again takes no more of them
+            begun.add_done_callback(lambda _: self._compiling.give_back(key.name))
+        return begun
 
     def _submit(self, request: TextRequest, key: Key, on_piece: Callable[[Piece], None]) -> Job:
         with self._prompt_of(request):
