@@ -5,6 +5,7 @@ Source: Anthropic's API reference, "Messages".
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncIterator, Mapping
 from typing import Annotated, Any
 
@@ -35,6 +36,7 @@ _TOOL = (
     *("name", "description", "input_schema", "type", "strict", "cache_control", "input_examples"),
     *("defer_loading", "eager_input_streaming", "allowed_callers"),
 )
+_OWN_TOOL = re.compile(r"^(/tools/\d+)/function/parameters")
 _THOUGHTS = ("thinking", "redacted_thinking")
 
 
@@ -123,6 +125,8 @@ class Messages(ApiPath):
         yield _event("message_stop")
 
     def failure(self, error: Refused) -> dict[str, Any]:
+        if error.param is not None:  # of a tool as OpenAI's API has it
+            error.param = _OWN_TOOL.sub(r"\1/input_schema", error.param)
         body = error.body()["error"]
         kind = _KINDS.get(error.status, "invalid_request_error" if error.status < 500 else "api_error")
         return {"type": "error", "error": {**body, "type": kind}, "request_id": None}
@@ -231,7 +235,8 @@ def _tool(tool: Mapping[str, Any], param: str) -> dict[str, Any]:
         raise Refused(f"{param}: this server runs no tools itself.", param=f"{param}/type")
     check_names(tool, _TOOL, param)
     function = {"name": tool.get("name"), "parameters": tool.get("input_schema", {"type": "object"})}
-    return {"type": "function", "function": {**function, "description": tool.get("description") or ""}}
+    function |= {"description": tool.get("description") or "", "strict": tool.get("strict")}
+    return {"type": "function", "function": function}
 
 
 def _messages(body: CountedBody) -> list[dict[str, Any]]:
