@@ -43,6 +43,96 @@ VALUES = [
 ]
 
 
+CALL = {"id": "c", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+SCHEMA = {"type": "object", "properties": {"a": {"type": "integer"}}}
+CHAT_TOOL = {
+    "type": "function",
+    "function": {"name": "f", "description": "d", "parameters": SCHEMA, "strict": True},
+}
+TOLD = [
+    {"role": "user", "content": [{"type": "text", "text": "a"}]},
+    {"role": "assistant", "content": "b", "tool_calls": [CALL]},
+    {"role": "tool", "tool_call_id": "c", "content": "d"},
+]
+FORM = {"type": "json_schema", "json_schema": {"name": "n", "schema": SCHEMA, "strict": True}}
+ALLOWED = {"mode": "auto", "tools": [{"type": "function", "function": {"name": "f"}}]}
+OWN = {
+    "n": 1, "seed": 1, "temperature": 1.0, "top_p": 0.9, "top_k": 5, "stream": False, "report": True,
+    "logit_bias": {"5": 1.0}, "drafter": ["input", "suffix"], "metadata": {"a": "b"},
+}  # fmt: skip
+BLOCKS = [
+    {"role": "user", "content": [{"type": "text", "text": "a"}]},
+    {"role": "assistant", "content": [{"type": "tool_use", "id": "c", "name": "f", "input": {}}]},
+    {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "c", "content": "d"}]},
+]
+ITEMS = [
+    {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "a"}]},
+    {"type": "function_call", "call_id": "c", "name": "f", "arguments": "{}"},
+    {"type": "function_call_output", "call_id": "c", "output": "d"},
+]
+MESSAGES = {
+    "messages": BLOCKS,
+    "max_tokens": 9,
+    "system": [{"type": "text", "text": "s"}],
+    "tools": [{"name": "f", "input_schema": SCHEMA, "strict": True}],
+}
+WHOLE = [
+    ("/v1/chat/completions", {"messages": TOLD, "max_tokens": 9, "response_format": FORM, **OWN}),
+    (
+        "/v1/chat/completions",
+        {
+            "messages": TOLD,
+            "max_tokens": 40,
+            "tools": [CHAT_TOOL],
+            "tool_choice": {"type": "allowed_tools", "allowed_tools": ALLOWED},
+            "parallel_tool_calls": True,
+            "sampler": {"name": "local"},
+            "logprobs": True,
+            "top_logprobs": 2,
+        },
+    ),
+    ("/v1/completions", {"prompt": [5, 6], "max_tokens": 9, "logprobs": 1, "stop": ["x"], "best_of": 1}),
+    ("/v1/completions", {"prompt": ["a"], "max_tokens": 9, "structured_outputs": {"regex": "a+"}}),
+    (
+        "/v1/responses",
+        {
+            "input": ITEMS,
+            "max_output_tokens": 40,
+            "tools": [{"type": "function", "name": "f", "parameters": SCHEMA, "strict": True}],
+            "tool_choice": {"type": "function", "name": "f"},
+            "reasoning": {"effort": "none"},
+            "text": {"format": {"type": "text"}, "verbosity": "low"},
+            "include": ["message.output_text.logprobs"],
+        },
+    ),
+    ("/v1/messages", {**MESSAGES, "tool_choice": {"type": "tool", "name": "f"}, "max_tokens": 40}),
+    (
+        "/v1/messages",
+        {
+            **MESSAGES,
+            "tool_choice": {"type": "auto", "disable_parallel_tool_use": True},
+            "thinking": {"type": "disabled"},
+            "output_config": {"format": {"type": "json_schema", "schema": SCHEMA}, "effort": "low"},
+            "stop_sequences": ["x"],
+        },
+    ),
+    ("/v1/messages/count_tokens", {**MESSAGES, "tool_choice": {"type": "any"}}),
+]
+WRONG = [[], {}, 5, "", None, True, [[]]]
+
+
+def replaced(whole):
+    """The value with each of its parts replaced in turn."""
+    for wrong in WRONG:
+        yield wrong
+    parts = whole.items() if isinstance(whole, dict) else enumerate(whole) if isinstance(whole, list) else ()
+    for place, part in parts:
+        for other in replaced(part):
+            copied = whole.copy()
+            copied[place] = other
+            yield copied
+
+
 def bodies(endpoint):
     for field in endpoint.reads.model_fields:
         for value in VALUES:
@@ -75,6 +165,60 @@ def test_some_strange_bodies():
     every = [(one.path, body) for one in ENDPOINTS for body in bodies(one)]
     check([(one.path, body) for one in ENDPOINTS for body in (None, [], "a", 3)])
     check(random.Random(0).sample(every, 150))
+
+
+def test_whole_bodies_with_a_part_replaced():
+    """Each body is valid as it stands, but for those that bind the answer twice."""
+    every = [(path, body) for path, whole in WHOLE for body in replaced(whole)]
+    check(WHOLE)
+    check(random.Random(1).sample(every, 250))
+
+
+@pytest.mark.slow
+def test_all_whole_bodies_with_a_part_replaced():
+    check([(path, body) for path, whole in WHOLE for body in replaced(whole)])
+
+
+@pytest.mark.parametrize(
+    ("path", "change", "param"),
+    [
+        *(
+            ("chat/completions", {"messages": [{"role": role, "content": "a"}]}, "/messages/0/role")
+            for role in ([], {})
+        ),
+        (
+            "chat/completions",
+            {"messages": [{"role": "assistant", "content": "a", "tool_calls": 5}]},
+            "/messages/0/tool_calls",
+        ),
+        ("chat/completions", {"tools": [FUNCTION], "tool_choice": {"type": []}}, "/tool_choice"),
+        (
+            "chat/completions",
+            {"tools": [FUNCTION], "tool_choice": {"type": "allowed_tools", "mode": [], "tools": [FUNCTION]}},
+            "/tool_choice",
+        ),
+        *(
+            (path, {"tools": [{"name": "f"}], "tool_choice": {"type": kind}}, "/tool_choice/type")
+            for path in ("messages", "messages/count_tokens")
+            for kind in ([], {})
+        ),
+        *(("completions", {"prompt": prompt}, "/prompt") for prompt in ([], [[]])),
+        ("chat/completions", {"drafter": ["ngram", "ngram"]}, "/drafter/1"),
+    ],
+)
+def test_wrong_parts_are_refused_with_their_place(client, path, change, param):
+    body = {"max_tokens": 8} | ({} if path == "completions" else {"messages": CHAT["messages"]}) | change
+    answer = client.post(f"/v1/{path}", json=body)
+    assert answer.status_code == 400 and answer.json()["error"]["param"] == param, answer.text
+
+
+def test_drafters_that_are_one_here_are_taken_once(client):
+    bound = {**CHAT, "guided_regex": "[a-z]{8}", "seed": 0}
+    plain, *drafted = (
+        client.post("/v1/chat/completions", json={**bound, **more}).json()["choices"][0]["message"]["content"]
+        for more in ({}, {"drafter": ["input", "suffix"]}, {"drafter": ["suffix", "ngram", "input"]})
+    )
+    assert drafted == [plain, plain]
 
 
 @pytest.mark.slow

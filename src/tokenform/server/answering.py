@@ -88,8 +88,8 @@ class ApiPath(ABC):
     def failure(self, error: Refused) -> dict[str, Any]:
         return error.body()
 
-    def fault(self, error: Refused) -> Event:
-        """An error as the last event of a stream."""
+    def fault(self, error: Refused, number: int) -> Event:
+        """An error as the last event of a stream, after so many."""
         return None, error.body()
 
 
@@ -263,7 +263,7 @@ async def _stream(
     server: Any,
     record: Record,
 ) -> AsyncIterator[str]:
-    events = endpoint.events(work, pieces)
+    events, told = endpoint.events(work, pieces), 0
     try:
         while True:
             remaining = max(deadline - time.monotonic(), 0.001)
@@ -273,6 +273,7 @@ async def _stream(
                 break
             except asyncio.TimeoutError:
                 raise _timed_out() from None
+            told += 1
             yield event_text(event)
         server.metrics.whole.observe(time.monotonic() - record.began)
         record.complete(work.job.prompt_tokens, work.job.result(0))
@@ -284,7 +285,7 @@ async def _stream(
         if fault.status >= 500:
             logger.exception("a stream failed", extra={"request": work.id})
         record.fail(fault.code)
-        yield event_text(endpoint.fault(fault))
+        yield event_text(endpoint.fault(fault, told))
 
 
 def event_text(event: Event) -> str:

@@ -25,7 +25,7 @@ def read_messages(listed: Sequence[Any], param: str = "/messages") -> list[dict[
 
 def _message(message: Any, param: str) -> dict[str, Any]:
     role = message.get("role") if isinstance(message, dict) else None
-    if role not in _ROLES:
+    if not isinstance(role, str) or role not in _ROLES:
         raise Refused(f"{param}/role is one of {', '.join(_ROLES)}.", param=f"{param}/role")
     read: dict[str, Any] = {
         "role": _ROLES[role],
@@ -33,6 +33,8 @@ def _message(message: Any, param: str) -> dict[str, Any]:
     }
     if message.get("tool_calls"):
         calls = message["tool_calls"]
+        if not isinstance(calls, list):
+            raise Refused(f"{param}/tool_calls is a list of calls.", param=f"{param}/tool_calls")
         read["tool_calls"] = [_call(one, f"{param}/tool_calls/{i}") for i, one in enumerate(calls)]
     for name in ("tool_call_id", "name", "reasoning_content"):
         if isinstance(message.get(name), str):

@@ -94,9 +94,12 @@ def _drafter(value: str | list[str] | None) -> Any:
             names_known = ", ".join(["auto", *_DRAFTERS])
             where = "/drafter" if isinstance(value, str) else f"/drafter/{place}"
             raise Refused(f"drafter {name!r} can't be taken here; choose of {names_known}.", param=where)
-    if not names or len(names) > len(_DRAFTERS):
+        if name in names[:place]:
+            raise Refused(f"drafter {name!r} stands here twice.", param=f"/drafter/{place}")
+    if not names:
         raise Refused("drafter names one or a few drafters.", param="/drafter")
-    chosen = [_DRAFTERS[name]() for name in names]
+    # two names may mean one drafter here: nothing is remembered between requests
+    chosen = list({drafter.name: drafter for drafter in (_DRAFTERS[name]() for name in names)}.values())
     return chosen[0] if len(chosen) == 1 else drafters.Merge(*chosen)
 
 

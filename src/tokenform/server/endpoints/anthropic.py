@@ -131,7 +131,7 @@ class Messages(ApiPath):
         kind = _KINDS.get(error.status, "invalid_request_error" if error.status < 500 else "api_error")
         return {"type": "error", "error": {**body, "type": kind}, "request_id": None}
 
-    def fault(self, error: Refused) -> Event:
+    def fault(self, error: Refused, number: int) -> Event:
         return "error", self.failure(error)
 
 
@@ -224,7 +224,7 @@ def _choice(choice: Mapping[str, Any] | None) -> tuple[Any, bool]:
     if kind == "tool":
         return {"type": "function", "function": {"name": choice.get("name")}}, parallel
     choices = {"auto": "auto", "any": "required", "none": "none"}
-    if kind not in choices:
+    if not isinstance(kind, str) or kind not in choices:
         raise Refused(f"{param}/type {kind!r} is not known.", param=f"{param}/type")
     return choices[kind], parallel
 

@@ -113,6 +113,8 @@ def _prompt(prompt: Any) -> Any:
         prompt = prompt[0]
     if isinstance(prompt, list) and not all(type(one) is int for one in prompt):
         raise Refused("a request has one prompt: a text, or a list of token ids.", param="/prompt")
+    if prompt == []:
+        raise Refused("/prompt has no tokens.", param="/prompt")
     return prompt
 
 
