@@ -18,6 +18,7 @@ from running import running
 import tokenform as tf
 from tokenform.decoding.speculative.passes import Passes
 from tokenform.server import Engine, Key, create_app
+from tokenform.server.connections import ClosingServer
 from tokenform.server.turns import Turns
 
 LONG = {"messages": [{"role": "user", "content": "a"}], "guided_regex": "[a-z ]{900}", "temperature": 1.0}
@@ -258,6 +259,61 @@ def test_closing_ends_what_was_begun():
     assert engine.scheduler.load.running == 0
 
 
+def test_requests_that_outlive_the_end_are_answered(monkeypatch, caplog):
+    """Whole, streamed, and still in their constraint: each is told, and recorded, that the server closes."""
+    engine, go = Engine(batch_size=4), threading.Event()
+    compile, logits = engine.compiler.grammar, Passes._logits
+
+    def slow(kind, text, **options):
+        if "slow" in text:
+            go.wait(30)
+        return compile(kind, text, **options)
+
+    def slow_logits(*args, **kwargs):
+        time.sleep(0.05)
+        return logits(*args, **kwargs)
+
+    monkeypatch.setattr(engine.compiler, "grammar", slow)
+    monkeypatch.setattr(Passes, "_logits", slow_logits)
+    text = {"input": "a", "guided_regex": "[a-z ]{900}", "temperature": 1.0, "stream": True}
+    asked = {
+        "whole": (CHAT, LONG),
+        "stream": ("/v1/responses", text),
+        "chunks": (CHAT, {**LONG, "stream": True}),
+        "reading": (CHAT, {**SHORT, "guided_regex": "slow"}),
+    }
+    got = {}
+
+    def ask(name, url):
+        path, body = asked[name]
+        got[name] = httpx.post(url + path, json=body, timeout=60)
+
+    caplog.set_level(logging.INFO)
+    with running(create_app(engine, grace=1.0), ClosingServer) as url:
+        threads = [threading.Thread(target=ask, args=(name, url)) for name in asked]
+        for thread in threads:
+            thread.start()
+        until = time.monotonic() + 20
+        while engine.scheduler.load.running < 3 and time.monotonic() < until:
+            time.sleep(0.01)
+        time.sleep(0.3)
+    for thread in threads:
+        thread.join(30)
+    go.set()
+    for name in ("whole", "reading"):
+        assert got[name].status_code == 503 and got[name].headers["Retry-After"], name
+        assert got[name].json()["error"]["code"] == "closing"
+    events = [line for line in got["stream"].text.splitlines() if line.startswith("data: ")]
+    last = json.loads(events[-1][6:])
+    assert last["type"] == "error" and last["code"] == "closing"
+    assert last["sequence_number"] == len(events) - 1
+    assert json.loads(got["chunks"].text.split("data: ")[-1])["error"]["code"] == "closing"
+    lines = [record.fields for record in caplog.records if hasattr(record, "fields")]
+    assert sorted(line["status"] for line in lines) == [200, 200, 503, 503]
+    assert {line["reason"] for line in lines} == {"closing"}
+    assert "Traceback" not in caplog.text and not any(record.exc_info for record in caplog.records)
+
+
 @pytest.mark.parametrize(
     "kind", ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data", ""]
 )
@@ -299,8 +355,8 @@ def test_a_client_that_is_gone_before_the_first_event_leaves_nothing(engine):
         calls += 1
         if calls == 1:
             return {"type": "http.request", "body": asked, "more_body": False}
-        if calls == 2:
-            await asyncio.sleep(60)  # cancelled as soon as there is a first piece
+        if calls in (2, 3):  # while the constraint is read, and until the first piece
+            await asyncio.sleep(60)
         return {"type": "http.disconnect"}
 
     async def send(message):
@@ -322,5 +378,5 @@ def test_a_client_that_is_gone_before_the_first_event_leaves_nothing(engine):
     }
     with contextlib.suppress(Exception):
         asyncio.run(app(scope, receive, send))
-    assert calls >= 3 and app.state.server.guard.in_use == 0
+    assert calls >= 4 and app.state.server.guard.in_use == 0
     assert quiet(engine)

@@ -6,6 +6,7 @@ import contextlib
 import logging
 import os
 import signal
+import socket
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -89,7 +90,7 @@ def serve(
             import uvicorn
 
             from tokenform.server import Engine, create_app
-            from tokenform.server.connections import Connection
+            from tokenform.server.connections import PATIENCE, ClosingServer, Connection
             from tokenform.server.record import write_logs
         for option, value, known in (
             ("log_level", log_level, ("debug", "info", "warning", "error")),
@@ -105,6 +106,7 @@ def serve(
             option: value for option, value in options.items() if value is not None
         }
         _use_threads(threads)
+        listening = _bound(host, port)  # before the model, which takes long to load
         engine = Engine(
             model,
             name=name,
@@ -123,15 +125,35 @@ def serve(
         signal.signal(signal.SIGHUP, lambda *_: file.forget())
     # no lines of uvicorn for requests: each has one of its own
     uvicorn_options: dict[str, Any] = {"log_config": None, "log_level": log_level, "access_log": False}
-    uvicorn_options |= {"http": Connection, "timeout_graceful_shutdown": 30}
+    uvicorn_options |= {"http": Connection, "timeout_keep_alive": int(PATIENCE)}
     config = uvicorn.Config(app, host=host, port=port, **uvicorn_options)
-    listening = config.bind_socket()
+    listening.listen(config.backlog)
     _banner(engine, f"http://{_shown(host)}:{listening.getsockname()[1]}", app)
-    server = uvicorn.Server(config)
+    server = ClosingServer(config)
     with contextlib.suppress(KeyboardInterrupt):  # a signal to end, which was heeded
         server.run(sockets=[listening])
     if not server.started:
         raise typer.Exit(3)
+
+
+def _bound(host: str, port: int) -> socket.socket:
+    """A socket at the address, which does not listen yet.
+
+    Raises:
+        OptionError: it can't be had.
+    """
+    bound = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
+    try:
+        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        bound.bind((host, port))
+    except OSError as error:
+        bound.close()
+        why = error.strerror or error
+        raise OptionError(
+            f"--host {host} --port {port} can't be listened at: {why}; choose another, or port 0 for a free one."
+        ) from None
+    bound.set_inheritable(True)
+    return bound
 
 
 def _use_threads(threads: int | None) -> None:
@@ -192,6 +214,7 @@ def _banner(engine: Engine, url: str, app: Any) -> None:
     )
     calls = "not known (--tool-format)" if isinstance(engine.format, TokenformError) else engine.format.name
     logger.info("calls of tools: %s; keys: %s", calls, "none, anybody may ask" if guard.open else guard.count)
+    logger.info("running on %s (Ctrl-C ends it)", url)
     logger.info("API: %s/v1; also /docs, /health, /metrics, /version", url)
     if any(getattr(route, "path", "") == "/playground" for route in app.routes):
         logger.info("playground: %s/", url)

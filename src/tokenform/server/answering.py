@@ -28,7 +28,7 @@ from tokenform.decoding.scheduler import Job, Piece
 from tokenform.errors import extras
 from tokenform.frontends.garbage import collected_later
 from tokenform.server.engine import Engine
-from tokenform.server.faults import Refused, refused
+from tokenform.server.faults import Refused
 from tokenform.server.guard import bearer
 from tokenform.server.keys import Key
 from tokenform.server.record import Record
@@ -121,18 +121,19 @@ async def answer(request: Request, endpoint: ApiPath, server: Any) -> Response:
     try:
         body = endpoint.reads.model_validate(await _json(request, server))
         _check_model(body, server.engine)
-        work, pieces = await _begin(body, endpoint, server.engine, key, record)
-        resources.callback(work.job.cancel)
         deadline = began + server.timeout
+        beginning = asyncio.ensure_future(_begin(body, endpoint, server.engine, key, record))
+        resources.callback(_cancel_begun, beginning)
+        work, pieces = await _wait(beginning, deadline, request, server)
         if getattr(body, "stream", False):
-            first = await _first_piece(pieces, work, deadline, request)
+            first = await _first_piece(pieces, deadline, request, server)
             server.metrics.first.observe(time.monotonic() - began)
             events = _stream(endpoint, work, _chain(first, pieces), deadline, server, record)
             headers = {"Cache-Control": "no-cache", "X-Accel-Buffering": "no"}
             streamed = _Stream(events, media_type="text/event-stream", headers=headers)
             streamed.resources, streamed.until = resources.pop_all(), deadline + WRITING
             return streamed
-        results = await _finished(work.job, deadline, request)
+        results = await _finished(work.job, deadline, request, server)
         server.metrics.whole.observe(time.monotonic() - began)
         record.complete(work.job.prompt_tokens, results)
         return JSONResponse(endpoint.whole(work, results))
@@ -177,6 +178,11 @@ async def _begin(
     return work, _pieces_of(queue, job)
 
 
+def _cancel_begun(beginning: asyncio.Future[tuple[Work, AsyncIterator[Piece]]]) -> None:
+    if beginning.done() and not beginning.cancelled() and beginning.exception() is None:
+        beginning.result()[0].job.cancel()
+
+
 def _checked_request(endpoint: ApiPath, body: Any, engine: Engine, key: Key) -> TextRequest:
     request = endpoint.request_of(body, engine, key)
     tokens = request.n * (request.max_tokens or 1)
@@ -193,16 +199,16 @@ async def _pieces_of(queue: asyncio.Queue[Piece | None], job: Job) -> AsyncItera
     while (piece := await queue.get()) is not None:
         yield piece
     if job.future.cancelled():
-        raise Refused("the request was cancelled.", status=503, code="cancelled")
+        raise _ended()
     error = job.future.exception()
     if error is not None:
         raise error
 
 
-async def _first_piece(pieces: AsyncIterator[Piece], work: Work, deadline: float, request: Request) -> Piece:
+async def _first_piece(pieces: AsyncIterator[Piece], deadline: float, request: Request, server: Any) -> Piece:
     """The first piece, so that an error before it is an answer and no event."""
     waiting = asyncio.ensure_future(anext(pieces))
-    piece: Piece = await _wait(waiting, deadline, request)
+    piece: Piece = await _wait(waiting, deadline, request, server)
     return piece
 
 
@@ -212,24 +218,26 @@ async def _chain(first: Piece, rest: AsyncIterator[Piece]) -> AsyncIterator[Piec
         yield piece
 
 
-async def _finished(job: Job, deadline: float, request: Request) -> list[Result]:
+async def _finished(job: Job, deadline: float, request: Request, server: Any) -> list[Result]:
     try:
-        results: list[Result] = await _wait(asyncio.wrap_future(job.future), deadline, request)
+        results: list[Result] = await _wait(asyncio.wrap_future(job.future), deadline, request, server)
         return results
     except asyncio.CancelledError:
         if job.future.cancelled():
-            raise Refused("the request was cancelled.", status=503, code="cancelled") from None
+            raise _ended() from None
         raise
 
 
-async def _wait(future: asyncio.Future[Any], deadline: float, request: Request) -> Any:
-    """The result, unless the time is over or the client goes away."""
+async def _wait(future: asyncio.Future[Any], deadline: float, request: Request, server: Any) -> Any:
+    """The result, unless the time is over, the client goes away, or the server ends."""
     disconnected = asyncio.ensure_future(_disconnected(request))
     try:
         remaining = max(deadline - time.monotonic(), 0.001)
-        await asyncio.wait({future, disconnected}, timeout=remaining, return_when=asyncio.FIRST_COMPLETED)
-        if future.done():
-            return future.result()
+        with server.until_end(future):
+            waited = {future, disconnected}
+            await asyncio.wait(waited, timeout=remaining, return_when=asyncio.FIRST_COMPLETED)
+            if future.done():
+                return future.result()
         if disconnected.done():
             raise _client_closed()
         raise _timed_out()
@@ -241,6 +249,10 @@ async def _wait(future: asyncio.Future[Any], deadline: float, request: Request) 
 async def _disconnected(request: Request) -> None:
     while (await request.receive())["type"] != "http.disconnect":
         pass
+
+
+def _ended() -> Refused:
+    return Refused("the request was cancelled.", status=503, code="cancelled")
 
 
 def _client_closed() -> Refused:
@@ -281,8 +293,8 @@ async def _stream(
         record.fail("cancelled")
         raise
     except Exception as error:
-        fault = refused(error)
-        if fault.status >= 500:
+        fault = server.fault(error)
+        if fault.is_failure:
             logger.exception("a stream failed", extra={"request": work.id})
         record.fail(fault.code)
         yield event_text(endpoint.fault(fault, told))
@@ -302,7 +314,9 @@ async def _json(request: Request, server: Any) -> Any:
             f"the body is to be application/json, not {kind!r}.", status=415, code="invalid_content_type"
         )
     try:
-        data = await asyncio.wait_for(_bytes(request, server.max_bytes), server.patience)
+        reading = asyncio.ensure_future(_bytes(request, server.max_bytes))
+        with server.until_end(reading):
+            data = await asyncio.wait_for(reading, server.patience)
     except ClientDisconnect:
         raise _client_closed() from None
     except asyncio.TimeoutError:

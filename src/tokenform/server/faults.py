@@ -43,6 +43,11 @@ class Refused(Exception):
         self.status, self.code, self.param = status, code, param
         self.headers, self.more = dict(headers or {}), more
 
+    @property
+    def is_failure(self) -> bool:
+        """Whether the server is at fault, and its log says how."""
+        return self.status >= 500 and self.status not in (503, 504)
+
     def body(self) -> dict[str, Any]:
         """The answer's body in OpenAI's form."""
         kind = _KINDS.get(self.status, "invalid_request_error" if self.status < 500 else "server_error")
@@ -55,6 +60,11 @@ class Refused(Exception):
                 **{name: value for name, value in self.more.items() if value is not None},
             }
         }
+
+
+def closing() -> Refused:
+    """What requests get when the server ends."""
+    return Refused("the server is closing.", status=503, code="closing", headers={"Retry-After": "5"})
 
 
 _KINDS = {401: "authentication_error", 404: "not_found_error", 429: "rate_limit_error"}
