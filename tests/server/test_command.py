@@ -6,6 +6,7 @@ import json
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -16,6 +17,7 @@ from typer.testing import CliRunner
 
 from tokenform.builtin.loading import WEIGHTS
 from tokenform.cli import app
+from tokenform.server.connections import PATIENCE, ClosingServer
 
 SRC = Path(__file__).parents[2] / "src"
 MODEL = str(WEIGHTS / "model")
@@ -57,6 +59,9 @@ def test_the_command_serves_and_ends(tmp_path):
             messages = {"messages": [{"role": "user", "content": "abc"}], "max_tokens": 1}
             answer = httpx.post(found[1] + "/v1/chat/completions", json=messages, headers=headers, timeout=60)
             assert answer.json()["usage"]["prompt_tokens"] <= 3  # the template of the file: three characters
+            long = {"prompt": "a b c d " * 4000, "max_tokens": 1}  # of which the tokenizer's library warns
+            answer = httpx.post(found[1] + "/v1/completions", json=long, headers=headers, timeout=60)
+            assert answer.status_code == 400
         finally:
             process.send_signal(signal.SIGINT)
         said += process.stderr.readlines()
@@ -90,6 +95,24 @@ def models(url, secret):
 def test_a_place_that_is_none_is_said(options, said):
     wrong = CliRunner().invoke(app, ["serve", *options])
     assert wrong.exit_code == 2 and said in " ".join(wrong.output.split())
+
+
+def test_idle_connections_stay_as_long_as_silent_ones(monkeypatch):
+    """As long as the page for operators says, and not uvicorn's own 5 seconds."""
+    configs = []
+    monkeypatch.setattr(ClosingServer, "run", lambda self, **_: configs.append(self.config))
+    CliRunner().invoke(app, ["serve", "--port", "0"])
+    assert configs[0].timeout_keep_alive == PATIENCE == 60
+
+
+def test_an_address_that_is_taken_is_said_before_the_model_is_loaded():
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = str(taken.getsockname()[1])
+        wrong = CliRunner().invoke(app, ["serve", "./no/such/model", "--port", port])
+    said = " ".join(wrong.output.split())
+    assert wrong.exit_code == 2 and f"--host 127.0.0.1 --port {port} can't be listened at" in said
 
 
 @pytest.mark.parametrize(

@@ -106,6 +106,7 @@ def serve(
             option: value for option, value in options.items() if value is not None
         }
         _use_threads(threads)
+        write_logs(log_format, log_level, libraries=model not in (None, "builtin:diffusion"))
         listening = _bound(host, port)  # before the model, which takes long to load
         engine = Engine(
             model,
@@ -120,7 +121,6 @@ def serve(
         app = create_app(engine, keys=keys, timeout=timeout, origins=origin or (), **more)
     engine.warm_up()
     serve_from_here()
-    write_logs(log_format, log_level)
     if file is not None and hasattr(signal, "SIGHUP"):
         signal.signal(signal.SIGHUP, lambda *_: file.forget())
     # no lines of uvicorn for requests: each has one of its own
