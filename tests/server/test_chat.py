@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 
 import jsonschema
 import pytest
@@ -282,3 +283,40 @@ def test_models_health_and_metrics(client):
     assert 'tokenform_requests_total{endpoint="chat",status="200"}' in text
     assert "tokenform_tokens_per_forward" in text and 'reason="model_not_found"' in text
     assert client.get("/v1/nothing").json()["error"]["code"] == "not_found"
+
+
+@pytest.mark.parametrize("more", [{}, {"guided_regex": "[a-z]{3,9}"}])
+def test_several_prompts_are_answered_in_order(client, engine, more):
+    """Choices over prompts x n, as each prompt alone has them; streamed and whole."""
+    ids = [5, 6, 7]
+    body = {"max_tokens": 12, "seed": 3, "temperature": 1.0, "n": 2, "logprobs": 1, **more}
+    for prompts in (["Ada", "The parcel"], [ids, [9, 8]], ["Ada", ids]):
+        alone = [post(client, "/v1/completions", prompt=prompt, **body) for prompt in prompts]
+        whole = post(client, "/v1/completions", prompt=prompts, **body)
+        assert [one["index"] for one in whole["choices"]] == [0, 1, 2, 3]
+        wanted = [choice["text"] for one in alone for choice in one["choices"]]
+        assert [one["text"] for one in whole["choices"]] == wanted
+        for name in ("prompt_tokens", "completion_tokens"):
+            assert whole["usage"][name] == sum(one["usage"][name] for one in alone)
+        texts = ["", "", "", ""]
+        with client.stream(
+            "POST", "/v1/completions", json={**body, "prompt": prompts, "stream": True}
+        ) as told:
+            for line in told.iter_lines():
+                if line.startswith("data: {"):
+                    (choice,) = json.loads(line[6:])["choices"]
+                    texts[choice["index"]] += choice["text"]
+        assert texts == wanted
+
+
+def test_one_bad_prompt_of_several_refuses_the_request(client, engine):
+    wrong = {"prompt": ["a", [10**6]], "max_tokens": 4}
+    answer = client.post("/v1/completions", json=wrong)
+    assert answer.status_code == 400
+    load = engine.scheduler.load
+    for _ in range(200):
+        if not (load.running or load.waiting):
+            break
+        time.sleep(0.02)
+        load = engine.scheduler.load
+    assert load.running == load.waiting == 0

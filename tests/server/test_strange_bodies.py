@@ -123,8 +123,7 @@ WRONG = [[], {}, 5, "", None, True, [[]]]
 
 def replaced(whole):
     """The value with each of its parts replaced in turn."""
-    for wrong in WRONG:
-        yield wrong
+    yield from WRONG
     parts = whole.items() if isinstance(whole, dict) else enumerate(whole) if isinstance(whole, list) else ()
     for place, part in parts:
         for other in replaced(part):
@@ -202,7 +201,11 @@ def test_all_whole_bodies_with_a_part_replaced():
             for path in ("messages", "messages/count_tokens")
             for kind in ([], {})
         ),
-        *(("completions", {"prompt": prompt}, "/prompt") for prompt in ([], [[]])),
+        ("completions", {"prompt": []}, "/prompt"),
+        ("completions", {"prompt": [[]]}, "/prompt/0"),
+        ("completions", {"prompt": ["a", 5]}, "/prompt/1"),
+        ("completions", {"prompt": ["a"] * 65, "n": 2}, "/prompt"),
+        ("completions", {"prompt": ["a", "b"], "sampler": "cars"}, "/prompt"),
         ("chat/completions", {"drafter": ["ngram", "ngram"]}, "/drafter/1"),
     ],
 )

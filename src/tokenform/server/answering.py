@@ -185,10 +185,10 @@ def _cancel_begun(beginning: asyncio.Future[tuple[Work, AsyncIterator[Piece]]]) 
 
 def _checked_request(endpoint: ApiPath, body: Any, engine: Engine, key: Key) -> TextRequest:
     request = endpoint.request_of(body, engine, key)
-    tokens = request.n * (request.max_tokens or 1)
+    tokens = request.texts * (request.max_tokens or 1)
     if tokens > key.tokens:
         raise Refused(
-            f"{request.n} texts of {request.max_tokens} tokens are {tokens}; this key may have {key.tokens}.",
+            f"{request.texts} texts of {request.max_tokens} tokens are {tokens}; this key may have {key.tokens}.",
             code="too_many_tokens",
             param="/max_tokens",
         )

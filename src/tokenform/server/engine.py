@@ -9,8 +9,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import logging
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Future
+from dataclasses import replace
 from typing import Any, TypeVar
 
 from tokenform.decoding.samplers.local import Local
@@ -169,7 +172,35 @@ class Engine:
 
     def _submit(self, request: TextRequest, key: Key, on_piece: Callable[[Piece], None]) -> Job:
         with self._prompt_of(request):
-            return self._submit_job(request, key, on_piece)
+            if not request.further_prompts:
+                return self._submit_job(request, key, on_piece)
+            return self._submit_jobs(request, key, on_piece)
+
+    def _submit_jobs(self, request: TextRequest, key: Key, on_piece: Callable[[Piece], None]) -> Job:
+        """The jobs of several prompts, as one: it ends with the first that fails, and they with it."""
+        whole = Job(request.grammar, (), key.name, on_piece, request.texts)
+        prompts = [request.prompt, *request.further_prompts]
+
+        def tell(number: int, piece: Piece) -> None:
+            whole.tell(replace(piece, number=number * request.n + piece.number))
+
+        def ended(job: Future[Any]) -> None:
+            if job.cancelled():
+                whole.cancel()
+            elif (error := job.exception()) is not None:
+                whole.fail(error)
+
+        try:
+            for number, prompt in enumerate(prompts):
+                one = replace(request, prompt=prompt)
+                job = self._submit_job(one, key, functools.partial(tell, number), len(prompts))
+                whole.future.add_done_callback(lambda _, job=job: job.cancel())
+                job.future.add_done_callback(ended)
+                whole.prompt_tokens += job.prompt_tokens
+        except BaseException:
+            whole.cancel()
+            raise
+        return whole
 
     @contextlib.contextmanager
     def _prompt_of(self, request: TextRequest) -> Iterator[None]:
@@ -188,8 +219,10 @@ class Engine:
         (prompt,) = self.generator.framed([request.prompt], None, None, request.show_schema)
         return prompt
 
-    def _submit_job(self, request: TextRequest, key: Key, on_piece: Callable[[Piece], None]) -> Job:
-        most = max(key.tokens // request.n, 1)
+    def _submit_job(
+        self, request: TextRequest, key: Key, on_piece: Callable[[Piece], None], jobs: int = 1
+    ) -> Job:
+        most = max(key.tokens // (request.n * jobs), 1)
         options: dict[str, Any] = {
             "n": request.n,
             "seed": request.seed,

@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
+from tokenform.decoding.aligned.sampler import AlignedSampler
 from tokenform.decoding.prompts import Framed, PromptOptions
 from tokenform.decoding.results import Result
 from tokenform.decoding.scheduler import Piece
@@ -18,7 +19,7 @@ from tokenform.server.answering import ApiPath, Event, Work
 from tokenform.server.endpoints.common import extras_of, finish, number, usage_of
 from tokenform.server.engine import Engine
 from tokenform.server.faults import Refused
-from tokenform.server.fields import Constrained, StreamSettings
+from tokenform.server.fields import MOST, Constrained, StreamSettings
 from tokenform.server.keys import Key
 from tokenform.server.reading import text_request
 from tokenform.server.text_request import TextRequest
@@ -46,18 +47,21 @@ class Completions(ApiPath):
     def request_of(self, body: CompletionsBody, engine: Engine, key: Key) -> TextRequest:
         if body.best_of not in (None, body.n or 1):
             raise Refused("best_of is not served; ask for n texts, or a sampler.", param="/best_of")
-        prompt = _prompt(body.prompt)
-        if not engine.generator.own_format:
-            prompt = Framed(prompt, PromptOptions(raw=True))  # this API is of bare text
+        prompts: list[Any] = _prompts(body.prompt, body.n or 1)
+        if not engine.generator.own_format:  # this API is of bare text
+            prompts = [Framed(prompt, PromptOptions(raw=True)) for prompt in prompts]
         request = text_request(
             body,
             engine,
             key,
-            prompt,
+            prompts[0],
             form=body.response_format,
             max_tokens=body.max_tokens,
             alternatives=body.logprobs,
         )
+        request.further_prompts = prompts[1:]
+        if len(prompts) > 1 and isinstance(request.sampler or engine.sampler, AlignedSampler):
+            raise Refused("a faithful sampler takes one prompt.", param="/prompt")
         if request.grammar is None:
             request.thought = RequestedThought(thinking=RAW)
             request.max_tokens = request.max_tokens or 16  # as the API has it
@@ -79,7 +83,7 @@ class Completions(ApiPath):
     async def events(self, work: Work, pieces: AsyncIterator[Piece]) -> AsyncIterator[Event]:
         stream_settings: StreamSettings = work.body.stream_options or StreamSettings()
         blank = {"usage": None} if stream_settings.include_usage else {}
-        at = [0] * work.request.n
+        at = [0] * work.request.texts
         async for piece in pieces:
             logprobs = None
             if piece.thought:
@@ -107,15 +111,21 @@ class Completions(ApiPath):
         yield None, "[DONE]"
 
 
-def _prompt(prompt: Any) -> Any:
-    """Text or ids; a list with one prompt is that prompt."""
-    if isinstance(prompt, list) and len(prompt) == 1 and isinstance(prompt[0], str | list):
-        prompt = prompt[0]
-    if isinstance(prompt, list) and not all(type(one) is int for one in prompt):
-        raise Refused("a request has one prompt: a text, or a list of token ids.", param="/prompt")
-    if prompt == []:
+def _prompts(given: str | list[Any], n: int) -> list[Any]:
+    """Texts, or lists of token ids: a prompt alone, or a list of them."""
+    if isinstance(given, str) or (given and all(type(one) is int for one in given)):
+        return [given]
+    if not given:
         raise Refused("/prompt has no tokens.", param="/prompt")
-    return prompt
+    if len(given) * n > MOST:
+        raise Refused(f"a request has up to {MOST} texts; send fewer prompts.", param="/prompt")
+    for place, one in enumerate(given):
+        if isinstance(one, str):
+            continue
+        if not isinstance(one, list) or not one or not all(type(token) is int for token in one):
+            message = f"/prompt/{place} is no prompt: give a text, or a list of token ids."
+            raise Refused(message, param=f"/prompt/{place}")
+    return given
 
 
 def _head(work: Work) -> dict[str, Any]:
