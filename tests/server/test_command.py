@@ -97,6 +97,22 @@ def test_a_place_that_is_none_is_said(options, said):
     assert wrong.exit_code == 2 and said in " ".join(wrong.output.split())
 
 
+@pytest.mark.parametrize("option", ["--timeout", "--max-tokens", "--concurrent"])
+def test_limits_that_let_nothing_be_answered_are_refused(option):
+    for number in ("0", "-1"):
+        wrong = CliRunner().invoke(app, ["serve", option, number])
+        assert wrong.exit_code == 2 and f"{option} {number}" in " ".join(wrong.output.split())
+
+
+def test_a_key_that_can_not_be_sent_is_refused(tmp_path):
+    file = tmp_path / "keys"
+    file.write_text("team schlüssel\n", encoding="utf-8")
+    for options in (["--api-key", "schlüssel"], ["--api-key-file", str(file)]):
+        wrong = CliRunner().invoke(app, ["serve", *options])
+        said = " ".join(wrong.output.split())
+        assert wrong.exit_code == 2 and "can't be sent in a header" in said and "schlüssel" not in said
+
+
 def test_idle_connections_stay_as_long_as_silent_ones(monkeypatch):
     """As long as the page for operators says, and not uvicorn's own 5 seconds."""
     configs = []

@@ -100,6 +100,9 @@ def serve(
                 raise OptionError(f"{option}={value!r} is not known; choose {', '.join(known)}.")
         if not 0 <= port <= 65535:
             raise OptionError(f"port={port} is none; ports are from 0 to 65535.")
+        for option, number in (("timeout", timeout), ("max-tokens", max_tokens), ("concurrent", concurrent)):
+            if not number > 0:
+                raise OptionError(f"--{option} {number} lets no request be answered; give at least 1.")
         keys, file = _keys(api_key or (), api_key_file, {"concurrent": concurrent, "tokens": max_tokens})
         options = {"device": device, "dtype": dtype, "chat_template": _read(chat_template), "length": length}
         engine_options: dict[str, Any] = {
@@ -150,7 +153,7 @@ def _bound(host: str, port: int) -> socket.socket:
         bound.close()
         why = error.strerror or error
         raise OptionError(
-            f"--host {host} --port {port} can't be listened at: {why}; choose another, or port 0 for a free one."
+            f"--host {host} --port {port} can't be listened at: {why}; choose another, or port 0."
         ) from None
     bound.set_inheritable(True)
     return bound

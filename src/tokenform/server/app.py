@@ -206,7 +206,11 @@ def _served(endpoint: Any, server: Server, run: Callable[[Request, Any, Server],
 
 async def _not_found(request: Request, error: Exception) -> Response:
     status = getattr(error, "status_code", 404)
-    problem = "takes no such request" if status == 405 else "is not served here"
-    fault = Refused(f"{request.method} {request.url.path} {problem}.", status=status, code="not_found")
+    if status == 405:
+        problem, code = "takes no such request", "method_not_allowed"
+    else:
+        problem, code = "is not served here", "not_found"
+    fault = Refused(f"{request.method} {request.url.path} {problem}.", status=status, code=code)
     request.state.record.fail(fault.code)
-    return JSONResponse(fault.body(), status)
+    headers = getattr(error, "headers", None)  # of 405 the methods that are allowed
+    return JSONResponse(fault.body(), status, headers=headers)
