@@ -131,7 +131,7 @@ def test_every_spelling_of_a_constraint_binds(client, fields, pattern):
         ({"messages": []}, "/messages"),
         ({"messages": [{"role": "king", "content": ""}]}, "/messages/0/role"),
         ({"messages": [{"role": "user", "content": [{"type": "image_url"}]}]}, "/messages/0/content/0"),
-        ({"stop": ["a"], "guided_regex": "b"}, None),
+        ({"stop": ["a"], "guided_regex": "b"}, "/stop"),
     ],
 )  # fmt: skip
 def test_what_is_wrong_is_refused_with_its_place(client, fields, param):
@@ -320,3 +320,21 @@ def test_one_bad_prompt_of_several_refuses_the_request(client, engine):
         time.sleep(0.02)
         load = engine.scheduler.load
     assert load.running == load.waiting == 0
+
+
+def test_offsets_of_tokens_are_in_characters(client):
+    body = {"prompt": "a", "guided_choice": ["é€😀 xé"], "logprobs": 0}
+    told = post(client, "/v1/completions", **body)["choices"][0]
+    text, offsets = told["text"], told["logprobs"]["text_offset"]
+    assert offsets[0] == 0 and offsets == sorted(offsets) and max(offsets) < len(text)
+    assert len(offsets) > len(text) or set(offsets) <= set(
+        range(len(text))
+    )  # bytes of a character share its place
+    plain = [(one, at) for one, at in zip(told["logprobs"]["tokens"], offsets) if one.isascii()]
+    assert plain and all(text[at : at + len(one)] == one for one, at in plain)
+    heard = []
+    with client.stream("POST", "/v1/completions", json={**body, "stream": True}) as lines:
+        for line in lines.iter_lines():
+            if line.startswith("data: {"):
+                heard += json.loads(line[6:])["choices"][0]["logprobs"]["text_offset"]
+    assert heard == offsets

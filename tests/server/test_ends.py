@@ -140,7 +140,7 @@ def test_a_streamed_response_has_every_probability_and_its_end(client: Any, toke
         listed = message["content"][0]["logprobs"]
         assert listed and len(listed) == whole["usage"]["output_tokens"]
         deltas = [one for one in told if one["type"] == "response.output_text.delta"]
-        close(sum((one["logprobs"] for one in deltas), []), listed)
+        close([token for one in deltas for token in one["logprobs"]], listed)
         assert "".join(one["delta"] for one in deltas) == message["content"][0]["text"]
         by_type = {one["type"]: one for one in told}
         close(by_type["response.output_text.done"]["logprobs"], listed)

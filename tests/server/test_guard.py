@@ -124,12 +124,9 @@ def test_slow_constraints_of_a_key_keep_no_other_waiting(engine, monkeypatch):
     with running(create_app(engine, keys=keys)) as url:
         threads = [threading.Thread(target=ask, args=(number, url)) for number in range(12)]
         try:
-            with httpx.Client(
-                timeout=0.5
-            ) as impatient:  # who goes away holds the place until its thread ends
-                with pytest.raises(httpx.ReadTimeout):
-                    body = {**SHORT, "guided_regex": "slow"}
-                    impatient.post(url + CHAT, json=body, headers={"x-api-key": "b"})
+            with pytest.raises(httpx.ReadTimeout):  # who goes away holds the place until its thread ends
+                body = {**SHORT, "guided_regex": "slow"}
+                httpx.post(url + CHAT, json=body, headers={"x-api-key": "b"}, timeout=0.5)
             for thread in threads:
                 thread.start()
             until = time.monotonic() + 20
@@ -232,6 +229,31 @@ def test_a_request_has_its_time(engine):
         late = httpx.post(url + CHAT, json=LONG, timeout=60)
         assert late.status_code == 504 and late.json()["error"]["code"] == "timeout"
         assert quiet(engine)
+
+
+def test_a_stream_over_its_time_is_told_and_is_no_fault_of_the_server(engine, monkeypatch, caplog):
+    logits = Passes._logits
+
+    def slow(*args, **kwargs):
+        time.sleep(0.05)
+        return logits(*args, **kwargs)
+
+    monkeypatch.setattr(Passes, "_logits", slow)
+    body = {"input": "a", "guided_regex": "[a-z ]{900}", "temperature": 1.0, "stream": True}
+    with running(create_app(engine, timeout=0.8)) as url:
+        told = httpx.post(url + "/v1/responses", json=body, timeout=60)
+    events = [json.loads(line[6:]) for line in told.text.splitlines() if line.startswith("data: ")]
+    assert [one["sequence_number"] for one in events] == list(range(len(events))) and len(events) > 3
+    assert events[-1]["type"] == "error" and events[-1]["code"] == "timeout"
+    assert not any(record.exc_info for record in caplog.records)
+
+
+def test_a_wrong_method_is_told_the_right_one(engine):
+    with running(create_app(engine)) as url:
+        answer = httpx.get(url + CHAT)
+        assert answer.status_code == 405 and answer.headers["Allow"] == "POST"
+        assert answer.json()["error"]["code"] == "method_not_allowed"
+        assert httpx.get(url + "/v2").json()["error"]["code"] == "not_found"
 
 
 def test_cors_is_off_until_it_is_asked_for(engine):

@@ -9,8 +9,10 @@ import random
 import httpx
 import pytest
 
+from tokenform.errors import LimitExceeded
 from tokenform.server import Engine, create_app
 from tokenform.server.endpoints import ENDPOINTS
+from tokenform.server.faults import refused
 
 CHAT = {"messages": [{"role": "user", "content": "a"}], "max_tokens": 8}
 PLAIN = {
@@ -213,6 +215,117 @@ def test_wrong_parts_are_refused_with_their_place(client, path, change, param):
     body = {"max_tokens": 8} | ({} if path == "completions" else {"messages": CHAT["messages"]}) | change
     answer = client.post(f"/v1/{path}", json=body)
     assert answer.status_code == 400 and answer.json()["error"]["param"] == param, answer.text
+
+
+LONG_TEXT = "a b " * 5000
+BOUND = {"guided_regex": "[a-z]{40}"}
+DRAWN = {"guided_regex": "a", "sampler": "cars"}
+
+
+@pytest.mark.parametrize(
+    ("path", "change", "code", "param", "said"),
+    [
+        (
+            "chat/completions",
+            {**BOUND, "max_completion_tokens": 2},
+            "budget_too_small",
+            "/max_completion_tokens",
+            "40",
+        ),
+        ("chat/completions", {**BOUND, "max_tokens": 2}, "budget_too_small", "/max_tokens", "40"),
+        ("responses", {**BOUND, "max_output_tokens": 2}, "budget_too_small", "/max_output_tokens", "40"),
+        (
+            "chat/completions",
+            {"n": 100, "max_completion_tokens": 2000},
+            "too_many_tokens",
+            "/max_completion_tokens",
+            "a request may have 8192 here",
+        ),
+        ("responses", {"max_tokens": 5}, "unknown_field", "/max_tokens", "does not know"),
+        (
+            "responses",
+            {"input": [{"role": "x"}]},
+            "invalid_request",
+            "/input/0/role",
+            "/input/0/role is one of",
+        ),
+        ("chat/completions", {**BOUND, "stop": ["x"]}, "invalid_request", "/stop", "free text"),
+        (
+            "messages",
+            {**BOUND, "stop_sequences": ["x"], "max_tokens": 50},
+            "invalid_request",
+            "/stop_sequences",
+            "",
+        ),
+        (
+            "chat/completions",
+            {"thinking_token_budget": 1},
+            "unsupported_parameter",
+            "/thinking_token_budget",
+            "12",
+        ),
+        (
+            "chat/completions",
+            {"messages": [{"role": "user", "content": LONG_TEXT}]},
+            "context_length_exceeded",
+            "/messages",
+            "shorten it",
+        ),
+        ("responses", {"input": LONG_TEXT}, "context_length_exceeded", "/input", "shorten it"),
+        ("completions", {"prompt": LONG_TEXT}, "context_length_exceeded", "/prompt", "shorten it"),
+        ("completions", {"prompt": [5, 10**6]}, "invalid_request", "/prompt", "the id 1000000"),
+        ("completions", {"prompt": ["a", [-1]]}, "invalid_request", "/prompt/1", "the id -1"),
+        (
+            "chat/completions",
+            {**DRAWN, "logprobs": True, "top_logprobs": 2},
+            "invalid_request",
+            "/top_logprobs",
+            "CARS draws whole texts",
+        ),
+        ("completions", {**DRAWN, "prompt": "a", "logprobs": 2}, "invalid_request", "/logprobs", ""),
+        ("chat/completions", {**DRAWN, "logit_bias": {"5": 1}}, "invalid_request", "/logit_bias", ""),
+        ("chat/completions", {**DRAWN, "presence_penalty": 1}, "invalid_request", "/presence_penalty", ""),
+        (
+            "chat/completions",
+            {"sampler": {"name": "smc", "particles": 300}},
+            "invalid_field",
+            "/sampler/particles",
+            "less than or equal to 256",
+        ),
+        *(
+            ("responses", {name: value}, "invalid_field", f"/{name}", "nothing is stored here")
+            for name, value in (("previous_response_id", "x"), ("conversation", {}), ("background", True))
+        ),
+        ("chat/completions", {"drafter": ["auto", "ngram"]}, "invalid_request", "/drafter/0", "stands alone"),
+        *(
+            (
+                "chat/completions",
+                {"structured_outputs": {kind: 5}},
+                "invalid_request",
+                f"/structured_outputs/{kind}",
+                "",
+            )
+            for kind in ("regex", "grammar", "choice", "structural_tag")
+        ),
+    ],
+)
+def test_an_error_has_the_place_that_the_api_has(client, path, change, code, param, said):
+    plain = {"completions": {"prompt": "a"}, "responses": {"input": "a"}}.get(
+        path, {"messages": CHAT["messages"]}
+    )
+    answer = client.post(f"/v1/{path}", json={**plain, **change})
+    error = answer.json()["error"]
+    assert answer.status_code == 400 and (error["code"], error["param"]) == (code, param), error
+    assert said in error["message"]
+
+
+def test_a_limit_is_not_the_clients_to_raise():
+    told = refused(
+        LimitExceeded("more than 9 steps (Limits.work); simplify the constraint or raise the limit")
+    )
+    assert str(told) == "more than 9 steps (Limits.work); simplify the constraint"
+    told = refused(LimitExceeded("shorten it, or raise the limit by set_limits"))
+    assert str(told) == "shorten it"
 
 
 def test_drafters_that_are_one_here_are_taken_once(client):

@@ -17,7 +17,7 @@ import logging
 import re
 import time
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -28,7 +28,7 @@ from tokenform.decoding.scheduler import Job, Piece
 from tokenform.errors import extras
 from tokenform.frontends.garbage import collected_later
 from tokenform.server.engine import Engine
-from tokenform.server.faults import Refused
+from tokenform.server.faults import Refused, refused
 from tokenform.server.guard import bearer
 from tokenform.server.keys import Key
 from tokenform.server.record import Record
@@ -85,6 +85,10 @@ class ApiPath(ABC):
     def events(self, work: Work, pieces: AsyncIterator[Piece]) -> AsyncIterator[Event]:
         """The answer as it comes."""
 
+    def places(self, body: Any) -> dict[str, str]:
+        """This API's own names of the places that errors of a request have."""
+        return {}
+
     def failure(self, error: Refused) -> dict[str, Any]:
         return error.body()
 
@@ -104,7 +108,8 @@ async def count(request: Request, endpoint: Any, server: Any) -> Response:
         body: Any = endpoint.reads.model_validate(await _json(request, server))
         _check_model(body, server.engine)
         request_of = functools.partial(endpoint.request_of, body, server.engine, key)
-        tokens = await server.engine.count_tokens(request_of, key, body.binds())
+        with _own_places(endpoint, body):
+            tokens = await server.engine.count_tokens(request_of, key, body.binds())
         return JSONResponse(endpoint.body_of_count(tokens))
 
 
@@ -165,7 +170,8 @@ async def _begin(
         queue.put_nowait(piece)
 
     read = functools.partial(_checked_request, endpoint, body, engine, key)
-    request, job = await engine.begin(read, key, hear, body.binds())
+    with _own_places(endpoint, body):
+        request, job = await engine.begin(read, key, hear, body.binds())
     loop = asyncio.get_running_loop()
 
     def over(_: Any) -> None:
@@ -178,6 +184,20 @@ async def _begin(
     return work, _pieces_of(queue, job)
 
 
+@contextlib.contextmanager
+def _own_places(endpoint: ApiPath, body: Any) -> Iterator[None]:
+    """Gives errors the places that the API has for them."""
+    try:
+        yield
+    except Exception as error:
+        fault, own = refused(error), endpoint.places(body)
+        for place in own:
+            if fault.param is not None and f"{fault.param}/".startswith(f"{place}/"):
+                fault.param = own[place] + fault.param[len(place) :]
+                break
+        raise fault from error
+
+
 def _cancel_begun(beginning: asyncio.Future[tuple[Work, AsyncIterator[Piece]]]) -> None:
     if beginning.done() and not beginning.cancelled() and beginning.exception() is None:
         beginning.result()[0].job.cancel()
@@ -188,7 +208,8 @@ def _checked_request(endpoint: ApiPath, body: Any, engine: Engine, key: Key) -> 
     tokens = request.texts * (request.max_tokens or 1)
     if tokens > key.tokens:
         raise Refused(
-            f"{request.texts} texts of {request.max_tokens} tokens are {tokens}; this key may have {key.tokens}.",
+            f"{request.texts} texts of {request.max_tokens} tokens are {tokens}; "
+            f"a request may have {key.tokens} here.",
             code="too_many_tokens",
             param="/max_tokens",
         )

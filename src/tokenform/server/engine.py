@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 from tokenform.decoding.samplers.local import Local
 from tokenform.decoding.scheduler import Job, Piece, Scheduler
 from tokenform.decoding.thinking import NoThought
-from tokenform.errors import DrafterError, ModelError, OptionError, TokenformError
+from tokenform.errors import DrafterError, ModelError, OptionError, PromptTooLong, TokenformError
 from tokenform.frontends.tools import detect_format, find_format
 from tokenform.integrations.diffusion import DiffusionGenerator, is_diffusion
 from tokenform.integrations.generation import Generator
@@ -178,11 +178,15 @@ class Engine:
 
     def _submit_jobs(self, request: TextRequest, key: Key, on_piece: Callable[[Piece], None]) -> Job:
         """The jobs of several prompts, as one: it ends with the first that fails, and they with it."""
-        whole = Job(request.grammar, (), key.name, on_piece, request.texts)
+        grammar: Any = request.grammar  # of no weight here: each job has its own
+        whole = Job(grammar, (), key.name, on_piece, request.texts)
         prompts = [request.prompt, *request.further_prompts]
 
         def tell(number: int, piece: Piece) -> None:
             whole.tell(replace(piece, number=number * request.n + piece.number))
+
+        def end_with_whole(job: Job) -> None:
+            whole.future.add_done_callback(lambda _: job.cancel())
 
         def ended(job: Future[Any]) -> None:
             if job.cancelled():
@@ -194,7 +198,7 @@ class Engine:
             for number, prompt in enumerate(prompts):
                 one = replace(request, prompt=prompt)
                 job = self._submit_job(one, key, functools.partial(tell, number), len(prompts))
-                whole.future.add_done_callback(lambda _, job=job: job.cancel())
+                end_with_whole(job)
                 job.future.add_done_callback(ended)
                 whole.prompt_tokens += job.prompt_tokens
         except BaseException:
@@ -211,6 +215,8 @@ class Engine:
             raise Refused(str(error), code="unsupported_parameter", param=request.thought.place) from error
         except DrafterError as error:
             raise Refused(str(error), code="drafter_error", param="/drafter") from error
+        except PromptTooLong as error:  # by the name that clients of OpenAI's API look for
+            raise Refused(str(error), code="context_length_exceeded", param="/messages") from error
         except ModelError as error:  # before any pass: the model's template refuses these messages
             raise Refused(str(error), code="unreadable_prompt", param="/messages") from error
 

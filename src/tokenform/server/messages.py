@@ -20,10 +20,11 @@ def read_messages(listed: Sequence[Any], param: str = "/messages") -> list[dict[
     """
     if not listed:
         raise Refused("there are no messages.", param=param)
-    return [_message(one, f"{param}/{place}") for place, one in enumerate(listed)]
+    return [read_message(one, f"{param}/{place}") for place, one in enumerate(listed)]
 
 
-def _message(message: Any, param: str) -> dict[str, Any]:
+def read_message(message: Any, param: str) -> dict[str, Any]:
+    """One message of OpenAI's chats, at its place."""
     role = message.get("role") if isinstance(message, dict) else None
     if not isinstance(role, str) or role not in _ROLES:
         raise Refused(f"{param}/role is one of {', '.join(_ROLES)}.", param=f"{param}/role")

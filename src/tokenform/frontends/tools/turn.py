@@ -67,7 +67,12 @@ def _read(tool_choice: Any, known: tuple[Tool, ...]) -> ToolChoice:
         body = tool_choice.get("allowed_tools", tool_choice)
         mode = body.get("mode", "auto") if isinstance(body, Mapping) else None
         listed = body.get("tools") if isinstance(body, Mapping) else None
-        if not isinstance(mode, str) or mode not in _MODES or not isinstance(listed, Sequence) or isinstance(listed, str):
+        if (
+            not isinstance(mode, str)
+            or mode not in _MODES
+            or not isinstance(listed, Sequence)
+            or isinstance(listed, str)
+        ):
             raise OptionError('"allowed_tools" of tool_choice needs "mode" ("auto", "required") and "tools"')
         allowed = {_named(_name(tool), known).tools[0].name for tool in listed}
         return ToolChoice(_MODES[mode], tuple(tool for tool in known if tool.name in allowed))

@@ -5,7 +5,6 @@ Source: Anthropic's API reference, "Messages".
 
 from __future__ import annotations
 
-import re
 from collections.abc import AsyncIterator, Mapping
 from typing import Annotated, Any
 
@@ -36,7 +35,6 @@ _TOOL = (
     *("name", "description", "input_schema", "type", "strict", "cache_control", "input_examples"),
     *("defer_loading", "eager_input_streaming", "allowed_callers"),
 )
-_OWN_TOOL = re.compile(r"^(/tools/\d+)/function/parameters")
 _THOUGHTS = ("thinking", "redacted_thinking")
 
 
@@ -94,6 +92,13 @@ class Messages(ApiPath):
             thought=_requested_thought(body.thinking, config.get("effort")),
         )
 
+    def places(self, body: CountedBody) -> dict[str, str]:
+        tools = {
+            f"/tools/{i}/function/parameters": f"/tools/{i}/input_schema"
+            for i in range(len(body.tools or ()))
+        }
+        return tools if body.stop_sequences is None else {**tools, "/stop": "/stop_sequences"}
+
     def whole(self, work: Work, results: list[Result]) -> dict[str, Any]:
         result = results[0]
         items = items_of(work, result)
@@ -125,8 +130,6 @@ class Messages(ApiPath):
         yield _event("message_stop")
 
     def failure(self, error: Refused) -> dict[str, Any]:
-        if error.param is not None:  # of a tool as OpenAI's API has it
-            error.param = _OWN_TOOL.sub(r"\1/input_schema", error.param)
         body = error.body()["error"]
         kind = _KINDS.get(error.status, "invalid_request_error" if error.status < 500 else "api_error")
         return {"type": "error", "error": {**body, "type": kind}, "request_id": None}

@@ -6,6 +6,7 @@ Source: OpenAI's API reference, "Completions".
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from itertools import accumulate
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
@@ -48,6 +49,7 @@ class Completions(ApiPath):
         if body.best_of not in (None, body.n or 1):
             raise Refused("best_of is not served; ask for n texts, or a sampler.", param="/best_of")
         prompts: list[Any] = _prompts(body.prompt, body.n or 1)
+        _check_ids(prompts, engine.generator.vocabulary.size)
         if not engine.generator.own_format:  # this API is of bare text
             prompts = [Framed(prompt, PromptOptions(raw=True)) for prompt in prompts]
         request = text_request(
@@ -66,6 +68,9 @@ class Completions(ApiPath):
             request.thought = RequestedThought(thinking=RAW)
             request.max_tokens = request.max_tokens or 16  # as the API has it
         return request
+
+    def places(self, body: CompletionsBody) -> dict[str, str]:
+        return {"/messages": "/prompt", "/top_logprobs": "/logprobs"}
 
     def whole(self, work: Work, results: list[Result]) -> dict[str, Any]:
         choices = []
@@ -96,7 +101,7 @@ class Completions(ApiPath):
                 continue
             if work.request.alternatives is not None:
                 logprobs = _logprobs(work, piece.tokens, piece.logprobs, piece.likeliest, at[piece.number])
-            at[piece.number] += sum(len(work.engine.text(token)) for token in piece.tokens)
+            at[piece.number] += sum(_begun(work.engine.text(token)) for token in piece.tokens)
             choice: dict[str, Any] = {
                 "index": piece.number,
                 "text": piece.text,
@@ -128,15 +133,24 @@ def _prompts(given: str | list[Any], n: int) -> list[Any]:
     return given
 
 
+def _check_ids(prompts: list[Any], size: int) -> None:
+    for place, prompt in enumerate(prompts):
+        wrong = [] if isinstance(prompt, str) else [token for token in prompt if not 0 <= token < size]
+        if wrong:
+            param = "/prompt" if len(prompts) == 1 else f"/prompt/{place}"
+            raise Refused(f"{param} has the id {wrong[0]}; ids are below {size}.", param=param)
+
+
 def _head(work: Work) -> dict[str, Any]:
     head = {"id": work.id, "object": "text_completion", "created": work.began, "model": work.engine.name}
     return {**head, "system_fingerprint": "tokenform"}
 
 
 def _logprobs(work: Work, tokens: Any, logprobs: Any, likeliest: Any, at: int) -> dict[str, Any]:
-    """`logprobs`, with the place of each token in bytes."""
+    """`logprobs`, with the place of each token in characters: of the one that its first byte belongs to."""
     texts = [work.engine.text(token) for token in tokens]
-    offsets = [at + sum(map(len, texts[:i])) for i in range(len(texts))]
+    before = accumulate(map(_begun, texts), initial=at)
+    offsets = [begun - (1 if text and not _begun(text[:1]) else 0) for begun, text in zip(before, texts)]
     top_logprobs = [
         {work.engine.text(t).decode("utf-8", "replace"): number(p) for t, p in row} for row in likeliest
     ]
@@ -146,3 +160,8 @@ def _logprobs(work: Work, tokens: Any, logprobs: Any, likeliest: Any, at: int) -
         "top_logprobs": top_logprobs or [{} for _ in texts],
         "text_offset": offsets,
     }
+
+
+def _begun(text: bytes) -> int:
+    """How many characters begin in these bytes of UTF-8."""
+    return sum(byte & 0xC0 != 0x80 for byte in text)

@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
+from pydantic_core import PydanticCustomError
 
 from tokenform.decoding.results import Result
 from tokenform.decoding.scheduler import Piece
@@ -19,12 +20,19 @@ from tokenform.server.engine import Engine
 from tokenform.server.faults import Refused, check_names
 from tokenform.server.fields import Constrained, StreamSettings
 from tokenform.server.keys import Key
-from tokenform.server.messages import read_arguments, read_messages, text_of
+from tokenform.server.messages import read_arguments, read_message, text_of
 from tokenform.server.reading import text_request
 from tokenform.server.text_request import TextRequest
 from tokenform.server.thinking import read_thinking
 
 _LOGPROBS = "message.output_text.logprobs"
+
+
+def _nothing_stored(value: Any) -> Any:
+    if value is None or value is False:
+        return value
+    advice = "nothing is stored here: send the whole conversation as input, and wait for the answer"
+    raise PydanticCustomError("nothing_stored", advice)
 
 
 class ResponsesBody(Constrained):
@@ -44,9 +52,9 @@ class ResponsesBody(Constrained):
     reasoning: dict[str, Any] | None = None
     thinking_token_budget: Annotated[int, Field(ge=0)] | None = None
     truncation: Literal["auto", "disabled"] | None = None
-    background: Literal[False] | None = None
-    previous_response_id: Literal[None] = None
-    conversation: Literal[None] = None
+    background: Annotated[Literal[False] | None, BeforeValidator(_nothing_stored)] = None
+    previous_response_id: Annotated[Literal[None], BeforeValidator(_nothing_stored)] = None
+    conversation: Annotated[Literal[None], BeforeValidator(_nothing_stored)] = None
 
 
 class Responses(ApiPath):
@@ -106,10 +114,8 @@ class Responses(ApiPath):
                 whole = _response(work, "completed", _finished(work, output, piece.result), piece.result)
                 yield event(f"response.{whole['status']}", response=whole)
 
-    def failure(self, error: Refused) -> dict[str, Any]:
-        if error.param == "/max_tokens":
-            error.param = "/max_output_tokens"
-        return error.body()
+    def places(self, body: ResponsesBody) -> dict[str, str]:
+        return {"/max_tokens": "/max_output_tokens", "/messages": "/input"}
 
     def fault(self, error: Refused, number: int) -> Event:
         body = {"type": "error", "sequence_number": number, "code": error.code, "param": error.param}
@@ -124,7 +130,8 @@ class _Probabilities:
     """
 
     def __init__(self, work: Work) -> None:
-        self._work, self._last_piece = work, None
+        self._work = work
+        self._last_piece: Piece | None = None
         self.all: list[dict[str, Any]] = []
         self._told = 0
 
@@ -188,13 +195,14 @@ def _events(step: ItemStep, status: str, heard: _Probabilities) -> list[tuple[st
     delta = ("response.output_text.delta", {**inside, "delta": step.delta, "logprobs": logprobs})
     if not step.last:
         return [delta]
-    whole = _item(item, status)
-    part = whole["content"][0] = whole["content"][0] | {"logprobs": list(heard.all)}
+    ended = _item(item, status)
+    (part,) = ended["content"]
+    part["logprobs"] = list(heard.all)
     return [
         *([delta] if logprobs else []),  # tokens without text, such as the one that ends it
         ("response.output_text.done", {**inside, "text": item.text, "logprobs": part["logprobs"]}),
         ("response.content_part.done", {**inside, "part": part}),
-        ("response.output_item.done", {"item": whole}),
+        ("response.output_item.done", {"item": ended}),
     ]
 
 
@@ -295,11 +303,7 @@ def _messages(body: ResponsesBody) -> list[dict[str, Any]]:
 def _message(item: Any, param: str) -> dict[str, Any] | None:
     kind = item.get("type", "message") if isinstance(item, dict) else None
     if kind == "message":
-        try:
-            return read_messages([item], param)[0]
-        except Refused as error:
-            error.param = (error.param or param).replace(f"{param}/0", param)
-            raise
+        return read_message(item, param)
     if kind in ("function_call", "custom_tool_call"):
         arguments = {"input": item.get("input")}
         if kind == "function_call":
