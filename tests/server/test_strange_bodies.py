@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import random
+import time
 
 import httpx
 import pytest
@@ -115,9 +116,10 @@ WHOLE = [
             "tool_choice": {"type": "auto", "disable_parallel_tool_use": True},
             "thinking": {"type": "disabled"},
             "output_config": {"format": {"type": "json_schema", "schema": SCHEMA}, "effort": "low"},
-            "stop_sequences": ["x"],
+            "stop_sequences": None,
         },
     ),
+    ("/v1/messages", {"messages": BLOCKS[:1], "max_tokens": 9, "stop_sequences": ["x"]}),
     ("/v1/messages/count_tokens", {**MESSAGES, "tool_choice": {"type": "any"}}),
 ]
 WRONG = [[], {}, 5, "", None, True, [[]]]
@@ -143,7 +145,7 @@ def bodies(endpoint):
             yield body
 
 
-def check(every):
+def check(every, wanted=(200, 400, 404)):
     app = create_app(Engine(batch_size=4), playground=False)
 
     async def ask():
@@ -152,13 +154,16 @@ def check(every):
             for path, body in every:
                 headers = {"Content-Type": "application/json"}
                 answer = await client.post(path, content=json.dumps(body), headers=headers)
-                assert answer.status_code in (200, 400, 404), (path, body, answer.text)
+                assert answer.status_code in wanted, (path, body, answer.text)
                 if answer.status_code != 200:
                     message = answer.json()["error"]["message"]
                     assert message and not message.startswith(":"), message
 
     asyncio.run(ask())
-    load = app.state.server.engine.scheduler.load
+    scheduler, until = app.state.server.engine.scheduler, time.monotonic() + 5
+    while scheduler.load.running and time.monotonic() < until:  # the batch lets go of a text after its answer
+        time.sleep(0.01)
+    load = scheduler.load
     assert load.running == load.waiting == load.jobs == 0
 
 
@@ -169,9 +174,9 @@ def test_some_strange_bodies():
 
 
 def test_whole_bodies_with_a_part_replaced():
-    """Each body is valid as it stands, but for those that bind the answer twice."""
+    """Each body is valid as it stands."""
     every = [(path, body) for path, whole in WHOLE for body in replaced(whole)]
-    check(WHOLE)
+    check(WHOLE, wanted=(200,))
     check(random.Random(1).sample(every, 250))
 
 
