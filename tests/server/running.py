@@ -11,11 +11,11 @@ import uvicorn
 
 
 @contextlib.contextmanager
-def running(app, **options):
+def running(app, server=uvicorn.Server, **options):
     """The base URL of an app that runs in a thread; `options` are of `uvicorn.Config`."""
     listening = socket.socket()
     listening.bind(("127.0.0.1", 0))
-    server = uvicorn.Server(uvicorn.Config(app, log_level="warning", lifespan="on", **options))
+    server = server(uvicorn.Config(app, log_level="warning", lifespan="on", **options))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
     thread.start()
     while not server.started:

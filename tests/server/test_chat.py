@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 
 import jsonschema
 import pytest
@@ -130,7 +131,7 @@ def test_every_spelling_of_a_constraint_binds(client, fields, pattern):
         ({"messages": []}, "/messages"),
         ({"messages": [{"role": "king", "content": ""}]}, "/messages/0/role"),
         ({"messages": [{"role": "user", "content": [{"type": "image_url"}]}]}, "/messages/0/content/0"),
-        ({"stop": ["a"], "guided_regex": "b"}, None),
+        ({"stop": ["a"], "guided_regex": "b"}, "/stop"),
     ],
 )  # fmt: skip
 def test_what_is_wrong_is_refused_with_its_place(client, fields, param):
@@ -282,3 +283,58 @@ def test_models_health_and_metrics(client):
     assert 'tokenform_requests_total{endpoint="chat",status="200"}' in text
     assert "tokenform_tokens_per_forward" in text and 'reason="model_not_found"' in text
     assert client.get("/v1/nothing").json()["error"]["code"] == "not_found"
+
+
+@pytest.mark.parametrize("more", [{}, {"guided_regex": "[a-z]{3,9}"}])
+def test_several_prompts_are_answered_in_order(client, engine, more):
+    """Choices over prompts x n, as each prompt alone has them; streamed and whole."""
+    ids = [5, 6, 7]
+    body = {"max_tokens": 12, "seed": 3, "temperature": 1.0, "n": 2, "logprobs": 1, **more}
+    for prompts in (["Ada", "The parcel"], [ids, [9, 8]], ["Ada", ids]):
+        alone = [post(client, "/v1/completions", prompt=prompt, **body) for prompt in prompts]
+        whole = post(client, "/v1/completions", prompt=prompts, **body)
+        assert [one["index"] for one in whole["choices"]] == [0, 1, 2, 3]
+        wanted = [choice["text"] for one in alone for choice in one["choices"]]
+        assert [one["text"] for one in whole["choices"]] == wanted
+        for name in ("prompt_tokens", "completion_tokens"):
+            assert whole["usage"][name] == sum(one["usage"][name] for one in alone)
+        texts = ["", "", "", ""]
+        with client.stream(
+            "POST", "/v1/completions", json={**body, "prompt": prompts, "stream": True}
+        ) as told:
+            for line in told.iter_lines():
+                if line.startswith("data: {"):
+                    (choice,) = json.loads(line[6:])["choices"]
+                    texts[choice["index"]] += choice["text"]
+        assert texts == wanted
+
+
+def test_one_bad_prompt_of_several_refuses_the_request(client, engine):
+    wrong = {"prompt": ["a", [10**6]], "max_tokens": 4}
+    answer = client.post("/v1/completions", json=wrong)
+    assert answer.status_code == 400
+    load = engine.scheduler.load
+    for _ in range(200):
+        if not (load.running or load.waiting):
+            break
+        time.sleep(0.02)
+        load = engine.scheduler.load
+    assert load.running == load.waiting == 0
+
+
+def test_offsets_of_tokens_are_in_characters(client):
+    body = {"prompt": "a", "guided_choice": ["é€😀 xé"], "logprobs": 0}
+    told = post(client, "/v1/completions", **body)["choices"][0]
+    text, offsets = told["text"], told["logprobs"]["text_offset"]
+    assert offsets[0] == 0 and offsets == sorted(offsets) and max(offsets) < len(text)
+    assert len(offsets) > len(text) or set(offsets) <= set(
+        range(len(text))
+    )  # bytes of a character share its place
+    plain = [(one, at) for one, at in zip(told["logprobs"]["tokens"], offsets) if one.isascii()]
+    assert plain and all(text[at : at + len(one)] == one for one, at in plain)
+    heard = []
+    with client.stream("POST", "/v1/completions", json={**body, "stream": True}) as lines:
+        for line in lines.iter_lines():
+            if line.startswith("data: {"):
+                heard += json.loads(line[6:])["choices"][0]["logprobs"]["text_offset"]
+    assert heard == offsets

@@ -6,6 +6,7 @@ import json
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -16,6 +17,7 @@ from typer.testing import CliRunner
 
 from tokenform.builtin.loading import WEIGHTS
 from tokenform.cli import app
+from tokenform.server.connections import PATIENCE, ClosingServer
 
 SRC = Path(__file__).parents[2] / "src"
 MODEL = str(WEIGHTS / "model")
@@ -57,6 +59,9 @@ def test_the_command_serves_and_ends(tmp_path):
             messages = {"messages": [{"role": "user", "content": "abc"}], "max_tokens": 1}
             answer = httpx.post(found[1] + "/v1/chat/completions", json=messages, headers=headers, timeout=60)
             assert answer.json()["usage"]["prompt_tokens"] <= 3  # the template of the file: three characters
+            long = {"prompt": "a b c d " * 4000, "max_tokens": 1}  # of which the tokenizer's library warns
+            answer = httpx.post(found[1] + "/v1/completions", json=long, headers=headers, timeout=60)
+            assert answer.status_code == 400
         finally:
             process.send_signal(signal.SIGINT)
         said += process.stderr.readlines()
@@ -88,6 +93,58 @@ def models(url, secret):
     ],
 )
 def test_a_place_that_is_none_is_said(options, said):
+    wrong = CliRunner().invoke(app, ["serve", *options])
+    assert wrong.exit_code == 2 and said in " ".join(wrong.output.split())
+
+
+@pytest.mark.parametrize("option", ["--timeout", "--max-tokens", "--concurrent"])
+def test_limits_that_let_nothing_be_answered_are_refused(option):
+    for number in ("0", "-1"):
+        wrong = CliRunner().invoke(app, ["serve", option, number])
+        assert wrong.exit_code == 2 and f"{option} {number}" in " ".join(wrong.output.split())
+
+
+def test_a_key_that_can_not_be_sent_is_refused(tmp_path):
+    file = tmp_path / "keys"
+    file.write_text("team schlüssel\n", encoding="utf-8")
+    for options in (["--api-key", "schlüssel"], ["--api-key-file", str(file)]):
+        wrong = CliRunner().invoke(app, ["serve", *options])
+        said = " ".join(wrong.output.split())
+        assert wrong.exit_code == 2 and "can't be sent in a header" in said and "schlüssel" not in said
+
+
+def test_idle_connections_stay_as_long_as_silent_ones(monkeypatch):
+    """As long as the page for operators says, and not uvicorn's own 5 seconds."""
+    configs = []
+    monkeypatch.setattr(ClosingServer, "run", lambda self, **_: configs.append(self.config))
+    CliRunner().invoke(app, ["serve", "--port", "0"])
+    assert configs[0].timeout_keep_alive == PATIENCE == 60
+
+
+def test_an_address_that_is_taken_is_said_before_the_model_is_loaded():
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = str(taken.getsockname()[1])
+        wrong = CliRunner().invoke(app, ["serve", "./no/such/model", "--port", port])
+    said = " ".join(wrong.output.split())
+    assert wrong.exit_code == 2 and f"--host 127.0.0.1 --port {port} can't be listened at" in said
+
+
+@pytest.mark.parametrize(
+    ("options", "environment", "said"),
+    [
+        (["--api-key", ""], None, "--api-key is empty"),
+        (["--api-key", " "], None, "--api-key is empty"),
+        (["--api-key", "a", "--api-key", ""], None, "--api-key is empty"),
+        ([], " , ", "TOKENFORM_API_KEYS is empty"),
+        ([], "", "TOKENFORM_API_KEYS is empty"),
+        (["--api-key", "a"], ",", "TOKENFORM_API_KEYS is empty"),
+    ],
+)
+def test_an_empty_key_does_not_open_the_server(monkeypatch, options, environment, said):
+    if environment is not None:
+        monkeypatch.setenv("TOKENFORM_API_KEYS", environment)
     wrong = CliRunner().invoke(app, ["serve", *options])
     assert wrong.exit_code == 2 and said in " ".join(wrong.output.split())
 

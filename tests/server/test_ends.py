@@ -127,3 +127,34 @@ def test_no_call_is_finished_by_the_budget(client: Any, seed: int) -> None:
         items = [one for one in last["output"] if one["type"] == "function_call"]
         assert [one["arguments"] for one in items if one["status"] == "completed"] == made
     assert "length" in reasons
+
+
+@pytest.mark.parametrize("tokens", [9, 60])
+def test_a_streamed_response_has_every_probability_and_its_end(client: Any, tokens: int) -> None:
+    form = {"type": "json_schema", "name": "parcel", "schema": FORM["json_schema"]["schema"]}
+    body = {"input": ASKED[0]["content"], "seed": 0, "max_output_tokens": tokens, "top_logprobs": 2}
+    for more in ({"text": {"format": form}}, {}):
+        whole = post(client, "responses", **body, **more)
+        told = events(client, "responses", **body, **more)
+        (message,) = whole["output"]
+        listed = message["content"][0]["logprobs"]
+        assert listed and len(listed) == whole["usage"]["output_tokens"]
+        deltas = [one for one in told if one["type"] == "response.output_text.delta"]
+        close([token for one in deltas for token in one["logprobs"]], listed)
+        assert "".join(one["delta"] for one in deltas) == message["content"][0]["text"]
+        by_type = {one["type"]: one for one in told}
+        close(by_type["response.output_text.done"]["logprobs"], listed)
+        close(by_type["response.content_part.done"]["part"]["logprobs"], listed)
+        for last in (told[-1]["response"]["output"][0], by_type["response.output_item.done"]["item"]):
+            close(last["content"][0]["logprobs"], listed)
+            assert last["content"][0]["text"] == message["content"][0]["text"]
+            assert last["status"] == message["status"] == whole["status"]
+        assert told[-1]["response"]["status"] == whole["status"]
+        assert tokens == 60 or whole["status"] == "incomplete"
+
+
+def close(got: list[Any], wanted: list[Any]) -> None:
+    assert [one["token"] for one in got] == [one["token"] for one in wanted]
+    for one, other in zip(got, wanted, strict=True):
+        assert one["logprob"] == pytest.approx(other["logprob"], abs=1e-4)
+        assert len(one["top_logprobs"]) == len(other["top_logprobs"]) == 2

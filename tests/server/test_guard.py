@@ -18,6 +18,8 @@ from running import running
 import tokenform as tf
 from tokenform.decoding.speculative.passes import Passes
 from tokenform.server import Engine, Key, create_app
+from tokenform.server.connections import ClosingServer
+from tokenform.server.turns import Turns
 
 LONG = {"messages": [{"role": "user", "content": "a"}], "guided_regex": "[a-z ]{900}", "temperature": 1.0}
 SHORT = {"messages": [{"role": "user", "content": "a"}], "guided_regex": "[a-z]{4}"}
@@ -100,6 +102,77 @@ def test_a_full_queue_is_said_with_a_time(engine):
         )
 
 
+def test_slow_constraints_of_a_key_keep_no_other_waiting(engine, monkeypatch):
+    """One key's compilations fill their places and the queue; another's requests are answered meanwhile."""
+    go, begun, compile = threading.Event(), [], engine.compiler.grammar
+
+    def slow(kind, text, **options):
+        if "slow" in text:
+            begun.append(text)
+            go.wait(60)
+        return compile(kind, text, **options)
+
+    monkeypatch.setattr(engine.compiler, "grammar", slow)
+    keys = [Key("b", "bad"), Key("g", "good")]
+    codes = []
+
+    def ask(number, url):
+        body = {**SHORT, "guided_regex": f"slow{number}"}
+        answer = httpx.post(url + CHAT, json=body, headers={"x-api-key": "b"}, timeout=60)
+        codes.append(answer.status_code)
+
+    with running(create_app(engine, keys=keys)) as url:
+        threads = [threading.Thread(target=ask, args=(number, url)) for number in range(12)]
+        try:
+            with pytest.raises(httpx.ReadTimeout):  # who goes away holds the place until its thread ends
+                body = {**SHORT, "guided_regex": "slow"}
+                httpx.post(url + CHAT, json=body, headers={"x-api-key": "b"}, timeout=0.5)
+            for thread in threads:
+                thread.start()
+            until = time.monotonic() + 20
+            while len(begun) < 3 and time.monotonic() < until:
+                time.sleep(0.01)
+            plain = {"messages": SHORT["messages"], "max_tokens": 4}
+            for body in (plain, {**plain, "response_format": {"type": "text"}}, SHORT):
+                answer = httpx.post(url + CHAT, json=body, headers={"x-api-key": "g"}, timeout=20)
+                assert answer.status_code == 200
+            bad = httpx.post(url + CHAT, json=plain, headers={"x-api-key": "b"}, timeout=20)
+            assert bad.status_code == 200 and not codes and len(begun) == 3
+        finally:
+            go.set()
+        for thread in threads:
+            thread.join()
+    assert set(codes) <= {200, 429} and len(codes) == 12
+    assert quiet(engine)
+
+
+def test_places_go_round_the_callers():
+    async def order():
+        turns, served = Turns(2), []
+
+        async def one(owner, number):
+            await turns.take(owner)
+            served.append(f"{owner}{number}")
+            await asyncio.sleep(0)
+            turns.give_back(owner)
+
+        await turns.take("z")
+        await turns.take("y")
+        tasks = [asyncio.ensure_future(one("a", number)) for number in range(3)]
+        tasks += [asyncio.ensure_future(one(owner, 0)) for owner in "bc"]
+        await asyncio.sleep(0)
+        tasks.pop(1).cancel()
+        await asyncio.sleep(0)
+        turns.give_back("z")
+        await asyncio.gather(*tasks)
+        turns.give_back("y")
+        for owner in "pq":  # both places are free again
+            await asyncio.wait_for(turns.take(owner), 1)
+        return served
+
+    assert asyncio.run(order()) == ["a0", "b0", "c0", "a2"]
+
+
 @pytest.mark.parametrize(
     "error",
     [MemoryError(), torch.OutOfMemoryError("CUDA out of memory"), RuntimeError("can't allocate memory: 9")],
@@ -158,6 +231,31 @@ def test_a_request_has_its_time(engine):
         assert quiet(engine)
 
 
+def test_a_stream_over_its_time_is_told_and_is_no_fault_of_the_server(engine, monkeypatch, caplog):
+    logits = Passes._logits
+
+    def slow(*args, **kwargs):
+        time.sleep(0.05)
+        return logits(*args, **kwargs)
+
+    monkeypatch.setattr(Passes, "_logits", slow)
+    body = {"input": "a", "guided_regex": "[a-z ]{900}", "temperature": 1.0, "stream": True}
+    with running(create_app(engine, timeout=0.8)) as url:
+        told = httpx.post(url + "/v1/responses", json=body, timeout=60)
+    events = [json.loads(line[6:]) for line in told.text.splitlines() if line.startswith("data: ")]
+    assert [one["sequence_number"] for one in events] == list(range(len(events))) and len(events) > 3
+    assert events[-1]["type"] == "error" and events[-1]["code"] == "timeout"
+    assert not any(record.exc_info for record in caplog.records)
+
+
+def test_a_wrong_method_is_told_the_right_one(engine):
+    with running(create_app(engine)) as url:
+        answer = httpx.get(url + CHAT)
+        assert answer.status_code == 405 and answer.headers["Allow"] == "POST"
+        assert answer.json()["error"]["code"] == "method_not_allowed"
+        assert httpx.get(url + "/v2").json()["error"]["code"] == "not_found"
+
+
 def test_cors_is_off_until_it_is_asked_for(engine):
     origin = {"Origin": "https://page.example"}
     with running(create_app(engine)) as url:
@@ -181,6 +279,61 @@ def test_closing_ends_what_was_begun():
     asking.join(60)
     assert got[0].status_code == 200 and len(got[0].json()["choices"][0]["message"]["content"]) == 120
     assert engine.scheduler.load.running == 0
+
+
+def test_requests_that_outlive_the_end_are_answered(monkeypatch, caplog):
+    """Whole, streamed, and still in their constraint: each is told, and recorded, that the server closes."""
+    engine, go = Engine(batch_size=4), threading.Event()
+    compile, logits = engine.compiler.grammar, Passes._logits
+
+    def slow(kind, text, **options):
+        if "slow" in text:
+            go.wait(30)
+        return compile(kind, text, **options)
+
+    def slow_logits(*args, **kwargs):
+        time.sleep(0.05)
+        return logits(*args, **kwargs)
+
+    monkeypatch.setattr(engine.compiler, "grammar", slow)
+    monkeypatch.setattr(Passes, "_logits", slow_logits)
+    text = {"input": "a", "guided_regex": "[a-z ]{900}", "temperature": 1.0, "stream": True}
+    asked = {
+        "whole": (CHAT, LONG),
+        "stream": ("/v1/responses", text),
+        "chunks": (CHAT, {**LONG, "stream": True}),
+        "reading": (CHAT, {**SHORT, "guided_regex": "slow"}),
+    }
+    got = {}
+
+    def ask(name, url):
+        path, body = asked[name]
+        got[name] = httpx.post(url + path, json=body, timeout=60)
+
+    caplog.set_level(logging.INFO)
+    with running(create_app(engine, grace=1.0), ClosingServer) as url:
+        threads = [threading.Thread(target=ask, args=(name, url)) for name in asked]
+        for thread in threads:
+            thread.start()
+        until = time.monotonic() + 20
+        while engine.scheduler.load.running < 3 and time.monotonic() < until:
+            time.sleep(0.01)
+        time.sleep(0.3)
+    for thread in threads:
+        thread.join(30)
+    go.set()
+    for name in ("whole", "reading"):
+        assert got[name].status_code == 503 and got[name].headers["Retry-After"], name
+        assert got[name].json()["error"]["code"] == "closing"
+    events = [line for line in got["stream"].text.splitlines() if line.startswith("data: ")]
+    last = json.loads(events[-1][6:])
+    assert last["type"] == "error" and last["code"] == "closing"
+    assert last["sequence_number"] == len(events) - 1
+    assert json.loads(got["chunks"].text.split("data: ")[-1])["error"]["code"] == "closing"
+    lines = [record.fields for record in caplog.records if hasattr(record, "fields")]
+    assert sorted(line["status"] for line in lines) == [200, 200, 503, 503]
+    assert {line["reason"] for line in lines} == {"closing"}
+    assert "Traceback" not in caplog.text and not any(record.exc_info for record in caplog.records)
 
 
 @pytest.mark.parametrize(
@@ -224,8 +377,8 @@ def test_a_client_that_is_gone_before_the_first_event_leaves_nothing(engine):
         calls += 1
         if calls == 1:
             return {"type": "http.request", "body": asked, "more_body": False}
-        if calls == 2:
-            await asyncio.sleep(60)  # cancelled as soon as there is a first piece
+        if calls in (2, 3):  # while the constraint is read, and until the first piece
+            await asyncio.sleep(60)
         return {"type": "http.disconnect"}
 
     async def send(message):
@@ -247,5 +400,5 @@ def test_a_client_that_is_gone_before_the_first_event_leaves_nothing(engine):
     }
     with contextlib.suppress(Exception):
         asyncio.run(app(scope, receive, send))
-    assert calls >= 3 and app.state.server.guard.in_use == 0
+    assert calls >= 4 and app.state.server.guard.in_use == 0
     assert quiet(engine)

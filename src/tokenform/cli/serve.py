@@ -6,6 +6,7 @@ import contextlib
 import logging
 import os
 import signal
+import socket
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -89,7 +90,7 @@ def serve(
             import uvicorn
 
             from tokenform.server import Engine, create_app
-            from tokenform.server.connections import Connection
+            from tokenform.server.connections import PATIENCE, ClosingServer, Connection
             from tokenform.server.record import write_logs
         for option, value, known in (
             ("log_level", log_level, ("debug", "info", "warning", "error")),
@@ -99,12 +100,17 @@ def serve(
                 raise OptionError(f"{option}={value!r} is not known; choose {', '.join(known)}.")
         if not 0 <= port <= 65535:
             raise OptionError(f"port={port} is none; ports are from 0 to 65535.")
+        for option, number in (("timeout", timeout), ("max-tokens", max_tokens), ("concurrent", concurrent)):
+            if not number > 0:
+                raise OptionError(f"--{option} {number} lets no request be answered; give at least 1.")
         keys, file = _keys(api_key or (), api_key_file, {"concurrent": concurrent, "tokens": max_tokens})
         options = {"device": device, "dtype": dtype, "chat_template": _read(chat_template), "length": length}
         engine_options: dict[str, Any] = {
             option: value for option, value in options.items() if value is not None
         }
         _use_threads(threads)
+        write_logs(log_format, log_level, libraries=model not in (None, "builtin:diffusion"))
+        listening = _bound(host, port)  # before the model, which takes long to load
         engine = Engine(
             model,
             name=name,
@@ -118,20 +124,39 @@ def serve(
         app = create_app(engine, keys=keys, timeout=timeout, origins=origin or (), **more)
     engine.warm_up()
     serve_from_here()
-    write_logs(log_format, log_level)
     if file is not None and hasattr(signal, "SIGHUP"):
         signal.signal(signal.SIGHUP, lambda *_: file.forget())
     # no lines of uvicorn for requests: each has one of its own
     uvicorn_options: dict[str, Any] = {"log_config": None, "log_level": log_level, "access_log": False}
-    uvicorn_options |= {"http": Connection, "timeout_graceful_shutdown": 30}
+    uvicorn_options |= {"http": Connection, "timeout_keep_alive": int(PATIENCE)}
     config = uvicorn.Config(app, host=host, port=port, **uvicorn_options)
-    listening = config.bind_socket()
+    listening.listen(config.backlog)
     _banner(engine, f"http://{_shown(host)}:{listening.getsockname()[1]}", app)
-    server = uvicorn.Server(config)
+    server = ClosingServer(config)
     with contextlib.suppress(KeyboardInterrupt):  # a signal to end, which was heeded
         server.run(sockets=[listening])
     if not server.started:
         raise typer.Exit(3)
+
+
+def _bound(host: str, port: int) -> socket.socket:
+    """A socket at the address, which does not listen yet.
+
+    Raises:
+        OptionError: it can't be had.
+    """
+    bound = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
+    try:
+        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        bound.bind((host, port))
+    except OSError as error:
+        bound.close()
+        why = error.strerror or error
+        raise OptionError(
+            f"--host {host} --port {port} can't be listened at: {why}; choose another, or port 0."
+        ) from None
+    bound.set_inheritable(True)
+    return bound
 
 
 def _use_threads(threads: int | None) -> None:
@@ -153,8 +178,16 @@ def _keys(api_keys: Any, path: Path | None, limits: dict[str, Any]) -> tuple[lis
     from tokenform.server import Key
     from tokenform.server.keys import KeyFile
 
-    environment = [one.strip() for one in os.environ.get("TOKENFORM_API_KEYS", "").split(",")]
-    secrets = [one for one in [*api_keys, *environment] if one]
+    environment = os.environ.get("TOKENFORM_API_KEYS")
+    secrets = list(api_keys)
+    if environment is not None:
+        named = [one.strip() for one in environment.split(",")]
+        secrets += [one for one in named if one] or [""]
+    # an empty one is a variable that was not set, and not the wish to serve everybody
+    for place, secret in enumerate(secrets):
+        if not secret.strip():
+            source = "--api-key" if place < len(api_keys) else "TOKENFORM_API_KEYS"
+            raise OptionError(f"{source} is empty: give a key, or leave {source} out to let anybody ask.")
     keys = [Key(secret, f"key-{number}", **limits) for number, secret in enumerate(secrets)]
     if path is not None:
         return keys, KeyFile(path, lambda secret, name: Key(secret, name, **limits))
@@ -184,6 +217,7 @@ def _banner(engine: Engine, url: str, app: Any) -> None:
     )
     calls = "not known (--tool-format)" if isinstance(engine.format, TokenformError) else engine.format.name
     logger.info("calls of tools: %s; keys: %s", calls, "none, anybody may ask" if guard.open else guard.count)
+    logger.info("running on %s (Ctrl-C ends it)", url)
     logger.info("API: %s/v1; also /docs, /health, /metrics, /version", url)
     if any(getattr(route, "path", "") == "/playground" for route in app.routes):
         logger.info("playground: %s/", url)

@@ -253,13 +253,13 @@ class PromptPreamble:
             automaton, budget: of the text.
         Raises:
             BudgetTooSmall: no thought and text fit into the budget together.
-            OptionError: no thought fits into `max_tokens`.
+            NoThought: none fits into `thinking.max_tokens`.
         """
         least, most = self._least(), thinking.max_tokens
         if least is not None and most is not None and least > most:
             if not self.in_thought:
                 return None
-            raise OptionError(f"no thought fits into {most} tokens: the shortest has {least}.")
+            raise NoThought(f"no thought fits into {most} tokens: the shortest has {least}.")
         text = automaton.distance(automaton.start, budget)
         left = budget - (budget if text is None else text) - len(self.thoughts._ids(self.answer))
         most = min(left if most is None else min(left, most), int(left * thinking.share))

@@ -11,13 +11,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import json
 import logging
 import re
 import secrets
 import time
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -85,11 +86,15 @@ class ApiPath(ABC):
     def events(self, work: Work, pieces: AsyncIterator[Piece]) -> AsyncIterator[Event]:
         """The answer as it comes."""
 
+    def places(self, body: Any) -> dict[str, str]:
+        """This API's own names of the places that errors of a request have."""
+        return {}
+
     def failure(self, error: Refused) -> dict[str, Any]:
         return error.body()
 
-    def fault(self, error: Refused) -> Event:
-        """An error as the last event of a stream."""
+    def fault(self, error: Refused, number: int) -> Event:
+        """An error as the last event of a stream, after so many."""
         return None, error.body()
 
 
@@ -103,7 +108,9 @@ async def count(request: Request, endpoint: Any, server: Any) -> Response:
     with server.guard.using(key):
         body: Any = endpoint.reads.model_validate(await _json(request, server))
         _check_model(body, server.engine)
-        tokens = await server.engine.count_tokens(lambda: endpoint.request_of(body, server.engine, key))
+        request_of = functools.partial(endpoint.request_of, body, server.engine, key)
+        with _own_places(endpoint, body):
+            tokens = await server.engine.count_tokens(request_of, key, body.binds())
         return JSONResponse(endpoint.body_of_count(tokens))
 
 
@@ -120,19 +127,20 @@ async def answer(request: Request, endpoint: ApiPath, server: Any) -> Response:
     try:
         body = endpoint.reads.model_validate(await _json(request, server))
         _check_model(body, server.engine)
-        work, pieces = await _begin(body, endpoint, server.engine, key, record)
-        resources.callback(work.job.cancel)
         deadline = began + server.timeout
+        beginning = asyncio.ensure_future(_begin(body, endpoint, server.engine, key, record))
+        resources.callback(_cancel_begun, beginning)
+        work, pieces = await _wait(beginning, deadline, request, server)
         if getattr(body, "stream", False):
             # before the stream, so that an error before the first piece is an answer and no event
-            first = await _wait(asyncio.ensure_future(anext(pieces)), deadline, request)
+            first = await _wait(asyncio.ensure_future(anext(pieces)), deadline, request, server)
             server.metrics.first.observe(time.monotonic() - began)
             events = _stream(endpoint, work, _chain(first, pieces), deadline, server, record)
             headers = {"Cache-Control": "no-cache", "X-Accel-Buffering": "no"}
             streamed = _Stream(events, media_type="text/event-stream", headers=headers)
             streamed.resources, streamed.until = resources.pop_all(), deadline + WRITING
             return streamed
-        results = await _finished(work.job, deadline, request)
+        results = await _finished(work.job, deadline, request, server)
         server.metrics.whole.observe(time.monotonic() - began)
         record.complete(work.job.prompt_tokens, results)
         return JSONResponse(endpoint.whole(work, results))
@@ -163,7 +171,9 @@ async def _begin(
         record.tokens += len(piece.tokens)  # so far, for texts that are cancelled
         queue.put_nowait(piece)
 
-    request, job = await engine.begin(lambda: _checked_request(endpoint, body, engine, key), key, hear)
+    read = functools.partial(_checked_request, endpoint, body, engine, key)
+    with _own_places(endpoint, body):
+        request, job = await engine.begin(read, key, hear, body.binds())
     loop = asyncio.get_running_loop()
 
     def over(_: Any) -> None:
@@ -176,12 +186,32 @@ async def _begin(
     return work, _pieces_of(queue, job)
 
 
+@contextlib.contextmanager
+def _own_places(endpoint: ApiPath, body: Any) -> Iterator[None]:
+    """Gives errors the places that the API has for them."""
+    try:
+        yield
+    except Exception as error:
+        fault, own = refused(error), endpoint.places(body)
+        for place in own:
+            if fault.param is not None and f"{fault.param}/".startswith(f"{place}/"):
+                fault.param = own[place] + fault.param[len(place) :]
+                break
+        raise fault from error
+
+
+def _cancel_begun(beginning: asyncio.Future[tuple[Work, AsyncIterator[Piece]]]) -> None:
+    if beginning.done() and not beginning.cancelled() and beginning.exception() is None:
+        beginning.result()[0].job.cancel()
+
+
 def _checked_request(endpoint: ApiPath, body: Any, engine: Engine, key: Key) -> TextRequest:
     request = endpoint.request_of(body, engine, key)
-    tokens = request.n * (request.max_tokens or 1)
+    tokens = request.texts * (request.max_tokens or 1)
     if tokens > key.tokens:
         raise Refused(
-            f"{request.n} texts of {request.max_tokens} tokens are {tokens}; this key may have {key.tokens}.",
+            f"{request.texts} texts of {request.max_tokens} tokens are {tokens}; "
+            f"a request may have {key.tokens} here.",
             code="too_many_tokens",
             param="/max_tokens",
         )
@@ -192,7 +222,7 @@ async def _pieces_of(queue: asyncio.Queue[Piece | None], job: Job) -> AsyncItera
     while (piece := await queue.get()) is not None:
         yield piece
     if job.future.cancelled():
-        raise Refused("the request was cancelled.", status=503, code="cancelled")
+        raise _ended()
     error = job.future.exception()
     if error is not None:
         raise error
@@ -204,24 +234,26 @@ async def _chain(first: Piece, rest: AsyncIterator[Piece]) -> AsyncIterator[Piec
         yield piece
 
 
-async def _finished(job: Job, deadline: float, request: Request) -> list[Result]:
+async def _finished(job: Job, deadline: float, request: Request, server: Any) -> list[Result]:
     try:
-        results: list[Result] = await _wait(asyncio.wrap_future(job.future), deadline, request)
+        results: list[Result] = await _wait(asyncio.wrap_future(job.future), deadline, request, server)
         return results
     except asyncio.CancelledError:
         if job.future.cancelled():
-            raise Refused("the request was cancelled.", status=503, code="cancelled") from None
+            raise _ended() from None
         raise
 
 
-async def _wait(future: asyncio.Future[Any], deadline: float, request: Request) -> Any:
-    """The result, unless the time is over or the client goes away."""
+async def _wait(future: asyncio.Future[Any], deadline: float, request: Request, server: Any) -> Any:
+    """The result, unless the time is over, the client goes away, or the server ends."""
     disconnected = asyncio.ensure_future(_disconnected(request))
     try:
         remaining = max(deadline - time.monotonic(), 0.001)
-        await asyncio.wait({future, disconnected}, timeout=remaining, return_when=asyncio.FIRST_COMPLETED)
-        if future.done():
-            return future.result()
+        with server.until_end(future):
+            waited = {future, disconnected}
+            await asyncio.wait(waited, timeout=remaining, return_when=asyncio.FIRST_COMPLETED)
+            if future.done():
+                return future.result()
         if disconnected.done():
             raise _client_closed()
         raise _timed_out()
@@ -233,6 +265,10 @@ async def _wait(future: asyncio.Future[Any], deadline: float, request: Request) 
 async def _disconnected(request: Request) -> None:
     while (await request.receive())["type"] != "http.disconnect":
         pass
+
+
+def _ended() -> Refused:
+    return Refused("the request was cancelled.", status=503, code="cancelled")
 
 
 def _client_closed() -> Refused:
@@ -255,7 +291,7 @@ async def _stream(
     server: Any,
     record: Record,
 ) -> AsyncIterator[str]:
-    events = endpoint.events(work, pieces)
+    events, told = endpoint.events(work, pieces), 0
     try:
         while True:
             remaining = max(deadline - time.monotonic(), 0.001)
@@ -265,6 +301,7 @@ async def _stream(
                 break
             except asyncio.TimeoutError:
                 raise _timed_out() from None
+            told += 1
             yield event_text(event)
         server.metrics.whole.observe(time.monotonic() - record.began)
         record.complete(work.job.prompt_tokens, work.job.result(0))
@@ -272,11 +309,11 @@ async def _stream(
         record.fail("cancelled")
         raise
     except Exception as error:
-        fault = refused(error)
-        if fault.status >= 500:
+        fault = server.fault(error)
+        if fault.is_failure:
             logger.exception("a stream failed", extra={"request": work.id})
         record.fail(fault.code)
-        yield event_text(endpoint.fault(fault))
+        yield event_text(endpoint.fault(fault, told))
 
 
 def event_text(event: Event) -> str:
@@ -293,7 +330,9 @@ async def _json(request: Request, server: Any) -> Any:
             f"the body is to be application/json, not {kind!r}.", status=415, code="invalid_content_type"
         )
     try:
-        data = await asyncio.wait_for(_bytes(request, server.max_bytes), server.patience)
+        reading = asyncio.ensure_future(_bytes(request, server.max_bytes))
+        with server.until_end(reading):
+            data = await asyncio.wait_for(reading, server.patience)
     except ClientDisconnect:
         raise _client_closed() from None
     except asyncio.TimeoutError:

@@ -7,10 +7,12 @@ app = create_app()  # the built-in model; run it with uvicorn, or `tokenform ser
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import logging
-from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
-from dataclasses import dataclass
+import time
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from tokenform.errors import extras
@@ -18,7 +20,7 @@ from tokenform.server import pages
 from tokenform.server.answering import answer, count
 from tokenform.server.endpoints import COUNTS, ENDPOINTS
 from tokenform.server.engine import Engine
-from tokenform.server.faults import Refused, refused
+from tokenform.server.faults import Refused, closing, refused
 from tokenform.server.guard import Guard, bearer
 from tokenform.server.keys import Key, KeyFile
 from tokenform.server.metrics import Metrics
@@ -45,6 +47,9 @@ class Server:
         max_bytes: of a request's body.
         timeout: seconds that a request may take.
         patience: seconds that its body may take to come.
+        grace: seconds for running requests when the server ends.
+        closing: no request is taken any more.
+        ended: those that run are over, too.
     """
 
     engine: Engine
@@ -53,7 +58,44 @@ class Server:
     max_bytes: int
     timeout: float
     patience: float = 60.0
+    grace: float = 30.0
     closing: bool = False
+    ended: bool = False
+    _pending: set[asyncio.Future[Any]] = field(default_factory=set)
+
+    @contextlib.contextmanager
+    def until_end(self, future: asyncio.Future[Any]) -> Iterator[None]:
+        """Waits inside for a future that the server's end cancels.
+
+        Raises:
+            Refused: it did.
+        """
+        self._pending.add(future)
+        try:
+            yield
+        except asyncio.CancelledError:
+            if self.ended and future.cancelled():
+                raise closing() from None
+            raise
+        finally:
+            self._pending.discard(future)
+
+    async def close(self) -> None:
+        """Takes no more requests, and ends those that do not end within the grace."""
+        self.closing = True
+        until = time.monotonic() + self.grace
+        while self.guard.in_use and time.monotonic() < until:
+            await asyncio.sleep(0.05)
+        self.ended = True
+        for future in tuple(self._pending):
+            future.cancel()
+        await asyncio.to_thread(self.engine.scheduler.close, drain=False)
+
+    def fault(self, error: Exception) -> Refused:
+        """Any error as a refusal; what the server's end has broken off says so."""
+        fault = refused(error)
+        broken_off = fault.code == "busy" or (fault.code == "cancelled" and fault.status == 503)
+        return closing() if self.closing and broken_off else fault
 
 
 def create_app(
@@ -86,12 +128,10 @@ def create_app(
     engine = engine or Engine()
     named = [key if isinstance(key, Key) else Key(key, f"key-{i}") for i, key in enumerate(keys)]
     metrics = Metrics(lambda: engine.scheduler.load)
-    server = Server(engine, Guard(named, key_file), metrics, max_bytes, timeout, patience)
+    server = Server(engine, Guard(named, key_file), metrics, max_bytes, timeout, patience, grace)
 
     @contextlib.asynccontextmanager
     async def life(_: Starlette) -> AsyncIterator[None]:
-        import asyncio
-
         yield
         server.closing = True
         await asyncio.to_thread(engine.scheduler.close, timeout=grace)
@@ -150,13 +190,11 @@ def _served(endpoint: Any, server: Server, run: Callable[[Request, Any, Server],
             span.set_attribute("tokenform.request", record.request)
             try:
                 if server.closing:
-                    raise Refused(
-                        "the server is closing.", status=503, code="closing", headers={"Retry-After": "5"}
-                    )
+                    raise closing()
                 response: Response = await run(request, endpoint, server)
             except Exception as error:
-                fault = refused(error)
-                if fault.status >= 500 and fault.status not in (503, 504):
+                fault = server.fault(error)
+                if fault.is_failure:
                     logger.error("request %s failed", record.request, exc_info=error)
                 record.fail(fault.code)
                 response = JSONResponse(endpoint.failure(fault), fault.status, headers=fault.headers)
@@ -168,7 +206,11 @@ def _served(endpoint: Any, server: Server, run: Callable[[Request, Any, Server],
 
 async def _not_found(request: Request, error: Exception) -> Response:
     status = getattr(error, "status_code", 404)
-    problem = "takes no such request" if status == 405 else "is not served here"
-    fault = Refused(f"{request.method} {request.url.path} {problem}.", status=status, code="not_found")
+    if status == 405:
+        problem, code = "takes no such request", "method_not_allowed"
+    else:
+        problem, code = "is not served here", "not_found"
+    fault = Refused(f"{request.method} {request.url.path} {problem}.", status=status, code=code)
     request.state.record.fail(fault.code)
-    return JSONResponse(fault.body(), status)
+    headers = getattr(error, "headers", None)  # of 405 the methods that are allowed
+    return JSONResponse(fault.body(), status, headers=headers)

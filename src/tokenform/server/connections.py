@@ -12,6 +12,7 @@ Invariant: a connection that waits for an answer is never closed here; bodies ha
 from __future__ import annotations
 
 import asyncio
+import math
 import socket
 from typing import TYPE_CHECKING, Any
 
@@ -19,12 +20,16 @@ from tokenform.errors import extras
 
 if TYPE_CHECKING:
     _Protocol: Any = asyncio.Protocol
+    _Server: Any = object
 else:
     with extras():
+        from uvicorn import Server as _Server
         from uvicorn.protocols.http.auto import AutoHTTPProtocol as _Protocol
 
 PATIENCE = 60.0
 """Seconds from a connection's beginning, or the end of an answer, to the last line of the next headers."""
+LAST_WORDS = 4.0
+"""Seconds for the answers of requests that the server's end has broken off."""
 
 
 class Connection(_Protocol):  # type: ignore[misc]
@@ -59,3 +64,25 @@ class Connection(_Protocol):  # type: ignore[misc]
     def _give_up(self) -> None:
         if self.cycle is None or self.cycle.response_complete:
             self.transport.close()
+
+
+class ClosingServer(_Server):  # type: ignore[misc]
+    """A uvicorn server that tells its app of the end when it begins, so that requests that outlive the app's
+    grace are answered; uvicorn alone cancels them, without a word to their clients.
+
+    Args:
+        config: of an app by `create_app`; its `timeout_graceful_shutdown` is set here.
+    """
+
+    def __init__(self, config: Any) -> None:
+        super().__init__(config)
+        self._app = config.app.state.server
+        config.timeout_graceful_shutdown = math.ceil(self._app.grace + LAST_WORDS)
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """See uvicorn."""
+        closing = asyncio.ensure_future(self._app.close())
+        try:
+            await super().shutdown(sockets)
+        finally:
+            closing.cancel()

@@ -19,6 +19,7 @@ PlacedGrammar = tuple[str, Grammar]
 """The place in the request, and its grammar."""
 
 _KINDS = ("json", "regex", "choice", "grammar", "json_object", "structural_tag")
+_TYPES: dict[str, Any] = {"json": object, "choice": list | str, "structural_tag": dict | str}
 _SWITCHES = {"disable_fallback", "disable_any_whitespace", "disable_additional_properties"}
 
 
@@ -108,6 +109,9 @@ class ConstraintReader:
             options["additional"] = "forbid"
         kind = kinds[0]
         value = "" if kind == "json_object" else members[kind]
+        if not isinstance(value, _TYPES.get(kind, str)):
+            wanted = "a list of texts" if kind == "choice" else "a text"
+            raise Refused(f"{param}/{kind} is {wanted}.", param=f"{param}/{kind}")
         if options and kind not in ("json", "json_object"):
             raise Refused(f"{', '.join(members.keys() - {kind})} is for json alone.", param=param)
         return f"{param}/{kind}", self.grammar(kind, value, f"{param}/{kind}", **options)

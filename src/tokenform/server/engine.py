@@ -1,21 +1,25 @@
 """The model behind a server: its generator, its scheduler, its constraints and its format of tool calls.
 
 Purpose: `begin` turns a request into a job of the scheduler, off the event loop.
-Invariant: at most `compilers` requests read constraints at once; the others wait.
+Invariant: at most `compilers` requests read constraints at once; the others wait, in turns of their keys.  A
+request without a constraint waits for none.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import logging
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from concurrent.futures import Future
+from dataclasses import replace
+from typing import Any, TypeVar
 
 from tokenform.decoding.samplers.local import Local
 from tokenform.decoding.scheduler import Job, Piece, Scheduler
 from tokenform.decoding.thinking import NoThought
-from tokenform.errors import DrafterError, ModelError, OptionError, TokenformError
+from tokenform.errors import DrafterError, ModelError, OptionError, PromptTooLong, TokenformError
 from tokenform.frontends.tools import detect_format, find_format
 from tokenform.integrations.diffusion import DiffusionGenerator, is_diffusion
 from tokenform.integrations.generation import Generator
@@ -25,9 +29,11 @@ from tokenform.server.constraints import ConstraintReader
 from tokenform.server.faults import Refused
 from tokenform.server.keys import Key
 from tokenform.server.text_request import TextRequest
+from tokenform.server.turns import Turns
 
 logger = logging.getLogger("tokenform.server")
 BUILTIN = "tokenform-builtin"
+_Made = TypeVar("_Made")
 _WARM = {
     "type": "object",
     "properties": {"a": {"enum": [0, 1]}},
@@ -77,7 +83,7 @@ class Engine:
         )
         vocabulary = self.generator.vocabulary
         self.compiler = GrammarCompiler(self.generator.tokenizer, size=vocabulary.size, eos=vocabulary.eos)
-        self._compiling = asyncio.Semaphore(compilers)
+        self._compiling = Turns(compilers)
         self.format = (
             _format_of(self.generator.tokenizer) if tool_format is None else find_format(tool_format)
         )
@@ -105,11 +111,11 @@ class Engine:
         """The bytes of a token."""
         return bytes(self.generator.vocabulary.token(token))
 
-    async def count_tokens(self, read: Callable[[], TextRequest]) -> int:
+    async def count_tokens(self, read: Callable[[], TextRequest], key: Key, bound: bool = True) -> int:
         """The number of tokens of a request's prompt; nothing is written.
 
         Args:
-            read: reads it, in a thread.
+            read, bound: as for `begin`.
         Raises:
             Refused, TokenformError.
         """
@@ -122,17 +128,17 @@ class Engine:
             with self._prompt_of(request):
                 return len(self.generator.prompt_ids(self._prompt(request), request.grammar, **options))
 
-        async with self._compiling:
-            return await asyncio.to_thread(count)
+        return await asyncio.shield(await self._in_turn(count, key, bound))
 
     async def begin(
-        self, read: Callable[[], TextRequest], key: Key, listener: Callable[[Piece], None]
+        self, read: Callable[[], TextRequest], key: Key, listener: Callable[[Piece], None], bound: bool = True
     ) -> tuple[TextRequest, Job]:
         """Starts the texts of a request.
 
         Args:
             read: reads it, in a thread.
             listener: called with the pieces, in the event loop.
+            bound: whether it has a constraint or tools.
         Raises:
             Refused, TokenformError.
         """
@@ -148,14 +154,57 @@ class Engine:
             with self._prompt_of(request):
                 return request, self._submit(request, key, tell)
 
-        async with self._compiling:
-            # not cancelled in the middle, so that a submitted job is always known and can be cancelled
-            submitted = asyncio.ensure_future(asyncio.to_thread(start))
-            try:
-                return await asyncio.shield(submitted)
-            except asyncio.CancelledError:
-                submitted.add_done_callback(_drop)
-                raise
+        # not cancelled in the middle, so that a submitted job is always known and can be cancelled
+        submitted = await self._in_turn(start, key, bound)
+        try:
+            return await asyncio.shield(submitted)
+        except asyncio.CancelledError:
+            submitted.add_done_callback(_drop)
+            raise
+
+    async def _in_turn(self, work: Callable[[], _Made], key: Key, bound: bool) -> asyncio.Future[_Made]:
+        """Work that has begun in a thread, in the caller's turn where it reads a constraint."""
+        if bound:
+            await self._compiling.take(key.name)
+        begun = asyncio.ensure_future(asyncio.to_thread(work))
+        if bound:  # free when the thread is: who goes away and asks again takes no more of them
+            begun.add_done_callback(lambda _: self._compiling.give_back(key.name))
+        return begun
+
+    def _submit(self, request: TextRequest, key: Key, on_piece: Callable[[Piece], None]) -> Job:
+        if request.further_prompts:
+            return self._submit_jobs(request, key, on_piece)
+        return self._submit_job(request, key, on_piece)
+
+    def _submit_jobs(self, request: TextRequest, key: Key, on_piece: Callable[[Piece], None]) -> Job:
+        """The jobs of several prompts, as one: it ends with the first that fails, and they with it."""
+        grammar: Any = request.grammar  # of no weight here: each job has its own
+        whole = Job(grammar, (), key.name, on_piece, request.texts)
+        prompts = [request.prompt, *request.further_prompts]
+
+        def tell(number: int, piece: Piece) -> None:
+            whole.tell(replace(piece, number=number * request.n + piece.number))
+
+        def end_with_whole(job: Job) -> None:
+            whole.future.add_done_callback(lambda _: job.cancel())
+
+        def ended(job: Future[Any]) -> None:
+            if job.cancelled():
+                whole.cancel()
+            elif (error := job.exception()) is not None:
+                whole.fail(error)
+
+        try:
+            for number, prompt in enumerate(prompts):
+                one = replace(request, prompt=prompt)
+                job = self._submit_job(one, key, functools.partial(tell, number), len(prompts))
+                end_with_whole(job)
+                job.future.add_done_callback(ended)
+                whole.prompt_tokens += job.prompt_tokens
+        except BaseException:
+            whole.cancel()
+            raise
+        return whole
 
     @contextlib.contextmanager
     def _prompt_of(self, request: TextRequest) -> Iterator[None]:
@@ -166,6 +215,8 @@ class Engine:
             raise Refused(str(error), code="unsupported_parameter", param=request.thought.place) from error
         except DrafterError as error:
             raise Refused(str(error), code="drafter_error", param="/drafter") from error
+        except PromptTooLong as error:  # by the name that clients of OpenAI's API look for
+            raise Refused(str(error), code="context_length_exceeded", param="/messages") from error
         except ModelError as error:  # before any pass: the model's template refuses these messages
             raise Refused(str(error), code="unreadable_prompt", param="/messages") from error
 
@@ -174,8 +225,10 @@ class Engine:
         (prompt,) = self.generator.framed([request.prompt], None, None, request.show_schema)
         return prompt
 
-    def _submit(self, request: TextRequest, key: Key, on_piece: Callable[[Piece], None]) -> Job:
-        most = max(key.tokens // request.n, 1)
+    def _submit_job(
+        self, request: TextRequest, key: Key, on_piece: Callable[[Piece], None], jobs: int = 1
+    ) -> Job:
+        most = max(key.tokens // (request.n * jobs), 1)
         options: dict[str, Any] = {
             "n": request.n,
             "seed": request.seed,

@@ -6,6 +6,7 @@ and nothing of the server's state or keys.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
@@ -43,6 +44,11 @@ class Refused(Exception):
         self.status, self.code, self.param = status, code, param
         self.headers, self.more = dict(headers or {}), more
 
+    @property
+    def is_failure(self) -> bool:
+        """Whether the server is at fault, and its log says how."""
+        return self.status >= 500 and self.status not in (503, 504)
+
     def body(self) -> dict[str, Any]:
         """The answer's body in OpenAI's form."""
         kind = _KINDS.get(self.status, "invalid_request_error" if self.status < 500 else "server_error")
@@ -57,7 +63,13 @@ class Refused(Exception):
         }
 
 
+def closing() -> Refused:
+    """What requests get when the server ends."""
+    return Refused("the server is closing.", status=503, code="closing", headers={"Retry-After": "5"})
+
+
 _KINDS = {401: "authentication_error", 404: "not_found_error", 429: "rate_limit_error"}
+_OF_THE_OPERATOR = re.compile(r",? or raise the limit(?: by\s+set_limits)?")
 _OF_THE_SERVER = (errors.EngineError, errors.ModelError, errors.DrafterError, errors.Interrupted)
 
 
@@ -85,7 +97,8 @@ def refused(error: Exception, param: str | None = None) -> Refused:
     if isinstance(error, errors.BudgetTooSmall):
         more["least"] = error.least
         place = place or "/max_tokens"
-    return Refused(str(error), status=status, code=_snake(type(error).__name__), param=place, **more)
+    message = _OF_THE_OPERATOR.sub("", str(error))
+    return Refused(message, status=status, code=_snake(type(error).__name__), param=place, **more)
 
 
 @contextmanager
@@ -107,7 +120,11 @@ def check_names(members: Iterable[str], allowed: Collection[str], place: str) ->
 
 def _of_fields(error: ValidationError) -> Refused:
     """The first wrong field of a body."""
-    first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+    found = error.errors(include_url=False, include_context=False, include_input=False)
+    # of a value that may be this or that the error deepest in it: it got furthest
+    first = max(
+        (one for one in found if one["loc"][:1] == found[0]["loc"][:1]), key=lambda one: len(one["loc"])
+    )
     place = pointer_of(_places(first["loc"]))
     if first["type"] == "extra_forbidden":
         advice = (
@@ -126,7 +143,7 @@ def _places(loc: tuple[int | str, ...]) -> Iterator[int | str]:
             yield part
 
 
-_ALTERNATIVES = {"str", "int", "float", "bool", "dict", "list"}
+_ALTERNATIVES = {"SamplerChoice", "str", "int", "float", "bool", "dict", "list"}
 
 
 def _snake(name: str) -> str:

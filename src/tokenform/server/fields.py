@@ -6,6 +6,7 @@ the answer (caller, storage, billing) are known by name and ignored.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Annotated, Any, Literal
 
@@ -18,6 +19,10 @@ from tokenform.decoding.speculative.targets import Penalties
 from tokenform.server.faults import Refused, about
 
 MOST = 128  # texts of a request
+_BINDING = (
+    *("tools", "structured_outputs", "guided_regex", "guided_choice", "guided_grammar"),
+    *("guided_json", "guided_json_object"),
+)
 _FAITHFUL = {"asap": ASAp, "cars": CARS, "awrs": AWRS, "smc": SMC, "mcmc": MCMC, "beam": Beam}
 
 
@@ -133,3 +138,13 @@ class Constrained(Sampling):
     guided_decoding_backend: str | None = None
     chat_template_kwargs: dict[str, Any] | None = None
     show_schema: bool | None = None
+
+    def binds(self) -> bool:
+        """Whether there is a constraint, or tools, to be read."""
+        if any(getattr(self, name, None) for name in _BINDING):
+            return True
+        forms = [getattr(self, name, None) for name in ("response_format", "output_format")]
+        for name in ("text", "output_config"):
+            outer = getattr(self, name, None)
+            forms.append(outer.get("format") if isinstance(outer, Mapping) else None)
+        return any(form is not None and form != {"type": "text"} for form in forms)

@@ -29,6 +29,8 @@ class Key:
         tokens: most tokens of an answer, over all of its texts.
         schema_bytes: size of a constraint's text.
         limits: work and memory of a constraint; None: the process's.
+    Raises:
+        OptionError: no client could send the secret.
     """
 
     secret: str = field(default="", repr=False)
@@ -37,6 +39,14 @@ class Key:
     tokens: int = 8192
     schema_bytes: int = 1 << 18
     limits: Limits | None = None
+
+    def __post_init__(self) -> None:
+        secret = self.secret
+        if not (secret.isascii() and secret.isprintable() and secret == secret.strip()):
+            raise OptionError(  # the secret itself is not shown
+                f"the key {self.name!r} can't be sent in a header, so nobody could ask with it: let it have "
+                "visible ASCII characters alone."
+            )
 
 
 class KeyFile:

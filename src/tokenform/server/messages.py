@@ -20,12 +20,13 @@ def read_messages(listed: Sequence[Any], param: str = "/messages") -> list[dict[
     """
     if not listed:
         raise Refused("there are no messages.", param=param)
-    return [_message(one, f"{param}/{place}") for place, one in enumerate(listed)]
+    return [read_message(one, f"{param}/{place}") for place, one in enumerate(listed)]
 
 
-def _message(message: Any, param: str) -> dict[str, Any]:
+def read_message(message: Any, param: str) -> dict[str, Any]:
+    """One message of OpenAI's chats, at its place."""
     role = message.get("role") if isinstance(message, dict) else None
-    if role not in _ROLES:
+    if not isinstance(role, str) or role not in _ROLES:
         raise Refused(f"{param}/role is one of {', '.join(_ROLES)}.", param=f"{param}/role")
     read: dict[str, Any] = {
         "role": _ROLES[role],
@@ -33,6 +34,8 @@ def _message(message: Any, param: str) -> dict[str, Any]:
     }
     if message.get("tool_calls"):
         calls = message["tool_calls"]
+        if not isinstance(calls, list):
+            raise Refused(f"{param}/tool_calls is a list of calls.", param=f"{param}/tool_calls")
         read["tool_calls"] = [_call(one, f"{param}/tool_calls/{i}") for i, one in enumerate(calls)]
     for name in ("tool_call_id", "name", "reasoning_content"):
         if isinstance(message.get(name), str):

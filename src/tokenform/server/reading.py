@@ -30,6 +30,7 @@ _DRAFTERS: dict[str, Callable[[], Any]] = {
     "suffix": lambda: drafters.Suffix(remember=False),
 }
 _POINTERS = 64
+_PENALTIES = ("repetition_penalty", "frequency_penalty", "presence_penalty")
 
 
 def text_request(
@@ -60,8 +61,10 @@ def text_request(
     sampler = body.sampler_of(engine.sampler)
     chosen = engine.sampler if sampler is None else sampler
     drafter = _drafter(body.drafter)
-    if isinstance(chosen, AlignedSampler) and drafter is not None:
-        raise Refused(f"{type(chosen).__name__} draws whole texts: /drafter is not for it.", param="/drafter")
+    if isinstance(chosen, AlignedSampler):
+        _check_whole(body, type(chosen).__name__, drafter, alternatives)
+    if body.stops() and (final is not None or turn is not None) and not engine.diffusion:
+        raise Refused("stop is for free text: a constraint says itself where texts end.", param="/stop")
     render = getattr(engine.generator.tokenizer, "apply_chat_template", None)
     return TextRequest(
         prompt,
@@ -84,19 +87,39 @@ def text_request(
     )
 
 
+def _check_whole(body: Constrained, sampler: str, drafter: Any, alternatives: int | None) -> None:
+    """Refuses what is of single tokens for a sampler of whole texts."""
+    used = {
+        "/drafter": drafter is not None,
+        "/logit_bias": bool(body.logit_bias),
+        "/top_logprobs": bool(alternatives),
+        **{
+            f"/{name}": body.penalties() is not None and getattr(body, name) is not None
+            for name in _PENALTIES
+        },
+    }
+    for place in (place for place, there in used.items() if there):
+        raise Refused(f"{sampler} draws whole texts: {place} is not for it.", param=place)
+
+
 def _drafter(value: str | list[str] | None) -> Any:
     """`drafter`: names of drafters; None: the server's own."""
     names = [value] if isinstance(value, str) else value
     if names is None or names == ["auto"]:
         return None
     for place, name in enumerate(names):
-        if name not in _DRAFTERS or (name == "none" and len(names) > 1):
+        where = "/drafter" if isinstance(value, str) else f"/drafter/{place}"
+        if name in ("auto", "none") and len(names) > 1:
+            raise Refused(f"drafter {name!r} stands alone; leave it out of the list.", param=where)
+        if name not in _DRAFTERS:
             names_known = ", ".join(["auto", *_DRAFTERS])
-            where = "/drafter" if isinstance(value, str) else f"/drafter/{place}"
-            raise Refused(f"drafter {name!r} can't be taken here; choose of {names_known}.", param=where)
-    if not names or len(names) > len(_DRAFTERS):
+            raise Refused(f"drafter {name!r} is not known; choose of {names_known}.", param=where)
+        if name in names[:place]:
+            raise Refused(f"drafter {name!r} stands here twice.", param=f"/drafter/{place}")
+    if not names:
         raise Refused("drafter names one or a few drafters.", param="/drafter")
-    chosen = [_DRAFTERS[name]() for name in names]
+    # two names may mean one drafter here: nothing is remembered between requests
+    chosen = list({drafter.name: drafter for drafter in (_DRAFTERS[name]() for name in names)}.values())
     return chosen[0] if len(chosen) == 1 else drafters.Merge(*chosen)
 
 

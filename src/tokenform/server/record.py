@@ -14,7 +14,7 @@ import re
 import secrets
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
@@ -160,13 +160,25 @@ class Lines(logging.Formatter):
         return json.dumps(line, ensure_ascii=False, default=str)
 
 
-def write_logs(form: str, level: str) -> None:
-    """Sends the process's log to stderr: "text" or "json", from a level on."""
+def write_logs(form: str, level: str, *, libraries: bool = False) -> None:
+    """Sends the process's log to stderr: "text" or "json", from a level on.
+
+    Args:
+        libraries: transformers is used, whose lines would go past this log.
+    """
     handler = logging.StreamHandler()
     handler.setFormatter(Lines() if form == "json" else logging.Formatter(PLAIN))
     logging.basicConfig(handlers=[handler])
     for name in ("tokenform", "uvicorn"):
         logging.getLogger(name).setLevel(level.upper())
+    if form == "json":
+        logging.captureWarnings(True)
+    if libraries:
+        with suppress(ModuleNotFoundError):
+            from transformers.utils import logging as their_logging
+
+            their_logging.disable_default_handler()
+            their_logging.enable_propagation()
 
 
 class _NoSpan:

@@ -16,10 +16,12 @@ from tokenform.server.tooling import CallLayout
 
 @dataclass
 class TextRequest:
-    """One prompt, and the options of its texts.
+    """A prompt, or several, and the options of their texts.
 
     Attributes:
         prompt: text, token ids, or chat messages.
+        further_prompts: more of them, whose texts come after those of the ones before.
+        n: texts of each prompt.
         grammar: the constraint of every text; None: none.
         turn: the layout of tool calls; None: there are no tools.
         max_tokens: most tokens of a text; None: the server's limit.
@@ -49,3 +51,9 @@ class TextRequest:
     show_schema: bool | None = None
     confidence: bool | list[str] = False
     report: bool = False
+    further_prompts: Sequence[Any] = ()
+
+    @property
+    def texts(self) -> int:
+        """How many texts there are."""
+        return self.n * (1 + len(self.further_prompts))

@@ -78,25 +78,48 @@ def read_turn(
         message = str(format).replace("name one with format=", "start the server with --tool-format NAME")
         raise Refused(f"this model can't call tools: {message}", param="/tools", code="no_tools")
     required = choice if final is None or choice not in (None, "auto") else "required"
-    try:
-        grammar = tools(
-            definitions,
-            format=format,
-            tool_choice=_choice(required),
-            parallel=parallel is not False,
-            reasoning="none",
-            on_bad_tool="any",
-        )
-    except TokenformError as error:
-        place = "/tool_choice" if "tool_choice" in str(error) else "/tools"
-        with about(place):
-            raise
+    options: dict[str, Any] = {
+        "format": format,
+        "tool_choice": _choice(required),
+        "parallel": parallel is not False,
+        "reasoning": "none",
+    }
+    grammar = _grammar_of_turn(definitions, [_is_strict(tool) for tool in listed], options)
     usable = (
         grammar.tool_reader["tools"] if grammar.tool_reader else definitions
     )  # a bad one takes any arguments
     if final is not None and choice in (None, "auto"):
         grammar = grammar | final  # calls, or an answer in its form
     return CallLayout(usable, format, grammar, custom)
+
+
+def _grammar_of_turn(
+    definitions: Sequence[Tool | Mapping[str, Any]], strict: Sequence[bool], options: Mapping[str, Any]
+) -> Grammar:
+    """The grammar of calls.  A tool whose schema can't be kept takes any arguments, unless it is strict."""
+    try:
+        return tools(definitions, **options, on_bad_tool="raise" if any(strict) else "any")
+    except TokenformError as error:
+        if any(strict):
+            return _grammar_without_bad(definitions, strict, options)
+        with about("/tool_choice" if "tool_choice" in str(error) else "/tools"):
+            raise
+
+
+def _grammar_without_bad(
+    definitions: Sequence[Tool | Mapping[str, Any]], strict: Sequence[bool], options: Mapping[str, Any]
+) -> Grammar:
+    """The grammar of calls, none of whose strict tools is bad by itself."""
+    for place, tool in enumerate(definitions):
+        if strict[place]:
+            holder = "/function" if isinstance(tool, Mapping) and "function" in tool else ""
+            with about(f"/tools/{place}{holder}/parameters"):
+                tools([tool], **{**options, "tool_choice": "auto"}, on_bad_tool="raise")
+    return _grammar_of_turn(definitions, (), options)
+
+
+def _is_strict(tool: Mapping[str, Any]) -> bool:
+    return _body(tool, "function", "/tools").get("strict") is True and tool.get("type") != "custom"
 
 
 def _choice(choice: Any) -> Any:

@@ -59,7 +59,7 @@ def _read(tool_choice: Any, known: tuple[Tool, ...]) -> ToolChoice:
             f"tool_choice is a str or a mapping of OpenAI's API, not {type(tool_choice).__name__}"
         )
     kind = tool_choice.get("type")
-    if kind in _MODES:
+    if isinstance(kind, str) and kind in _MODES:
         return ToolChoice(_MODES[kind], known)
     if kind in ("function", "tool"):
         return _named(_name(tool_choice), known)
@@ -67,7 +67,12 @@ def _read(tool_choice: Any, known: tuple[Tool, ...]) -> ToolChoice:
         body = tool_choice.get("allowed_tools", tool_choice)
         mode = body.get("mode", "auto") if isinstance(body, Mapping) else None
         listed = body.get("tools") if isinstance(body, Mapping) else None
-        if mode not in _MODES or not isinstance(listed, Sequence) or isinstance(listed, str):
+        if (
+            not isinstance(mode, str)
+            or mode not in _MODES
+            or not isinstance(listed, Sequence)
+            or isinstance(listed, str)
+        ):
             raise OptionError('"allowed_tools" of tool_choice needs "mode" ("auto", "required") and "tools"')
         allowed = {_named(_name(tool), known).tools[0].name for tool in listed}
         return ToolChoice(_MODES[mode], tuple(tool for tool in known if tool.name in allowed))

@@ -92,6 +92,13 @@ class Messages(ApiPath):
             thought=_requested_thought(body.thinking, config.get("effort")),
         )
 
+    def places(self, body: CountedBody) -> dict[str, str]:
+        tools = {
+            f"/tools/{i}/function/parameters": f"/tools/{i}/input_schema"
+            for i in range(len(body.tools or ()))
+        }
+        return tools if body.stop_sequences is None else {**tools, "/stop": "/stop_sequences"}
+
     def whole(self, work: Work, results: list[Result]) -> dict[str, Any]:
         result = results[0]
         items = items_of(work, result)
@@ -127,7 +134,7 @@ class Messages(ApiPath):
         kind = _KINDS.get(error.status, "invalid_request_error" if error.status < 500 else "api_error")
         return {"type": "error", "error": {**body, "type": kind}, "request_id": None}
 
-    def fault(self, error: Refused) -> Event:
+    def fault(self, error: Refused, number: int) -> Event:
         return "error", self.failure(error)
 
 
@@ -220,7 +227,7 @@ def _choice(choice: Mapping[str, Any] | None) -> tuple[Any, bool]:
     if kind == "tool":
         return {"type": "function", "function": {"name": choice.get("name")}}, parallel
     choices = {"auto": "auto", "any": "required", "none": "none"}
-    if kind not in choices:
+    if not isinstance(kind, str) or kind not in choices:
         raise Refused(f"{param}/type {kind!r} is not known.", param=f"{param}/type")
     return choices[kind], parallel
 
@@ -231,7 +238,8 @@ def _tool(tool: Mapping[str, Any], param: str) -> dict[str, Any]:
         raise Refused(f"{param}: this server runs no tools itself.", param=f"{param}/type")
     check_names(tool, _TOOL, param)
     function = {"name": tool.get("name"), "parameters": tool.get("input_schema", {"type": "object"})}
-    return {"type": "function", "function": {**function, "description": tool.get("description") or ""}}
+    function |= {"description": tool.get("description") or "", "strict": tool.get("strict")}
+    return {"type": "function", "function": function}
 
 
 def _messages(body: CountedBody) -> list[dict[str, Any]]:

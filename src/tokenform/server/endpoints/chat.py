@@ -67,6 +67,9 @@ class Chat(ApiPath):
             thought=read_thinking(body.reasoning_effort, body.thinking_token_budget, "/reasoning_effort"),
         )
 
+    def places(self, body: ChatBody) -> dict[str, str]:
+        return {} if body.max_completion_tokens is None else {"/max_tokens": "/max_completion_tokens"}
+
     def whole(self, work: Work, results: list[Result]) -> dict[str, Any]:
         choices = [self._choice(work, number, result) for number, result in enumerate(results)]
         return {**head_of(work, "chat.completion"), "choices": choices, "usage": usage_of(work, results)}

@@ -6,10 +6,12 @@ Source: OpenAI's API reference, "Completions".
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from itertools import accumulate
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
+from tokenform.decoding.aligned.sampler import AlignedSampler
 from tokenform.decoding.prompts import Framed, PromptOptions
 from tokenform.decoding.results import Result
 from tokenform.decoding.scheduler import Piece
@@ -18,7 +20,7 @@ from tokenform.server.answering import ApiPath, Event, Work
 from tokenform.server.endpoints.common import extras_of, finish, head_of, number, usage_of
 from tokenform.server.engine import Engine
 from tokenform.server.faults import Refused
-from tokenform.server.fields import Constrained, StreamSettings
+from tokenform.server.fields import MOST, Constrained, StreamSettings
 from tokenform.server.keys import Key
 from tokenform.server.reading import text_request
 from tokenform.server.text_request import TextRequest
@@ -46,22 +48,29 @@ class Completions(ApiPath):
     def request_of(self, body: CompletionsBody, engine: Engine, key: Key) -> TextRequest:
         if body.best_of not in (None, body.n or 1):
             raise Refused("best_of is not served; ask for n texts, or a sampler.", param="/best_of")
-        prompt = _prompt(body.prompt)
-        if not engine.generator.own_format:
-            prompt = Framed(prompt, PromptOptions(raw=True))  # this API is of bare text
+        prompts: list[Any] = _prompts(body.prompt, body.n or 1)
+        _check_ids(prompts, engine.generator.vocabulary.size)
+        if not engine.generator.own_format:  # this API is of bare text
+            prompts = [Framed(prompt, PromptOptions(raw=True)) for prompt in prompts]
         request = text_request(
             body,
             engine,
             key,
-            prompt,
+            prompts[0],
             form=body.response_format,
             max_tokens=body.max_tokens,
             alternatives=body.logprobs,
         )
+        request.further_prompts = prompts[1:]
+        if len(prompts) > 1 and isinstance(request.sampler or engine.sampler, AlignedSampler):
+            raise Refused("a faithful sampler takes one prompt.", param="/prompt")
         if request.grammar is None:
             request.thought = RequestedThought(thinking=RAW)
             request.max_tokens = request.max_tokens or 16  # as the API has it
         return request
+
+    def places(self, body: CompletionsBody) -> dict[str, str]:
+        return {"/messages": "/prompt", "/top_logprobs": "/logprobs"}
 
     def whole(self, work: Work, results: list[Result]) -> dict[str, Any]:
         choices = []
@@ -80,7 +89,7 @@ class Completions(ApiPath):
         head = head_of(work, "text_completion")
         stream_settings: StreamSettings = work.body.stream_options or StreamSettings()
         blank = {"usage": None} if stream_settings.include_usage else {}
-        at = [0] * work.request.n
+        at = [0] * work.request.texts
         async for piece in pieces:
             logprobs = None
             if piece.thought:
@@ -90,7 +99,7 @@ class Completions(ApiPath):
                 continue
             if work.request.alternatives is not None:
                 logprobs = _logprobs(work, piece.tokens, piece.logprobs, piece.likeliest, at[piece.number])
-            at[piece.number] += sum(len(work.engine.text(token)) for token in piece.tokens)
+            at[piece.number] += sum(_begun(work.engine.text(token)) for token in piece.tokens)
             choice: dict[str, Any] = {
                 "index": piece.number,
                 "text": piece.text,
@@ -105,19 +114,36 @@ class Completions(ApiPath):
         yield None, "[DONE]"
 
 
-def _prompt(prompt: Any) -> Any:
-    """Text or ids; a list with one prompt is that prompt."""
-    if isinstance(prompt, list) and len(prompt) == 1 and isinstance(prompt[0], str | list):
-        prompt = prompt[0]
-    if isinstance(prompt, list) and not all(type(one) is int for one in prompt):
-        raise Refused("a request has one prompt: a text, or a list of token ids.", param="/prompt")
-    return prompt
+def _prompts(given: str | list[Any], n: int) -> list[Any]:
+    """Texts, or lists of token ids: a prompt alone, or a list of them."""
+    if isinstance(given, str) or (given and all(type(one) is int for one in given)):
+        return [given]
+    if not given:
+        raise Refused("/prompt has no tokens.", param="/prompt")
+    if len(given) * n > MOST:
+        raise Refused(f"a request has up to {MOST} texts; send fewer prompts.", param="/prompt")
+    for place, one in enumerate(given):
+        if isinstance(one, str):
+            continue
+        if not isinstance(one, list) or not one or not all(type(token) is int for token in one):
+            message = f"/prompt/{place} is no prompt: give a text, or a list of token ids."
+            raise Refused(message, param=f"/prompt/{place}")
+    return given
+
+
+def _check_ids(prompts: list[Any], size: int) -> None:
+    for place, prompt in enumerate(prompts):
+        wrong = [] if isinstance(prompt, str) else [token for token in prompt if not 0 <= token < size]
+        if wrong:
+            param = "/prompt" if len(prompts) == 1 else f"/prompt/{place}"
+            raise Refused(f"{param} has the id {wrong[0]}; ids are below {size}.", param=param)
 
 
 def _logprobs(work: Work, tokens: Any, logprobs: Any, likeliest: Any, at: int) -> dict[str, Any]:
-    """`logprobs`, with the place of each token in bytes."""
+    """`logprobs`, with the place of each token in characters: of the one that its first byte belongs to."""
     texts = [work.engine.text(token) for token in tokens]
-    offsets = [at + sum(map(len, texts[:i])) for i in range(len(texts))]
+    before = accumulate(map(_begun, texts), initial=at)
+    offsets = [begun - (1 if text and not _begun(text[:1]) else 0) for begun, text in zip(before, texts)]
     top_logprobs = [
         {work.engine.text(t).decode("utf-8", "replace"): number(p) for t, p in row} for row in likeliest
     ]
@@ -127,3 +153,8 @@ def _logprobs(work: Work, tokens: Any, logprobs: Any, likeliest: Any, at: int) -
         "top_logprobs": top_logprobs or [{} for _ in texts],
         "text_offset": offsets,
     }
+
+
+def _begun(text: bytes) -> int:
+    """How many characters begin in these bytes of UTF-8."""
+    return sum(byte & 0xC0 != 0x80 for byte in text)

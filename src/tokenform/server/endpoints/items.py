@@ -154,12 +154,14 @@ class Writer:
 
 
 async def steps_of(work: Work, pieces: AsyncIterator[Piece]) -> AsyncIterator[tuple[ItemStep | None, Piece]]:
-    """The steps of the only text, each with the piece that it came with; None with a piece without any."""
+    """The steps of the only text, each with the piece that it came with; None with a piece without any, and
+    at the end."""
     writer = Writer(work.request.turn)
     async for piece in pieces:
-        for step in writer.read(piece):
+        steps = writer.read(piece)
+        for step in steps:
             yield step, piece
-        if piece.result is not None:
+        if piece.result is not None or not steps:
             yield None, piece
 
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
+from pydantic_core import PydanticCustomError
 
 from tokenform.decoding.results import Result
 from tokenform.decoding.scheduler import Piece
@@ -19,12 +20,19 @@ from tokenform.server.engine import Engine
 from tokenform.server.faults import Refused, check_names
 from tokenform.server.fields import Constrained, StreamSettings
 from tokenform.server.keys import Key
-from tokenform.server.messages import read_arguments, read_messages, text_of
+from tokenform.server.messages import read_arguments, read_message, text_of
 from tokenform.server.reading import text_request
 from tokenform.server.text_request import TextRequest
 from tokenform.server.thinking import read_thinking
 
 _LOGPROBS = "message.output_text.logprobs"
+
+
+def _nothing_stored(value: Any) -> Any:
+    if value is None or value is False:
+        return value
+    advice = "nothing is stored here: send the whole conversation as input, and wait for the answer"
+    raise PydanticCustomError("nothing_stored", advice)
 
 
 class ResponsesBody(Constrained):
@@ -44,9 +52,9 @@ class ResponsesBody(Constrained):
     reasoning: dict[str, Any] | None = None
     thinking_token_budget: Annotated[int, Field(ge=0)] | None = None
     truncation: Literal["auto", "disabled"] | None = None
-    background: Literal[False] | None = None
-    previous_response_id: Literal[None] = None
-    conversation: Literal[None] = None
+    background: Annotated[Literal[False] | None, BeforeValidator(_nothing_stored)] = None
+    previous_response_id: Annotated[Literal[None], BeforeValidator(_nothing_stored)] = None
+    conversation: Annotated[Literal[None], BeforeValidator(_nothing_stored)] = None
 
 
 class Responses(ApiPath):
@@ -77,12 +85,7 @@ class Responses(ApiPath):
     def whole(self, work: Work, results: list[Result]) -> dict[str, Any]:
         result = results[0]
         output = [_item(item) for item in items_of(work, result)]
-        if work.request.alternatives is not None:
-            listed = probabilities(work.engine, result.tokens, result.token_logprobs, result.likeliest)
-            for item in output:
-                if item["type"] == "message":
-                    item["content"][0]["logprobs"] = listed
-        return _response(work, "completed", output, result)
+        return _response(work, "completed", _finished(work, output, result), result)
 
     async def events(self, work: Work, pieces: AsyncIterator[Piece]) -> AsyncIterator[Event]:
         number = -1
@@ -96,32 +99,73 @@ class Responses(ApiPath):
         yield event("response.created", response=started)
         yield event("response.in_progress", response=started)
         output: list[dict[str, Any]] = []
-        last_piece: Piece | None = None
+        heard = _Probabilities(work)
         async for step, piece in steps_of(work, pieces):
-            logprobs = []
-            if work.request.alternatives is not None and piece is not last_piece and not piece.thought:
-                logprobs = probabilities(work.engine, piece.tokens, piece.logprobs, piece.likeliest)
-                last_piece = piece
+            heard.hear(piece)
             if step is not None:
-                for kind, members in _events(step, logprobs):
+                status = "completed"
+                if step.item.cut or (piece.result is not None and _ends_incomplete(step.item, piece.result)):
+                    status = "incomplete"
+                for kind, members in _events(step, status, heard):
                     yield event(kind, output_index=step.place, **members)
                 if step.last:
-                    output.append(_item(step.item, "incomplete" if step.item.cut else "completed"))
+                    output.append(_item(step.item, status))
             elif piece.result is not None:
-                whole = _response(work, "completed", output, piece.result)
+                whole = _response(work, "completed", _finished(work, output, piece.result), piece.result)
                 yield event(f"response.{whole['status']}", response=whole)
 
-    def failure(self, error: Refused) -> dict[str, Any]:
-        if error.param == "/max_tokens":
-            error.param = "/max_output_tokens"
-        return error.body()
+    def places(self, body: ResponsesBody) -> dict[str, str]:
+        return {"/max_tokens": "/max_output_tokens", "/messages": "/input"}
 
-    def fault(self, error: Refused) -> Event:
-        body = {"type": "error", "sequence_number": 0, "code": error.code, "param": error.param}
+    def fault(self, error: Refused, number: int) -> Event:
+        body = {"type": "error", "sequence_number": number, "code": error.code, "param": error.param}
         return "error", {**body, "message": str(error)}
 
 
-def _events(step: ItemStep, logprobs: list[Any]) -> list[tuple[str, dict[str, Any]]]:
+class _Probabilities:
+    """`logprobs` of a stream: each event of text has those of the tokens since the one before.
+
+    Attributes:
+        all: those of all tokens so far.
+    """
+
+    def __init__(self, work: Work) -> None:
+        self._work = work
+        self._last_piece: Piece | None = None
+        self.all: list[dict[str, Any]] = []
+        self._told = 0
+
+    def hear(self, piece: Piece) -> None:
+        """The tokens of a piece, which comes with each of its steps."""
+        if self._work.request.alternatives is None or piece is self._last_piece or piece.thought:
+            return
+        self._last_piece = piece
+        self.all += probabilities(self._work.engine, piece.tokens, piece.logprobs, piece.likeliest)
+
+    def new(self) -> list[dict[str, Any]]:
+        """Those that no event has had."""
+        told, self._told = self._told, len(self.all)
+        return self.all[told:]
+
+
+def _finished(work: Work, output: list[dict[str, Any]], result: Result) -> list[dict[str, Any]]:
+    """The items of a whole answer, with what is known at its end."""
+    messages = [item for item in output if item["type"] == "message"]
+    if work.request.alternatives is not None:
+        listed = probabilities(work.engine, result.tokens, result.token_logprobs, result.likeliest)
+        for item in messages:
+            item["content"][0]["logprobs"] = listed
+    if messages and messages[-1] is output[-1] and finish(result) == "length":
+        messages[-1]["status"] = "incomplete"
+    return output
+
+
+def _ends_incomplete(item: OutputItem, result: Result) -> bool:
+    """Whether an item that ends with the text is a message that the budget ended."""
+    return item.name is None and not item.thought and finish(result) == "length"
+
+
+def _events(step: ItemStep, status: str, heard: _Probabilities) -> list[tuple[str, dict[str, Any]]]:
     item, place = step.item, {"item_id": step.item.id}
     if item.name is not None:
         kind = "custom_tool_call_input" if item.custom else "function_call_arguments"
@@ -139,21 +183,27 @@ def _events(step: ItemStep, logprobs: list[Any]) -> list[tuple[str, dict[str, An
         return [(f"response.{kind}.delta", {**place, "delta": step.delta})]
     if item.thought:
         return _thought_events(step, place)
-    part = {"type": "output_text", "text": "", "annotations": [], "logprobs": []}
     inside = {**place, "content_index": 0}
     if step.first:
+        part = {"type": "output_text", "text": "", "annotations": [], "logprobs": []}
         empty = _item(item, "in_progress") | {"content": []}
         return [
             ("response.output_item.added", {"item": empty}),
             ("response.content_part.added", {**inside, "part": part}),
         ]
-    if step.last:
-        return [
-            ("response.output_text.done", {**inside, "text": item.text, "logprobs": []}),
-            ("response.content_part.done", {**inside, "part": part | {"text": item.text}}),
-            ("response.output_item.done", {"item": _item(item)}),
-        ]
-    return [("response.output_text.delta", {**inside, "delta": step.delta, "logprobs": logprobs})]
+    logprobs = heard.new()
+    delta = ("response.output_text.delta", {**inside, "delta": step.delta, "logprobs": logprobs})
+    if not step.last:
+        return [delta]
+    ended = _item(item, status)
+    (part,) = ended["content"]
+    part["logprobs"] = list(heard.all)
+    return [
+        *([delta] if logprobs else []),  # tokens without text, such as the one that ends it
+        ("response.output_text.done", {**inside, "text": item.text, "logprobs": part["logprobs"]}),
+        ("response.content_part.done", {**inside, "part": part}),
+        ("response.output_item.done", {"item": ended}),
+    ]
 
 
 def _thought_events(step: ItemStep, place: dict[str, str]) -> list[tuple[str, dict[str, Any]]]:
@@ -253,11 +303,7 @@ def _messages(body: ResponsesBody) -> list[dict[str, Any]]:
 def _message(item: Any, param: str) -> dict[str, Any] | None:
     kind = item.get("type", "message") if isinstance(item, dict) else None
     if kind == "message":
-        try:
-            return read_messages([item], param)[0]
-        except Refused as error:
-            error.param = (error.param or param).replace(f"{param}/0", param)
-            raise
+        return read_message(item, param)
     if kind in ("function_call", "custom_tool_call"):
         arguments = {"input": item.get("input")}
         if kind == "function_call":
