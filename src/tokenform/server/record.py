@@ -14,12 +14,13 @@ import re
 import secrets
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 
 from tokenform.decoding.results import Result
+from tokenform.integrations.library_logs import join_logs
 from tokenform.server.metrics import Metrics
 
 if TYPE_CHECKING:
@@ -174,11 +175,7 @@ def write_logs(form: str, level: str, *, libraries: bool = False) -> None:
     if form == "json":
         logging.captureWarnings(True)
     if libraries:
-        with suppress(ModuleNotFoundError):
-            from transformers.utils import logging as their_logging
-
-            their_logging.disable_default_handler()
-            their_logging.enable_propagation()
+        join_logs()
 
 
 class _NoSpan:
