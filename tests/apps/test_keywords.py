@@ -106,6 +106,44 @@ def test_a_misspelt_keyword_is_answered_with_the_nearest(generator, options, mes
         generator.generate(PROMPT, device="cpu")
 
 
+FACES = {
+    "generate": tf.generate,
+    "sample": tf.sample,
+    "stream": lambda *a, **k: list(tf.stream(*a, **k)),
+    "agenerate": lambda *a, **k: asyncio.run(tf.agenerate(*a, **k)),
+    "astream": lambda *a, **k: asyncio.run(all_of(*a, **k)),
+}
+
+
+async def all_of(*arguments, **options):
+    return [one async for one in tf.astream(*arguments, **options)]
+
+
+@pytest.mark.parametrize("face", FACES)
+@pytest.mark.parametrize(
+    ("options", "kind", "message"),
+    [
+        ({"temprature": 1}, errors.UnknownOption, "temperature="),
+        ({"max_tokens": 0}, errors.OptionError, "max_tokens=0"),
+        ({"n": 0}, errors.OptionError, "n=0"),
+        ({"temperature": -1.0}, errors.OptionError, "temperature=-1.0"),
+        ({"seed": "a"}, errors.OptionError, "seed='a'"),
+        ({"system": 3}, errors.OptionError, "system= is a text"),
+        ({"thinking": "much"}, errors.OptionError, "thinking='much'"),
+        ({"chat_options": "a"}, errors.OptionError, "chat_options= is a mapping"),
+        ({"sampler": "model"}, errors.OptionError, "no sampler"),
+        ({"schema": {"type": "objct"}}, errors.InvalidSchema, "objct"),
+        ({"schema": [{"type": "objct"}]}, errors.TokenformError, "objct|a stream has one prompt"),
+        ({"stop": [""]}, errors.OptionError, "stop="),
+    ],
+)
+def test_a_call_is_read_before_its_model_is_opened(face, options, kind, message):
+    with pytest.raises(kind, match=message):
+        FACES[face](PROMPT, model="/no/such/folder", **options)
+    with pytest.raises(errors.ModelError, match="/no/such/folder"):
+        FACES[face](PROMPT, Status, model="/no/such/folder")
+
+
 def test_what_does_not_go_together_is_refused(generator):
     asked = [
         ({"schema": Status, "choices": ["a"]}, "schema and choices are given"),

@@ -266,6 +266,10 @@ def test_options_of_tools(run, tmp_path):
         (["--tools", "tools.json", "-f", "nonsense"], "hermes"),
         (["--tools", "tools.json", "--tool-choice", "b"], "'b'"),
         (["--tools", "tools.json", "--read", "-", "x"], "--read"),
+        # said before the model is opened
+        (["--tools", "tools.json", "-f", "nonsense", "-m", "no-such-folder/m"], "hermes"),
+        (["--tools", "tools.json", "-m", "no-such-folder/m", "--temperature", "-1"], "temperature=-1"),
+        (["--tools", "tools.json", "-m", "no-such-folder/m", "--max-tokens", "0"], "max_tokens=0"),
     ):
         result = run("tools", *options, *(["x"] if "x" not in options else []))
         assert result.exit_code == 2 and words in result.stderr and result.stderr.count("\n") == 1

@@ -110,6 +110,12 @@ def pair(prompt: Any, grammar: Any, on_error: str = "raise") -> tuple[list[Any],
     return prompts, constraints_read, many_prompts or many_grammars
 
 
+def check_single(batched: bool) -> None:
+    """Refuses a stream of several prompts or constraints."""
+    if batched:
+        raise OptionError("a stream has one prompt and one grammar, not a list of either.")
+
+
 def _constraint_or_error(constraint: Any) -> Constraint | TokenformError:
     try:
         return to_constraint(constraint)

@@ -226,7 +226,7 @@ class Rules:
         return name
 
     def fresh(self) -> str:
-        """A name that no rule has, and that is not given again: its rule may be added after those within it."""
+        """A name that no rule has, and that is not given again: its rule may be added after those inside."""
         return f"rule {next(self._names)}"
 
     def symbol(self, form: Form) -> str:

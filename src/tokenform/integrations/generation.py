@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Generator as Yields
+from collections.abc import Mapping
 from typing import Any, Literal, overload
 
 from typing_extensions import TypeForm, Unpack
@@ -23,6 +24,7 @@ with extras():
         MODEL,
         AnyFunctionOptions,
         AnyOptions,
+        Call,
         FunctionOptions,
         StreamFunctionOptions,
         StreamOptions,
@@ -96,24 +98,29 @@ def named(model: str | None) -> Generator:
     return Generator(model)
 
 
-def writer_of(options: dict[str, Any]) -> tuple[generator.Generator, dict[str, Any]]:
-    """The generator of a function's call, and its other keywords.
+def parted(options: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The keywords of a function's call that choose the model, and the others."""
+    model_options = {name: options[name] for name in MODEL if options.get(name) is not None}
+    return model_options, {name: value for name, value in options.items() if name not in MODEL}
+
+
+def writer_of(model_options: dict[str, Any]) -> generator.Generator:
+    """The generator of a function's call; it may open a model, so the call is read before.
 
     Raises:
         OptionError: a Generator beside options of a model.
     """
-    model_options = {name: options[name] for name in MODEL if options.get(name) is not None}
-    call_options = {name: value for name, value in options.items() if name not in MODEL}
+    model_options = {**model_options}
     model = model_options.pop("model", None)
     if isinstance(model, async_generator.AsyncGenerator):
         model = model.generator
     if isinstance(model, generator.Generator):
         if model_options:
             raise OptionError(f"model= is a Generator, which has its own {', '.join(model_options)}.")
-        return model, call_options
+        return model
     if not model_options and (model is None or isinstance(model, str)):
-        return named(model), call_options
-    return Generator(model, **model_options), call_options
+        return named(model)
+    return Generator(model, **model_options)
 
 
 @overload
@@ -169,15 +176,17 @@ def generate(prompt: Any, schema: Any = None, *, n: int = 1, **options: Any) -> 
     >>> tf.generate("The order has been paid.", choices=["new", "paid"]).text
     'paid'
     """
-    writer, call_options = writer_of(options)
-    return writer.generate(prompt, schema, n=n, **call_options)
+    model_options, call_options = parted(options)
+    call = Call.of(schema, {"n": n, **call_options}).ready(prompt)
+    return writer_of(model_options).write(prompt, call)
 
 
 @with_keywords(model=True)
 def sample(prompt: Any, schema: Any = None, **options: Unpack[AnyFunctionOptions]) -> Any:
     """`Generator.sample` with the keywords of `generate`: a list of n results for each prompt."""
-    writer, call_options = writer_of({**options})
-    return writer.sample(prompt, schema, **call_options)
+    model_options, call_options = parted(options)
+    call = Call.of(schema, call_options).ready(prompt)
+    return writer_of(model_options).write(prompt, call, listed=True)
 
 
 @overload
@@ -208,5 +217,6 @@ def stream(prompt: Any, schema: Any = None, **options: Any) -> Any:
     >>> "".join(tf.stream("The order has been paid.", choices=["new", "paid"]))
     'paid'
     """
-    writer, call_options = writer_of(options)
-    return writer.stream(prompt, schema, **call_options)
+    model_options, call_options = parted(options)
+    call = Call.of(schema, call_options, streamed=True).ready(prompt, streamed=True)
+    return writer_of(model_options).pieces(prompt, call)
