@@ -308,6 +308,11 @@ _ELSEWHERE = {
     "tool_choice": "schema=tf.tools([...], tool_choice=...)",
     "system_prompt": "system",
     "enable_thinking": "thinking",
+    "temp": "temperature",
+    "random_seed": "seed",
+    "pattern": "schema=tf.regex(...)",
+    "prompts": "the first argument",
+    "messages": "the first argument",
 }
 """Other libraries' names, and ours."""
 
@@ -320,6 +325,8 @@ def drawn_with(sampler: AnySampler | None, default: AnySampler, **local: Any) ->
     """
     settings = {name: value for name, value in local.items() if value is not None}
     chosen = sampler if sampler is not None else default
+    if isinstance(chosen, type) and issubclass(chosen, Local | AlignedSampler):
+        raise OptionError(f"sampler= is the class {chosen.__name__}; give {chosen.__name__}(...) itself.")
     if not isinstance(chosen, Local | AlignedSampler):
         raise OptionError(
             f"{type(chosen).__name__} is no sampler; pass Local, ASAp, CARS, AWRS, SMC, MCMC or Beam."
@@ -357,10 +364,13 @@ def check_names(names: Iterable[str], known: Sequence[str]) -> None:
             raise UnknownOption(f"{name}= says what writes: it is for tf.Generator(...), not for its calls.")
         if name in _ONLY_STREAMED:
             raise UnknownOption(f"{name}= is for streams.")
-        nearest = _ELSEWHERE.get(name) or next(iter(difflib.get_close_matches(name, known, 1)), None)
         hint = f"it takes {', '.join(known)}"
-        if nearest is not None:
-            hint = f"do you mean {nearest if '=' in nearest else nearest + '='}?"
+        if (other := _ELSEWHERE.get(name)) is not None and not other.isidentifier():
+            hint = f"do you mean {other}?"
+        elif other in known:
+            hint = f"do you mean {other}=?"
+        elif nearest := difflib.get_close_matches(name, known, 1):
+            hint = f"do you mean {nearest[0]}=?"
         raise UnknownOption(f"there is no keyword {name}=; {hint}")
 
 

@@ -141,6 +141,8 @@ def check_importable(tp: Any) -> None:
 
 def reader_of(tp: Any, label: str) -> TypeReader | StructReader:
     """What reads the documents of a type; raises what `from_type` does."""
+    if tp is pydantic.BaseModel:
+        raise InvalidType("BaseModel itself has no fields; give a class that is derived from it.")
     try:
         if holds_struct(tp):
             return StructReader(tp, label)

@@ -7,6 +7,7 @@ Complexity: the generators of the last few models are cached, so a second call o
 
 from __future__ import annotations
 
+import inspect
 import os
 import threading
 from collections.abc import Generator as Yields
@@ -28,6 +29,7 @@ with extras():
         FunctionOptions,
         StreamFunctionOptions,
         StreamOptions,
+        check_names,
         with_keywords,
     )
     from tokenform.decoding.partial import Partials
@@ -37,6 +39,7 @@ with extras():
     from tokenform.integrations.models import open_model, with_template
 
 _PLACEMENT = ("device", "dtype", "device_map", "trust_remote_code", "gguf_file")
+_OPTIONS = (*_PLACEMENT, *list(inspect.signature(generator.Generator).parameters)[2:])
 
 
 class Generator(generator.Generator):
@@ -61,6 +64,7 @@ class Generator(generator.Generator):
     ) -> None:
         if isinstance(model, generator.Generator):
             raise OptionError("this is a Generator already; call its generate, sample or stream.")
+        check_names(options, _OPTIONS)  # before a model is opened
         placement = {name: options.pop(name) for name in _PLACEMENT if name in options}
         opened = open_model(model, tokenizer, **placement)
         if chat_template is not None:
