@@ -70,6 +70,14 @@ class AsyncGenerator:
         else:
             threading.Thread(target=open_it, name="tokenform-opening").start()
 
+    def __repr__(self) -> str:
+        opened = self._opening.done() and self._opening.exception() is None
+        return (
+            f"<{type(self).__name__} of {self.generator!r}>"
+            if opened
+            else f"<{type(self).__name__}, not open>"
+        )
+
     @property
     def generator(self) -> Generator:
         """The model; waits until it is open."""
@@ -229,6 +237,9 @@ class AsyncStream(Generic[T]):
         self._ended = False
         self._pieces: asyncio.Queue[Piece | None] = asyncio.Queue()
         self.result: Result[T] | None = None
+
+    def __repr__(self) -> str:
+        return f"<AsyncStream, {'to be read' if self.result is None else f'ended: {self.result!r}'}>"
 
     def on_field(self, pointer: str, function: Callable[[Any], Any]) -> AsyncStream[T]:
         """Calls a function with the value of a field as soon as it is complete, see `Partials.on_field`."""
