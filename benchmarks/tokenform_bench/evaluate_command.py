@@ -73,10 +73,10 @@ def fidelity(
             err=True,
         )
         writer = Generator(None if model == "builtin" else model)
-        network, ids = writer.language_model(), writer.prompt_ids(prompt, grammar)
+        ids = writer.prompt_ids(prompt, grammar)
         automaton = grammar.compile(writer.vocabulary)
         found = evaluate_fidelity(
-            network,
+            writer.language_model,
             automaton,
             samplers,
             prompt=ids,

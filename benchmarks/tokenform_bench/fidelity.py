@@ -187,7 +187,7 @@ def default_samplers(**common: Any) -> dict[str, AlignedSampler]:
 
 
 def evaluate_fidelity(
-    model: LanguageModel,
+    model: LanguageModel | Callable[[], LanguageModel],
     constraint: Any,
     samplers: Mapping[str, AlignedSampler] | None = None,
     *,
@@ -202,6 +202,8 @@ def evaluate_fidelity(
     """Runs each sampler for `draws` draws of the same target and measures it.
 
     Args:
+        model: a language model; or a function that makes one, called for each sampler: a model keeps what it
+            was asked, so that of those who share it only the first to ask pays.
         samplers: by name; those of one call must have the same transforms, power and potential.
         limit: prefixes up to which the target is enumerated; 0 never.
         max_forwards: forward passes after which a sampler gives up, a half of them for what ASAp learns
@@ -213,7 +215,8 @@ def evaluate_fidelity(
     """
     samplers = default_samplers() if samplers is None else samplers
     first = next(iter(samplers.values()))
-    reference = first.bind(model, constraint, prompt, max_tokens)
+    fresh = model if callable(model) else lambda: model
+    reference = first.bind(fresh(), constraint, prompt, max_tokens)
     report("enumerating the target")
     exact = _enumerated(reference, limit)
     found: dict[str, tuple[Problem, Sample, float]] = {}
@@ -222,7 +225,7 @@ def evaluate_fidelity(
         report(name)
         if isinstance(sampler, ASAp) and max_forwards is not None:
             sampler = _bounded(sampler, name, max_forwards // 2, report)
-        counted = Metered(model, name, max_forwards, report)
+        counted = Metered(fresh(), name, max_forwards, report)
         problem = sampler.bind(counted, constraint, prompt, max_tokens)
         start = time.perf_counter()
         try:

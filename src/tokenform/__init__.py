@@ -156,4 +156,5 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__, *_LATER, *_MODULES})
+    own = {name for name in globals() if name.startswith("__")}
+    return sorted({*own, *__all__, *_LATER, *_MODULES, "TokenAutomaton"})

@@ -2,9 +2,12 @@
 
 import asyncio
 import dataclasses
+import enum
 import inspect
+import pathlib
 from typing import Literal
 
+import pydantic
 import pytest
 
 import tokenform as tf
@@ -90,6 +93,10 @@ def test_event_loops_have_the_same(generator):
         ({"response_model": Status}, "do you mean schema=?"),
         ({"tools": []}, r"tf.tools\(\[...\]\)"),
         ({"on_field": {}}, "for streams"),
+        ({"temp": 1}, "do you mean temperature=?"),
+        ({"random_seed": 1}, "do you mean seed=?"),
+        ({"pattern": "a"}, r"do you mean schema=tf.regex\(...\)"),
+        ({"messages": []}, "do you mean the first argument?"),
         ({"zzz": 1}, "it takes schema, choices, regex"),
     ],
 )
@@ -104,6 +111,100 @@ def test_a_misspelt_keyword_is_answered_with_the_nearest(generator, options, mes
             face(PROMPT, **options)
     with pytest.raises(errors.OptionError, match=r"it is for tf\.Generator"):
         generator.generate(PROMPT, device="cpu")
+
+
+FACES = {
+    "generate": tf.generate,
+    "sample": tf.sample,
+    "stream": lambda *a, **k: list(tf.stream(*a, **k)),
+    "agenerate": lambda *a, **k: asyncio.run(tf.agenerate(*a, **k)),
+    "astream": lambda *a, **k: asyncio.run(all_of(*a, **k)),
+}
+
+
+async def all_of(*arguments, **options):
+    return [one async for one in tf.astream(*arguments, **options)]
+
+
+@pytest.mark.parametrize("face", FACES)
+@pytest.mark.parametrize(
+    ("options", "kind", "message"),
+    [
+        ({"temprature": 1}, errors.UnknownOption, "temperature="),
+        ({"max_tokens": 0}, errors.OptionError, "max_tokens=0"),
+        ({"n": 0}, errors.OptionError, "n=0"),
+        ({"temperature": -1.0}, errors.OptionError, "temperature=-1.0"),
+        ({"seed": "a"}, errors.OptionError, "seed='a'"),
+        ({"system": 3}, errors.OptionError, "system= is a text"),
+        ({"thinking": "much"}, errors.OptionError, "thinking='much'"),
+        ({"chat_options": "a"}, errors.OptionError, "chat_options= is a mapping"),
+        ({"sampler": "model"}, errors.OptionError, "no sampler"),
+        ({"schema": {"type": "objct"}}, errors.InvalidSchema, "objct"),
+        ({"schema": [{"type": "objct"}]}, errors.TokenformError, "objct|a stream has one prompt"),
+        ({"stop": [""]}, errors.OptionError, "stop="),
+    ],
+)
+def test_a_call_is_read_before_its_model_is_opened(face, options, kind, message):
+    with pytest.raises(kind, match=message):
+        FACES[face](PROMPT, model="/no/such/folder", **options)
+    with pytest.raises(errors.ModelError, match="/no/such/folder"):
+        FACES[face](PROMPT, Status, model="/no/such/folder")
+
+
+class Member(enum.Enum):
+    NEW = "new"
+
+
+@dataclasses.dataclass
+class Order:
+    status: str
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"schema": []}, "schemas: the list is empty"),
+        ({"schema": ["new", "paid"]}, r"write choices=\['new', 'paid'\]"),
+        ({"schema": ("new", "paid")}, r"write choices=\['new', 'paid'\]"),
+        ({"schema": pathlib.Path("order.json")}, r"Path\('order.json'\).read_text"),
+        ({"schema": "order.json"}, r"Path\('order.json'\).read_text"),
+        ({"schema": Order("new")}, "schema=Order"),
+        ({"schema": pydantic.BaseModel}, "derived from it"),
+        ({"choices": Member}, "schema=Member"),
+        ({"choices": list(Member)}, "schema=Member"),
+        ({"choices": Status}, "give it as schema="),
+        ({"choices": [1, 2]}, "give str of each"),
+        ({"choices": 5}, "not int"),
+        ({"schema": Status, "temperature": "0.5"}, "temperature='0.5' is not possible"),
+        ({"schema": Status, "top_p": "0.5"}, "top_p='0.5' is not possible"),
+        ({"schema": Status, "top_k": "5"}, "top_k='5' is not possible"),
+        ({"schema": Status, "min_p": "0"}, "min_p='0' is not possible"),
+        ({"schema": Status, "sampler": tf.CARS}, r"give CARS\(...\)"),
+        ({"schema": Status, "model": ""}, "model= is empty"),
+        ({"schema": Status, "model": "gpt-4o"}, "is a hosted model"),
+        ({"schema": Status, "model": "anthropic/claude-sonnet-4"}, "is a hosted model"),
+    ],
+)
+def test_a_wrong_value_is_answered_with_the_right_one(options, message):
+    with pytest.raises(errors.TokenformError, match=message):
+        tf.generate(PROMPT, **options)
+
+
+def test_a_list_of_schemas_gives_a_list_of_results(generator):
+    assert [one.value for one in generator.generate(PROMPT, [Status, Literal["paid"]])] == ["paid", "paid"]
+    assert generator.generate([], []) == []
+
+
+def test_generators_say_what_they_take(tmp_path):
+    with pytest.raises(errors.UnknownOption, match="do you mean batch_size="):
+        tf.Generator("/no/such/folder", batchsize=3)
+    with pytest.raises(errors.ModelError, match="is empty"):
+        tf.Generator(tmp_path)
+    tokenizer = tf.Generator().tokenizer
+    with pytest.raises(errors.ModelError, match=r"tf.Generator\(model, tokenizer\)"):
+        tf.Generator(tokenizer)
+    with pytest.raises(errors.VocabularyError, match="from_pretrained"):
+        tf.Vocabulary.from_tokenizer("/path")
 
 
 def test_what_does_not_go_together_is_refused(generator):

@@ -124,6 +124,21 @@ def test_it_travels_and_opens_once(monkeypatch: pytest.MonkeyPatch) -> None:
         pickle.dumps(Generate(walker, tf.from_type(lambda_type())))
 
 
+def weather(city: str) -> str:
+    """The weather."""
+    return city
+
+
+def test_tools_of_functions_travel() -> None:
+    grammar = tf.tools([weather], format="hermes", tool_choice="required")
+    travelling = Generate(walker, schema=grammar, seed=3)
+    again = pickle.loads(pickle.dumps(travelling))
+    (call,) = again.constraint().parse(
+        '<tool_call>\n{"name": "weather", "arguments": {"city": "Rome"}}\n</tool_call>'
+    )
+    assert (call.name, call.arguments) == ("weather", {"city": "Rome"})
+
+
 def lambda_type() -> Any:
     from pydantic import BaseModel
 

@@ -46,6 +46,27 @@ def lines(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text().splitlines()]
 
 
+def test_a_script_without_a_guard_is_told_of_it(tmp_path: Path) -> None:
+    save(tmp_path / "in.jsonl", rows_of(1))
+    program = """
+import functools, sys
+sys.path.insert(0, {tests!r})
+import tokenform.batch as batch
+from writers import walker
+
+batch.run(batch.Generate(walker, {schema!r}), "in.jsonl", "out.jsonl", quiet=True)
+"""
+    script = tmp_path / "script.py"
+    script.write_text(program.format(tests=str(Path(__file__).parent), schema=SCHEMA))
+    done = subprocess.run(
+        [sys.executable, str(script)], cwd=tmp_path, capture_output=True, text=True, timeout=120
+    )
+    assert done.returncode == 1 and "another process works" not in done.stderr
+    assert "OptionError: each worker imports the script" in done.stderr
+    assert 'if __name__ == "__main__":' in done.stderr
+    assert done.stderr.splitlines()[-1].endswith("its error stands above")
+
+
 PROGRAM = """
 import functools, sys
 sys.path.insert(0, {tests!r})

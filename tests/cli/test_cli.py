@@ -158,6 +158,7 @@ def test_fidelity_compares_samplers_on_one_target(run):
     found = json.loads(result.stdout)
     assert found["texts"] >= 2 and found["draws"] == 20
     distance = {row["sampler"]: row["distance"] for row in found["rows"]}
+    assert all(row["forwards"] > 0 for row in found["rows"])  # none lives on what another has asked
     assert distance["CARS"] <= 1e-9 and {"local masking", "ASAp", "AWRS"} <= set(distance)
 
 
@@ -266,9 +267,22 @@ def test_options_of_tools(run, tmp_path):
         (["--tools", "tools.json", "-f", "nonsense"], "hermes"),
         (["--tools", "tools.json", "--tool-choice", "b"], "'b'"),
         (["--tools", "tools.json", "--read", "-", "x"], "--read"),
+        # said before the model is opened
+        (["--tools", "tools.json", "-f", "nonsense", "-m", "no-such-folder/m"], "hermes"),
+        (["--tools", "tools.json", "-m", "no-such-folder/m", "--temperature", "-1"], "temperature=-1"),
+        (["--tools", "tools.json", "-m", "no-such-folder/m", "--max-tokens", "0"], "max_tokens=0"),
     ):
         result = run("tools", *options, *(["x"] if "x" not in options else []))
         assert result.exit_code == 2 and words in result.stderr and result.stderr.count("\n") == 1
+
+
+def test_explain_reads_a_file_as_check_does(run, tmp_path):
+    (tmp_path / "text.txt").write_text("abb\n")
+    told = run("explain", "text.txt", "--regex", "ab+", "--json")
+    assert [step["after"] for step in json.loads(told.stdout)["steps"]] == ["", "a", "b", "b"]
+    assert told.stdout == run("explain", "abb", "--regex", "ab+", "--json").stdout
+    long = "a" * 5000  # longer than any file's name may be
+    assert run("explain", long, "--regex", "a+", "--json").exit_code == 0
 
 
 def test_explain_writes_a_page(run, tmp_path):

@@ -5,9 +5,13 @@ from __future__ import annotations
 import copy
 import pickle
 
+import pydantic
 import pytest
+import typing_extensions
 
 import tokenform as tf
+from tokenform.errors import InvalidType, ToolError
+from tokenform.frontends.tools.definitions import read_tools
 
 TOKENS = [bytes([b]) for b in range(256)] + [b"true", b'": ', b"<|x|>", b"</s>"]
 VOCABULARY = tf.Vocabulary(TOKENS, eos=[259], special=[258])
@@ -62,6 +66,58 @@ def test_the_values_of_a_grammar_travel() -> None:
     again = pickle.loads(pickle.dumps(grammar))
     text = '<tool_call>\n{"name": "f", "arguments": {}}\n</tool_call>'
     assert again.parse(text)[0].name == "f"
+
+
+def weather(city: str, days: int = 3) -> str:
+    """The weather.
+
+    Args:
+        city: where.
+    """
+    return f"{city} {days}"
+
+
+class Person(pydantic.BaseModel):
+    name: str
+
+
+class Place(typing_extensions.TypedDict):
+    name: str
+
+
+ARGUMENTS = {"weather": '{"city": "Rome"}', "Person": '{"name": "Ada"}', "Place": '{"name": "Rome"}'}
+
+
+@pytest.mark.parametrize("tp", [weather, Person, Place])
+def test_grammars_of_functions_and_types_travel(tp) -> None:
+    arguments = ARGUMENTS[tp.__name__]
+    grammar = tf.from_type(tp, order="any")
+    again = pickle.loads(pickle.dumps(grammar))
+    assert again.parse(arguments) == grammar.parse(arguments) and again.shapes is not None
+    calling = tf.tools([tp], format="hermes", tool_choice="required")
+    again = pickle.loads(pickle.dumps(calling))
+    text = f'<tool_call>\n{{"name": "{tp.__name__}", "arguments": {arguments}}}\n</tool_call>'
+    (call,), (other,) = again.parse(text), calling.parse(text)
+    assert (call.name, call.arguments) == (other.name, other.arguments)
+    assert again.tools == calling.tools
+
+
+def test_tools_of_functions_travel_with_what_they_call() -> None:
+    (tool,) = pickle.loads(pickle.dumps(read_tools([weather])))
+    assert tool.call({"city": "Rome"}) == "Rome 3"
+    with pytest.raises(ToolError, match="refused by its type"):
+        tool.instance({"city": "Rome", "days": "x"})
+
+
+def test_what_no_other_process_can_import_says_so() -> None:
+    def local(a: int) -> None: ...
+
+    class Inner(pydantic.BaseModel):
+        a: int
+
+    for made in (tf.from_type(local), tf.from_type(Inner), tf.tools([local, Inner], format="hermes")):
+        with pytest.raises(InvalidType, match="is defined inside a function"):
+            pickle.dumps(made)
 
 
 def test_states_stay_where_they_are() -> None:

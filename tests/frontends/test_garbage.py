@@ -98,3 +98,10 @@ print(sum(one() is not None for one in seen))
 def test_a_serving_process_still_collects_what_it_makes() -> None:
     found = subprocess.run([sys.executable, "-c", SERVING], capture_output=True, text=True, check=True)
     assert found.stdout.strip() == "0"
+
+
+@pytest.mark.parametrize("read", [tf.lark, tf.gbnf])
+@pytest.mark.parametrize("text", [b'root ::= "a"', 5, None])
+def test_grammars_are_read_from_str(read, text):
+    with pytest.raises(InvalidGrammar, match=f"the text is a str, not {type(text).__name__}"):
+        read(text)

@@ -27,6 +27,27 @@ PERSON = {
 CODE = tf.regex(r"[A-Z]{3}-[0-9]{1,4}")
 
 
+def test_what_is_printed_is_one_short_line():
+    result = tf.generate("The order has been paid.", {"enum": ["new", "paid"]})
+    assert repr(result) == f"Result('\"paid\"', value='paid', tokens={len(result.tokens)})"
+    long = tf.Result(
+        text="a\n" * 5000, tokens=[1] * 9, value="a\n" * 5000, logprob=0.0, reason="length", cut=[""]
+    )
+    assert len(repr(long)) < 400 and "\n" not in repr(long)
+    assert repr(long).endswith("..., tokens=9, reason='length', cut=[''])")
+    automaton = tf.regex("a").compile(tf.Vocabulary([b"a", b""], eos=[1]))
+    assert repr(automaton) == "<TokenAutomaton over Vocabulary(2 tokens, eos=[1])>"
+    assert (repr(tf.CARS()), repr(tf.SMC(5))) == ("CARS(...)", "SMC(...)")
+    assert repr(tf.stream("x", bool, partial=True)) == "<Partials, to be read>"
+    assert repr(tf.astream("x", bool)) == "<AsyncStream, to be read>"
+    assert repr(tf.AsyncGenerator()).startswith("<AsyncGenerator of <Generator of ")
+
+
+def test_the_names_of_the_package_are_its_own():
+    assert {name for name in dir(tf) if not name.startswith("_")} >= {"generate", "CARS", "TokenAutomaton"}
+    assert not {"TYPE_CHECKING", "annotations", "import_module", "warn_outside", "Any"} & set(dir(tf))
+
+
 def test_a_document_is_valid_and_parsed(generator):
     (result,) = generator.sample("Ada", tf.json_schema(PERSON), max_tokens=60, sampler=tf.Local(), seed=3)
     jsonschema.validate(result.value, PERSON)

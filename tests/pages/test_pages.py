@@ -21,6 +21,7 @@ PAGES = [
     ROOT / "CONTRIBUTING.md",
     *sorted((ROOT / "docs").rglob("*.md")),
 ]
+SCRIPT = 'if __name__ == "__main__":'
 BLOCK = re.compile(r"^```python\n(.*?)^```\n(?:\n?```text\n(.*?)^```)?", re.DOTALL | re.MULTILINE)
 
 
@@ -43,7 +44,9 @@ def test_the_blocks_of_a_page(page: Path, capsys: pytest.CaptureFixture[str], mo
     module = types.ModuleType(f"page_{re.sub('[^a-z]', '_', page.stem.lower())}")
     monkeypatch.setitem(sys.modules, module.__name__, module)  # dataclasses look their module up by name
     monkeypatch.chdir(tmp_path)  # pages may write files
+    name = module.__name__
     for line, code, printed in blocks(page):
+        module.__name__ = "__main__" if SCRIPT in code else name
         exec(compile("\n" * (line - 1) + code, str(page), "exec", dont_inherit=True), module.__dict__)
         out = capsys.readouterr().out
         if printed is not None:

@@ -12,6 +12,7 @@ Complexity: the input is read twice, once to write the rows and once to lay the 
 
 from __future__ import annotations
 
+import multiprocessing
 import sys
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -152,8 +153,10 @@ def run(
     Raises:
         DataError: a file can't be read or written, or no worker can be started.
         ModelError: the model or the endpoint fails; what was written before stays in the journal.
-        OptionError: the journal is of a job with other options.
+        OptionError: the journal is of a job with other options; or a script calls it outside of
+            `if __name__ == "__main__":`, so that its workers would, too.
     """
+    _check_main()
     limits = limits or Limits()
     source, output = Path(source), Path(output)
     kind_of(source), kind_of(output)
@@ -170,6 +173,15 @@ def run(
                 for record in written:
                     meter.step(record.get("error", "written"))
         return _lay_out(source, journal, generate, output, before)
+
+
+def _check_main() -> None:
+    """Refuses a call by a script that a worker process imports while it starts."""
+    if getattr(multiprocessing.current_process(), "_inheriting", False):  # the mark of such an import
+        raise OptionError(
+            "each worker imports the script that started it, and so ran batch.run again: put the script's "
+            'own calls under `if __name__ == "__main__":`.'
+        )
 
 
 def _read(source: Path, generate: Generate) -> Iterator[InputRow]:

@@ -186,7 +186,9 @@ class _Worker:
         code = self._process.exitcode
         if not self.busy:
             if not self.ready:
-                raise WorkerStartError(f"the worker process ended with code {code} before it was ready")
+                raise WorkerStartError(
+                    f"the worker process ended with code {code} before it was ready; its error stands above"
+                )
             time.sleep(_POLL_SECONDS)  # it is replaced when it is given a task
             return None
         name = signal.Signals(-code).name if code is not None and code < 0 else f"exit code {code}"

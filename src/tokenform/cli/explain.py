@@ -11,14 +11,17 @@ import typer
 
 from tokenform import _core
 from tokenform.cli import options
-from tokenform.cli.constraints import constraint, write_file
+from tokenform.cli.constraints import constraint, read_text, write_file
 from tokenform.cli.reporting import reported
 from tokenform.engine import State, TokenAutomaton
+from tokenform.errors import OptionError
 from tokenform.frontends.byte_vocabulary import byte_vocabulary
 
 
 def explain(
-    text: Annotated[str, typer.Argument(help="A text, or its beginning, to walk along.")] = "",
+    text: Annotated[
+        str, typer.Argument(help="A text, or its beginning, to walk along; or a file of it.")
+    ] = "",
     schema: options.Schema = None,
     pattern: options.Regex = None,
     choices: options.Choices = None,
@@ -45,7 +48,7 @@ def explain(
     with reported():
         spelling = {"order": order, "whitespace": whitespace, "numbers": numbers, "strings": strings}
         grammar = constraint(schema, pattern, choices, grammar_file, strict=strict, **spelling)
-        vocabulary, tokens = tokens_of(text, model)
+        vocabulary, tokens = tokens_of(text_of(text), model)
         automaton = grammar.compile(vocabulary)
         states = list(states_along(automaton, tokens))
         steps = steps_along(automaton, states, tokens)
@@ -76,6 +79,15 @@ def explain(
         refused = vocabulary.tokens[tokens[len(steps) - 1]]
         typer.echo(f"refused: {refused.decode('utf-8', 'replace')!r} can't follow", err=True)
         raise typer.Exit(1)
+
+
+def text_of(given: str) -> str:
+    """The text of the file of this name, without its last line break, as for `check`; else what is given."""
+    try:
+        is_file = Path(given).is_file()
+    except (OSError, ValueError):  # longer than names are, or with what they can't have
+        return given
+    return read_text(given, OptionError).rstrip("\r\n") if is_file else given
 
 
 def tokens_of(text: str, model: str | None) -> tuple[_core.Vocabulary, list[int]]:

@@ -44,6 +44,7 @@ def tools(
 ) -> None:
     """Let a model call tools, and print its calls as JSON, or its text where it calls none."""
     with reported():
+        from tokenform.frontends.tools import detect_format
         from tokenform.frontends.tools import tools as grammar_of
 
         if definitions is None:
@@ -62,30 +63,24 @@ def tools(
             grammar = grammar_of(known, format=format or "hermes", json_options=spelling, **calling)
             found = grammar.parse(accepted_text(grammar, read))
         else:
-            from tokenform.decoding import Local
+            from tokenform.decoding.options import Call
             from tokenform.integrations.generation import Generator
 
+            drawing: dict[str, Any] = {"max_tokens": max_tokens, "seed": seed, "temperature": temperature}
+            Call.of(None, drawing)  # what is wrong is said before the model is opened
+            grammar = grammar_of(known, format=format or "hermes", **calling)
             writer = Generator(model)
-            grammar = grammar_of(known, format=format or format_of(writer, model), **calling)
+            if format is None and model is not None:
+                grammar = grammar_of(known, format=detect_format(writer.tokenizer), **calling)
             prompt_messages: Any = sys.stdin.read() if prompt is None else prompt
             if getattr(writer.tokenizer, "chat_template", None):
                 prompt_messages = [{"role": "user", "content": prompt_messages}]
-            sampler = Local(temperature=temperature)
-            result = writer.sample(
-                prompt_messages, grammar, max_tokens=max_tokens, seed=seed, sampler=sampler
-            )[0]
+            result = writer.sample(prompt_messages, grammar, **drawing)[0]
             if result.reason == "length":
                 typer.echo(f"tokenform: note: {cut_note(result)}", err=True)
             found = result.value
         calls = [{"name": call.name, "arguments": call.arguments} for call in found]
         typer.echo(json.dumps(calls, ensure_ascii=False) if calls else found.content or "")
-
-
-def format_of(writer: Any, model: str | None) -> str | Any:
-    """The tool format of a model, told from its chat template; the built-in one's is hermes."""
-    from tokenform.frontends.tools import detect_format
-
-    return "hermes" if model is None else detect_format(writer.tokenizer)
 
 
 def accepted_text(grammar: Grammar, file: str) -> str:

@@ -70,6 +70,14 @@ class AsyncGenerator:
         else:
             threading.Thread(target=open_it, name="tokenform-opening").start()
 
+    def __repr__(self) -> str:
+        opened = self._opening.done() and self._opening.exception() is None
+        return (
+            f"<{type(self).__name__} of {self.generator!r}>"
+            if opened
+            else f"<{type(self).__name__}, not open>"
+        )
+
     @property
     def generator(self) -> Generator:
         """The model; waits until it is open."""
@@ -89,17 +97,18 @@ class AsyncGenerator:
     @with_keywords()
     async def generate(self, prompt: Any, schema: Any = None, *, n: int = 1, **options: Any) -> Any:
         """Arguments, results and errors are those of `Generator.generate`, without `batch_size`."""
-        return await self._generate(prompt, Call.of(schema, {"n": n, **options}), listed=False)
+        return await self.write(prompt, Call.of(schema, {"n": n, **options}))
 
     __call__ = generate
 
     @with_keywords()
     async def sample(self, prompt: Any, schema: Any = None, *, n: int = 1, **options: Any) -> Any:
         """As `generate`; gives lists as `Generator.sample` does."""
-        return await self._generate(prompt, Call.of(schema, {"n": n, **options}), listed=True)
+        return await self.write(prompt, Call.of(schema, {"n": n, **options}), listed=True)
 
-    async def _generate(self, prompt: Any, call: Call, *, listed: bool) -> Any:
-        _check_shared(call)
+    async def write(self, prompt: Any, call: Call, *, listed: bool = False) -> Any:
+        """The texts of a call; see `Generator.write`."""
+        check_shared(call)
         await self.opened()
         with span_of(self.generator, prompt, call.schema, call.keywords) as ended:
             entries = await asyncio.to_thread(self.generator.entries, prompt, call)
@@ -183,7 +192,7 @@ class AsyncGenerator:
             raise
 
 
-def _check_shared(call: Call) -> None:
+def check_shared(call: Call) -> None:
     if call.batch_size is not None:
         raise OptionError(
             "batch_size= is not for one of several calls at once: their texts run as one batch; give it to "
@@ -220,7 +229,7 @@ class AsyncStream(Generic[T]):
     """
 
     def __init__(self, open_it: Callable[[], AsyncGenerator], prompt: Any, call: Call) -> None:
-        _check_shared(call)
+        check_shared(call)
         self._open, self._prompt, self._call = open_it, prompt, call
         self._fields = Fields(call.on_field) if call.partial else None
         self._reader: PartialValue | None = None
@@ -228,6 +237,9 @@ class AsyncStream(Generic[T]):
         self._ended = False
         self._pieces: asyncio.Queue[Piece | None] = asyncio.Queue()
         self.result: Result[T] | None = None
+
+    def __repr__(self) -> str:
+        return f"<AsyncStream, {'to be read' if self.result is None else f'ended: {self.result!r}'}>"
 
     def on_field(self, pointer: str, function: Callable[[Any], Any]) -> AsyncStream[T]:
         """Calls a function with the value of a field as soon as it is complete, see `Partials.on_field`."""
@@ -279,8 +291,8 @@ class AsyncStream(Generic[T]):
             if not loop.is_closed():
                 loop.call_soon_threadsafe(pieces.put_nowait, piece)
 
+        call = self._call = await asyncio.to_thread(self._call.ready, self._prompt, streamed=True)
         writer = await (await asyncio.to_thread(self._open)).opened()
-        call = self._call
         entries = await asyncio.to_thread(self._read, writer.generator)
         prompt, grammar, companion_prompt, seed = entries.single()
         self._job = await writer._submit(

@@ -15,6 +15,7 @@ from tokenform.decoding.samplers.local import Local
 from tokenform.engine import Grammar
 from tokenform.errors import OptionError, TokenformError, warn_outside
 from tokenform.frontends import Condition, to_constraint
+from tokenform.frontends.coercion import is_json
 from tokenform.frontends.combinators import contains, until
 
 DEFAULT_MAX_TOKENS = 512
@@ -92,6 +93,8 @@ def pair(prompt: Any, grammar: Any, on_error: str = "raise") -> tuple[list[Any],
     many_prompts, many_grammars = is_batch(prompt), isinstance(grammar, list | tuple)
     prompts = list(prompt) if many_prompts else [prompt]
     constraints = list(grammar) if many_grammars else [grammar]
+    if many_grammars and on_error != "return":
+        _check_listed(constraints, prompts)
     if many_prompts and many_grammars and len(prompts) != len(constraints):
         raise OptionError(
             f"{len(prompts)} prompts can't be paired with {len(constraints)} grammars; "
@@ -108,6 +111,23 @@ def pair(prompt: Any, grammar: Any, on_error: str = "raise") -> tuple[list[Any],
         for constraint in constraints
     ]
     return prompts, constraints_read, many_prompts or many_grammars
+
+
+def _check_listed(constraints: list[Any], prompts: list[Any]) -> None:
+    """Refuses an empty list beside prompts, and one of texts to choose from."""
+    if not constraints and prompts:
+        raise OptionError("schemas: the list is empty; give a schema, or one for each prompt.")
+    if constraints and all(isinstance(one, str) and not is_json(one) for one in constraints):
+        raise OptionError(
+            "schemas: a list has a schema for each prompt, and none of these texts is JSON; for one of the "
+            f"texts write choices={constraints[:3]!r}{'' if len(constraints) <= 3 else ' and so on'}."
+        )
+
+
+def check_single(batched: bool) -> None:
+    """Refuses a stream of several prompts or constraints."""
+    if batched:
+        raise OptionError("a stream has one prompt and one grammar, not a list of either.")
 
 
 def _constraint_or_error(constraint: Any) -> Constraint | TokenformError:

@@ -26,6 +26,7 @@ from tokenform.decoding.calls import (
     AnySampler,
     Constraint,
     check_counts,
+    check_single,
     check_varied,
     pair,
     seeds_of,
@@ -85,8 +86,7 @@ class Entries(NamedTuple):
 
     def single(self) -> tuple[Any, Any, Any, int | None]:
         """Prompt, grammar, companion's prompt and seed of a stream; a list of either is refused."""
-        if self.batched:
-            raise OptionError("a stream has one prompt and one grammar, not a list of either.")
+        check_single(self.batched)
         return self.prompts[0], self.grammars[0], self.companion_prompts[0], self.seeds[0]
 
 

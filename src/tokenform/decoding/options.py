@@ -17,13 +17,22 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal, TypedDict, TypeVar
 
 from tokenform.decoding.aligned.sampler import AlignedSampler
-from tokenform.decoding.calls import DEFAULT_MAX_TOKENS, AnySampler, check_counts, check_reactions, ending_at
-from tokenform.decoding.prompts import ShowSchema
+from tokenform.decoding.calls import (
+    DEFAULT_MAX_TOKENS,
+    AnySampler,
+    check_counts,
+    check_reactions,
+    check_single,
+    ending_at,
+    pair,
+    seeds_of,
+)
+from tokenform.decoding.prompts import PromptOptions, ShowSchema
 from tokenform.decoding.reason import Reason
 from tokenform.decoding.results import Result, too_long
 from tokenform.decoding.samplers.local import Local
 from tokenform.decoding.speculative.targets import Mixture, Penalties
-from tokenform.decoding.thinking import Thinking, reasoned
+from tokenform.decoding.thinking import Thinking, reasoned, thinking_of
 from tokenform.errors import DrafterError, OptionError, TokenformError, UnknownOption
 from tokenform.frontends import one_constraint
 
@@ -188,7 +197,16 @@ class Call:
             raise OptionError(f"max_seconds={call.max_seconds!r} is not possible; give a number above 0.")
         if call.feedback and call.on_invalid != "resample":
             raise OptionError(f'feedback=True writes texts again; on_invalid="{call.on_invalid}" does not.')
+        call.check_values()
         return call
+
+    def check_values(self) -> None:
+        """Refuses values that no generator takes, with whatever defaults of its own."""
+        self.sampler_of(Local(temperature=0.0))
+        thinking_of(self.chat["thinking"])
+        PromptOptions(bool(self.raw), self.system, "auto" if self.show_schema is None else self.show_schema)
+        if self.chat_options is not None and not isinstance(self.chat_options, Mapping):
+            raise OptionError(f"chat_options= is a mapping, not {type(self.chat_options).__name__}.")
 
     def check_streamed(self) -> None:
         """Refuses keywords that streams don't have."""
@@ -201,6 +219,21 @@ class Call:
                 "a stream gives its text as it is written, so nothing is written again: leave out feedback=, "
                 "max_tries= and max_seconds=, or take generate."
             )
+
+    def ready(self, prompt: Any, *, streamed: bool = False) -> Call:
+        """The call with its constraints as grammars: read so before a model is opened, which takes seconds.
+
+        Raises:
+            OptionError, and what reading the constraints raises.
+        """
+        prompts, constraints, batched = pair(prompt, self.constraint, self.on_error)
+        if streamed:
+            check_single(batched)
+        seeds_of(self.seed, len(prompts))
+        listed = isinstance(self.schema, list | tuple)
+        if self.schema is None or not constraints or (listed and self.on_error == "return"):
+            return self  # an error of a list's entry is that entry's result
+        return replace(self, schema=constraints if listed else constraints[0])
 
     @property
     def constraint(self) -> Any:
@@ -275,6 +308,11 @@ _ELSEWHERE = {
     "tool_choice": "schema=tf.tools([...], tool_choice=...)",
     "system_prompt": "system",
     "enable_thinking": "thinking",
+    "temp": "temperature",
+    "random_seed": "seed",
+    "pattern": "schema=tf.regex(...)",
+    "prompts": "the first argument",
+    "messages": "the first argument",
 }
 """Other libraries' names, and ours."""
 
@@ -287,6 +325,8 @@ def drawn_with(sampler: AnySampler | None, default: AnySampler, **local: Any) ->
     """
     settings = {name: value for name, value in local.items() if value is not None}
     chosen = sampler if sampler is not None else default
+    if isinstance(chosen, type) and issubclass(chosen, Local | AlignedSampler):
+        raise OptionError(f"sampler= is the class {chosen.__name__}; give {chosen.__name__}(...) itself.")
     if not isinstance(chosen, Local | AlignedSampler):
         raise OptionError(
             f"{type(chosen).__name__} is no sampler; pass Local, ASAp, CARS, AWRS, SMC, MCMC or Beam."
@@ -324,10 +364,13 @@ def check_names(names: Iterable[str], known: Sequence[str]) -> None:
             raise UnknownOption(f"{name}= says what writes: it is for tf.Generator(...), not for its calls.")
         if name in _ONLY_STREAMED:
             raise UnknownOption(f"{name}= is for streams.")
-        nearest = _ELSEWHERE.get(name) or next(iter(difflib.get_close_matches(name, known, 1)), None)
         hint = f"it takes {', '.join(known)}"
-        if nearest is not None:
-            hint = f"do you mean {nearest if '=' in nearest else nearest + '='}?"
+        if (other := _ELSEWHERE.get(name)) is not None and not other.isidentifier():
+            hint = f"do you mean {other}?"
+        elif other in known:
+            hint = f"do you mean {other}=?"
+        elif nearest := difflib.get_close_matches(name, known, 1):
+            hint = f"do you mean {nearest[0]}=?"
         raise UnknownOption(f"there is no keyword {name}=; {hint}")
 
 

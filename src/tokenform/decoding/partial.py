@@ -27,6 +27,9 @@ class Partials(Generic[T]):
         self._reader = partial_value(grammar, self._fields.tell)
         self.result: Result[T] | None = None
 
+    def __repr__(self) -> str:
+        return f"<Partials, {'to be read' if self.result is None else f'ended: {self.result!r}'}>"
+
     def on_field(self, pointer: str, function: Callable[[Any], Any]) -> Partials[T]:
         """Calls a function with the value of a field as soon as it is complete.
 

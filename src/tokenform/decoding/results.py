@@ -51,6 +51,7 @@ class Estimates:
 
 
 T = TypeVar("T", default=Any)
+_SHOWN = 200  # characters of a text or value that a result's repr has
 
 
 @dataclass
@@ -114,6 +115,18 @@ class Result(Generic[T]):
     prompt: ReadPrompt | None = field(default=None, repr=False, compare=False)
     thought: Thought | None = None
     find: Callable[[str], dict[str, Any]] | None = field(default=None, repr=False, compare=False)
+
+    def __repr__(self) -> str:
+        """The text and what is worth knowing of it, in one line."""
+        shown = [_short(self.text)]
+        if not isinstance(self.value, str) or self.value != self.text:
+            shown.append(f"value={_short(self.value)}")
+        shown.append(f"tokens={len(self.tokens)}")
+        if self.reason != "end":
+            shown.append(f"reason={self.reason!r}")
+        told = {"cut": self.cut, "reasoning": self.reasoning, "error": self.error}
+        shown += [f"{name}={_short(value)}" for name, value in told.items() if value]
+        return f"Result({', '.join(shown)})"
 
     @property
     def captures(self) -> dict[str, Any]:
@@ -198,6 +211,14 @@ class Result(Generic[T]):
     def tool_calls(self) -> list[ToolCall]:
         """The calls of a text that was written under `tf.tools`, in order; empty for any other text."""
         return list(self.value) if isinstance(self.value, ToolCalls) else []
+
+
+def _short(value: Any) -> str:
+    """How a value is written, on one line of at most `_SHOWN` characters."""
+    if isinstance(value, str) and len(value) > _SHOWN:
+        return f"{value[:_SHOWN]!r}..."
+    written = " ".join(repr(value).splitlines())
+    return written if len(written) <= _SHOWN + 2 else f"{written[:_SHOWN]}..."
 
 
 def too_long(result: Result) -> BudgetTooSmall:

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -27,6 +28,13 @@ from tokenform.errors import OptionError
 _NEVER = float("-inf")
 _MANY = 4096  # scores from which on the one that is looked for is first looked for among parts of them
 _PARTS, _REACH = 4096, 40.0  # so many below the largest, as wide as this together; the last has the rest
+
+
+def check_numbers(**numbers: Any) -> None:
+    """Refuses, by name, what is no number (a text of one, None)."""
+    for name, value in numbers.items():
+        if not hasattr(value, "__float__"):
+            raise OptionError(f"{name}={value!r} is not possible; give a number, not {type(value).__name__}.")
 
 
 @dataclass(frozen=True)
@@ -42,6 +50,9 @@ class Truncation:
     min_p: float = 0.0
 
     def __post_init__(self) -> None:
+        if self.top_k is not None and not hasattr(self.top_k, "__index__"):
+            raise OptionError(f"top_k={self.top_k!r} is not possible; give a whole number, or None.")
+        check_numbers(top_p=self.top_p, min_p=self.min_p)
         if self.top_k is not None and self.top_k < 1:
             raise OptionError(f"top_k={self.top_k} is not possible; give at least 1, or None for all tokens.")
         if not 0 < self.top_p <= 1:

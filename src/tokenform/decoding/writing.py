@@ -75,8 +75,9 @@ class Writing:
                 template a text is a user's message.
             schema: the constraint: a Python type or function (the value is an instance, or its arguments), a
                 JSON Schema (mapping, boolean, JSON text), a grammar, tools (`tf.tools`), or a `predicate`,
-                for samplers other than `Local`; None for any text.  Or a list of them: lists of prompts and
-                of constraints are paired; a single prompt or constraint beside a list serves all entries.
+                for samplers other than `Local`; None for any text.  Or a list of them, which gives a list of
+                results: lists of prompts and of constraints are paired; a single prompt or constraint beside
+                a list serves all entries.  One of several texts is `choices`.
             choices: in place of a schema, the texts to choose from.
             regex: in place of a schema, a pattern that the whole text matches.
             n: texts for each prompt; with a temperature of 0 they are equal.

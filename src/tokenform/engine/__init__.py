@@ -57,6 +57,11 @@ def _grammar_in_a_notebook(self: Any) -> str:
     return grammar_html(self)
 
 
+def _automaton_shown(self: Any) -> str:
+    return f"<TokenAutomaton over {self.vocabulary!r}>"
+
+
+setattr(TokenAutomaton, "__repr__", _automaton_shown)  # noqa: B010
 # notebooks ask for this name; the compiled class and the frontends know nothing of drawings
 setattr(TokenAutomaton, "_repr_html_", _automaton_in_a_notebook)  # noqa: B010
 setattr(Grammar, "_repr_html_", _grammar_in_a_notebook)  # noqa: B010

@@ -6,6 +6,7 @@ as a constraint.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -15,6 +16,9 @@ from tokenform.frontends import patterns
 from tokenform.frontends.grammar import Condition, Grammar
 from tokenform.frontends.python_types import from_type, is_type
 from tokenform.frontends.schemas import json_schema
+
+_FIELDS = ("model_fields", "__dataclass_fields__", "__struct_fields__", "__attrs_attrs__")
+"""What classes have that stand for documents."""
 
 
 def to_constraint(constraint: Any) -> Grammar | Condition:
@@ -37,6 +41,16 @@ def to_grammar(constraint: Any) -> Grammar:
         return patterns.regex(constraint)
     if is_type(constraint):
         return from_type(constraint)
+    if isinstance(constraint, os.PathLike):
+        raise OptionError(
+            "a schema's file is not opened here; give its text: "
+            f"pathlib.Path({os.fspath(constraint)!r}).read_text()"
+        )
+    kind = type(constraint)
+    if any(hasattr(kind, name) for name in _FIELDS):
+        raise OptionError(
+            f"the constraint is an instance of {kind.__name__}; give the class itself: schema={kind.__name__}"
+        )
     raise OptionError(
         f"{type(constraint).__name__} is not a constraint; pass a grammar, a schema, a type or a pattern, or "
         "None for any text."
@@ -47,12 +61,29 @@ def _schema_of_text(text: str) -> Grammar:
     try:
         return json_schema(text)
     except InvalidSchema as error:
-        if not text.lstrip().startswith("{"):  # more likely a pattern or a grammar than a slip in a schema
+        if text.endswith((".json", ".lark", ".gbnf")) or _is_file(text):
+            error.args = (
+                f"{error}; {text!r} looks like the name of a file, which is not opened here: give its text, "
+                f"as pathlib.Path({text!r}).read_text()",
+            )
+        elif not text.lstrip().startswith("{"):  # more likely a pattern or a grammar than a slip in a schema
             error.args = (
                 f"{error}; text alone is read as a JSON Schema: give a pattern as tf.regex(text), a grammar "
                 "as tf.lark(text) or tf.gbnf(text)",
             )
         raise
+
+
+def _is_file(text: str) -> bool:
+    try:
+        return os.path.isfile(text)
+    except ValueError:  # no name of a file has a null byte
+        return False
+
+
+def is_json(text: str) -> bool:
+    """Whether a text is read as a schema: it is JSON, or begins as an object and has a slip somewhere."""
+    return text.lstrip().startswith("{") or text.strip() in ("true", "false")
 
 
 def one_constraint(

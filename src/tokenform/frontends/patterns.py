@@ -6,9 +6,11 @@ for.
 
 from __future__ import annotations
 
+import enum
 import re
+import typing
 from collections.abc import Iterable
-from typing import Literal
+from typing import Any, Literal
 
 from tokenform import _core
 from tokenform.errors import InvalidRegex, OptionError, UnsatisfiableGrammar, UnsupportedRegex
@@ -65,15 +67,29 @@ def choice(texts: Iterable[str]) -> Grammar:
         OptionError: an entry is not a str.
         UnsatisfiableGrammar: there are none.
     """
-    listed = [texts] if isinstance(texts, str) else list(texts)
+    listed = [texts] if isinstance(texts, str) else _listed(texts)
     for text in listed:
         if not isinstance(text, str):
-            raise OptionError(f"choices are str, but {text!r} is {type(text).__name__}.")
+            kind = type(text).__name__
+            remedy = (
+                f"schema={kind} writes a member of it"
+                if isinstance(text, enum.Enum)
+                else "give str of each, or schema=typing.Literal[...] for the values themselves"
+            )
+            raise OptionError(f"choices are str, but {text!r} is {kind}; {remedy}.")
         check_text(text, OptionError)
     if not listed:
         raise UnsatisfiableGrammar("there is no choice to write; give at least one text.")
     form = {"language": {"words": listed}}
     return Grammar(_core.choice(listed), form=form, source=" | ".join(repr(text) for text in listed))
+
+
+def _listed(texts: Any) -> list[Any]:
+    if typing.get_origin(texts) is not None:
+        raise OptionError(f"choices is a list of str, but {texts} is a type; give it as schema=.")
+    if not isinstance(texts, Iterable):
+        raise OptionError(f"choices is a list of str, not {type(texts).__name__}.")
+    return list(texts)
 
 
 def any_text() -> Grammar:

@@ -11,6 +11,7 @@ custom types); reading a function's arguments by calling it (a document must not
 from __future__ import annotations
 
 import inspect
+import sys
 import types
 import typing
 from collections.abc import Callable, Mapping
@@ -81,7 +82,13 @@ class TypeReader:
         adapter: pydantic's adapter of the type.
         label: what errors call the type.
         arguments: of a function: the names of its parameters by field.
+
+    Attributes:
+        made: the function that made it, and its arguments, so that other processes make it again: what
+            pydantic makes of a signature is a class that no module has.
     """
+
+    made: tuple[Callable[..., Any], tuple[Any, ...]]
 
     def __init__(
         self, adapter: pydantic.TypeAdapter[Any], label: str, arguments: Mapping[str, str] | None = None
@@ -96,6 +103,10 @@ class TypeReader:
             raise
         return value if self.arguments is None else arguments_of(value, self.arguments)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        check_importable(self.made[1][0])
+        return _made_again, (*self.made, self.in_order)
+
     def schema(self) -> dict[str, Any]:
         return self.adapter.json_schema(by_alias=True, mode="validation", schema_generator=Readable)
 
@@ -106,14 +117,41 @@ class TypeReader:
         return Shapes(core, self.label, in_order=self.in_order, arguments=self.arguments)
 
 
+def _made_again(make: Callable[..., TypeReader], arguments: tuple[Any, ...], in_order: bool) -> TypeReader:
+    """A reader that was pickled."""
+    made = make(*arguments)
+    made.in_order = in_order
+    return made
+
+
+def check_importable(tp: Any) -> None:
+    """Refuses to pickle what other processes can't import.
+
+    Raises:
+        InvalidType
+    """
+    name = getattr(tp, "__qualname__", "")
+    # cloudpickle, which Ray and joblib bring, writes such things out with their code
+    if "<locals>" in name and "cloudpickle" not in sys.modules:
+        raise InvalidType(
+            f"{name} is defined inside a function, so another process can't import it, and a grammar of it "
+            "can't be pickled; define it at the top level of a module."
+        )
+
+
 def reader_of(tp: Any, label: str) -> TypeReader | StructReader:
     """What reads the documents of a type; raises what `from_type` does."""
+    if tp is pydantic.BaseModel:
+        raise InvalidType("BaseModel itself has no fields; give a class that is derived from it.")
     try:
         if holds_struct(tp):
             return StructReader(tp, label)
         if inspect.isfunction(tp) or inspect.ismethod(tp):
-            return _signature_reader(tp, label)
-        return TypeReader(pydantic.TypeAdapter(portable(tp)), label)
+            read = _signature_reader(tp, label)
+        else:
+            read = TypeReader(pydantic.TypeAdapter(portable(tp)), label)
+        read.made = reader_of, (tp, label)
+        return read
     except TokenformError:
         raise
     except Exception as error:  # a type's own hooks run here, and raise what they like

@@ -52,6 +52,9 @@ class StructReader:
             refused.text, refused.partial = text, read_json(text, name="the document", kind=InvalidType)
             raise refused from None
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return StructReader, (self._tp, self.label), {"in_order": self.in_order}
+
     def schema(self) -> dict[str, Any]:
         """The JSON Schema of its documents."""
         return read_schema(self._tp)

@@ -10,7 +10,10 @@ from tokenform.errors import TokenformError
 
 
 def check_text(text: str, kind: type[TokenformError]) -> None:
-    """Raises `kind` with line and column where the text has a lone surrogate."""
+    """Raises `kind` where it is no str; with line and column where it has a lone surrogate."""
+    if not isinstance(text, str):
+        remedy = "; decode it" if isinstance(text, bytes | bytearray) else ""
+        raise kind(f"the text is a str, not {type(text).__name__}{remedy}.")
     if text.isascii():  # which Python has noted of each text
         return
     try:

@@ -15,9 +15,8 @@ from tokenform.errors import OptionError, extras
 
 with extras():
     from tokenform.decoding import async_generator, generator
-    from tokenform.decoding.async_generator import AsyncStream
+    from tokenform.decoding.async_generator import AsyncStream, check_shared
     from tokenform.decoding.options import (
-        MODEL,
         AnyFunctionOptions,
         Call,
         FunctionOptions,
@@ -27,7 +26,7 @@ with extras():
     from tokenform.decoding.prompts import Prompt
     from tokenform.decoding.results import Result, T
     from tokenform.decoding.writing import Function, Many
-    from tokenform.integrations.generation import Generator, writer_of
+    from tokenform.integrations.generation import Generator, parted, writer_of
 
 
 class AsyncGenerator(async_generator.AsyncGenerator):
@@ -66,18 +65,15 @@ class AsyncGenerator(async_generator.AsyncGenerator):
         super().__init__(opener, waiting=waiting)
 
 
-def _shared(options: dict[str, Any]) -> tuple[async_generator.AsyncGenerator, dict[str, Any]]:
-    """The generator of a call, and its other keywords; it may open a model."""
-    model = options.get("model")
+def _shared(model_options: dict[str, Any]) -> async_generator.AsyncGenerator:
+    """The generator of a call; it may open a model, so the call is read before."""
+    model = model_options.get("model")
     if isinstance(model, async_generator.AsyncGenerator):
-        call_options = {name: value for name, value in options.items() if name != "model"}
-        if model_options := [name for name in MODEL if call_options.get(name) is not None]:
-            raise OptionError(f"model= is an AsyncGenerator, which has its own {', '.join(model_options)}.")
-        return model, {name: value for name, value in call_options.items() if name not in MODEL}
-    writer, call_options = writer_of(options)
-    if isinstance(writer, Generator):
-        return writer.shared(), call_options
-    return async_generator.AsyncGenerator(writer), call_options
+        if others := [name for name in model_options if name != "model"]:
+            raise OptionError(f"model= is an AsyncGenerator, which has its own {', '.join(others)}.")
+        return model
+    writer = writer_of(model_options)
+    return writer.shared() if isinstance(writer, Generator) else async_generator.AsyncGenerator(writer)
 
 
 @overload
@@ -125,8 +121,12 @@ async def agenerate(prompt: Any, schema: Any = None, *, n: int = 1, **options: A
     >>> asyncio.run(tf.agenerate("The order has been paid.", choices=["new", "paid"])).text
     'paid'
     """
-    writer, call_options = await asyncio.to_thread(_shared, options)  # a model takes seconds to open
-    return await writer.generate(prompt, schema, n=n, **call_options)
+    model_options, call_options = parted(options)
+    call = Call.of(schema, {"n": n, **call_options})
+    check_shared(call)
+    call = await asyncio.to_thread(call.ready, prompt)  # a large type takes a second to read
+    writer = await asyncio.to_thread(_shared, model_options)  # and a model seconds to open
+    return await writer.write(prompt, call)
 
 
 @with_keywords(streamed=True, model=True)
@@ -141,10 +141,9 @@ def astream(
     >>> "".join(asyncio.run(written()))
     'paid'
     """
-    model_options: dict[str, Any] = {name: value for name, value in options.items() if name in MODEL}
-    call_options = {name: value for name, value in options.items() if name not in MODEL}
+    model_options, call_options = parted(options)
     call = Call.of(schema, {"partial": partial, **call_options}, streamed=True)
-    return AsyncStream(lambda: _shared(model_options)[0], prompt, call)
+    return AsyncStream(lambda: _shared(model_options), prompt, call)
 
 
 __all__ = ["AsyncGenerator", "AsyncStream", "agenerate", "astream"]

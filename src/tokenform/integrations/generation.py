@@ -7,9 +7,11 @@ Complexity: the generators of the last few models are cached, so a second call o
 
 from __future__ import annotations
 
+import inspect
 import os
 import threading
 from collections.abc import Generator as Yields
+from collections.abc import Mapping
 from typing import Any, Literal, overload
 
 from typing_extensions import TypeForm, Unpack
@@ -23,9 +25,11 @@ with extras():
         MODEL,
         AnyFunctionOptions,
         AnyOptions,
+        Call,
         FunctionOptions,
         StreamFunctionOptions,
         StreamOptions,
+        check_names,
         with_keywords,
     )
     from tokenform.decoding.partial import Partials
@@ -35,6 +39,7 @@ with extras():
     from tokenform.integrations.models import open_model, with_template
 
 _PLACEMENT = ("device", "dtype", "device_map", "trust_remote_code", "gguf_file")
+_OPTIONS = (*_PLACEMENT, *list(inspect.signature(generator.Generator).parameters)[2:])
 
 
 class Generator(generator.Generator):
@@ -59,6 +64,7 @@ class Generator(generator.Generator):
     ) -> None:
         if isinstance(model, generator.Generator):
             raise OptionError("this is a Generator already; call its generate, sample or stream.")
+        check_names(options, _OPTIONS)  # before a model is opened
         placement = {name: options.pop(name) for name in _PLACEMENT if name in options}
         opened = open_model(model, tokenizer, **placement)
         if chat_template is not None:
@@ -96,24 +102,29 @@ def named(model: str | None) -> Generator:
     return Generator(model)
 
 
-def writer_of(options: dict[str, Any]) -> tuple[generator.Generator, dict[str, Any]]:
-    """The generator of a function's call, and its other keywords.
+def parted(options: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The keywords of a function's call that choose the model, and the others."""
+    model_options = {name: options[name] for name in MODEL if options.get(name) is not None}
+    return model_options, {name: value for name, value in options.items() if name not in MODEL}
+
+
+def writer_of(model_options: dict[str, Any]) -> generator.Generator:
+    """The generator of a function's call; it may open a model, so the call is read before.
 
     Raises:
         OptionError: a Generator beside options of a model.
     """
-    model_options = {name: options[name] for name in MODEL if options.get(name) is not None}
-    call_options = {name: value for name, value in options.items() if name not in MODEL}
+    model_options = {**model_options}
     model = model_options.pop("model", None)
     if isinstance(model, async_generator.AsyncGenerator):
         model = model.generator
     if isinstance(model, generator.Generator):
         if model_options:
             raise OptionError(f"model= is a Generator, which has its own {', '.join(model_options)}.")
-        return model, call_options
+        return model
     if not model_options and (model is None or isinstance(model, str)):
-        return named(model), call_options
-    return Generator(model, **model_options), call_options
+        return named(model)
+    return Generator(model, **model_options)
 
 
 @overload
@@ -169,15 +180,17 @@ def generate(prompt: Any, schema: Any = None, *, n: int = 1, **options: Any) -> 
     >>> tf.generate("The order has been paid.", choices=["new", "paid"]).text
     'paid'
     """
-    writer, call_options = writer_of(options)
-    return writer.generate(prompt, schema, n=n, **call_options)
+    model_options, call_options = parted(options)
+    call = Call.of(schema, {"n": n, **call_options}).ready(prompt)
+    return writer_of(model_options).write(prompt, call)
 
 
 @with_keywords(model=True)
 def sample(prompt: Any, schema: Any = None, **options: Unpack[AnyFunctionOptions]) -> Any:
     """`Generator.sample` with the keywords of `generate`: a list of n results for each prompt."""
-    writer, call_options = writer_of({**options})
-    return writer.sample(prompt, schema, **call_options)
+    model_options, call_options = parted(options)
+    call = Call.of(schema, call_options).ready(prompt)
+    return writer_of(model_options).write(prompt, call, listed=True)
 
 
 @overload
@@ -208,5 +221,6 @@ def stream(prompt: Any, schema: Any = None, **options: Any) -> Any:
     >>> "".join(tf.stream("The order has been paid.", choices=["new", "paid"]))
     'paid'
     """
-    writer, call_options = writer_of(options)
-    return writer.stream(prompt, schema, **call_options)
+    model_options, call_options = parted(options)
+    call = Call.of(schema, call_options, streamed=True).ready(prompt, streamed=True)
+    return writer_of(model_options).pieces(prompt, call)

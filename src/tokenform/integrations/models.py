@@ -9,6 +9,7 @@ from __future__ import annotations
 import copy
 import json
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -79,13 +80,42 @@ def open_model(
             raise ModelError("the built-in model has its own tokenizer; pass both model= and tokenizer=.")
         return _builtin()
     if isinstance(model, str | os.PathLike):
+        _check_name(os.fspath(model))
         where = None if device is None else str(device)
         split = json.dumps(device_map) if isinstance(device_map, Mapping) else device_map
         opened = _pretrained(os.fspath(model), where, dtype, split, trust_remote_code, gguf_file)
         return opened if tokenizer is None else OpenModel(opened.model, tokenizer)
+    if not hasattr(model, "forward") and hasattr(model, "encode") and hasattr(model, "decode"):
+        raise ModelError(
+            f"{type(model).__name__} is a tokenizer; the model is first: tf.Generator(model, tokenizer)."
+        )
     if tokenizer is None:
         raise ModelError("a model object needs its tokenizer; pass tokenizer=, or a Vocabulary.")
     return OpenModel(model, tokenizer)
+
+
+_HOSTED = re.compile(
+    r"(openai/)?(gpt-[345]|chatgpt-|o[134]-(mini|preview|pro))|(anthropic/)?claude-|(google/)?gemini-"
+)
+"""Names of models that only their makers run; those with open weights have others."""
+
+
+def _check_name(name: str) -> None:
+    """Refuses what no model can be opened by, before anything looks for it.
+
+    Raises:
+        ModelError
+    """
+    if not name:
+        raise ModelError("model= is empty; give a path or a hub name, or None for the built-in model.")
+    if os.path.isdir(name):
+        if not os.listdir(name):
+            raise ModelError(f"the folder {name!r} is empty; a model's has config.json and its weights.")
+    elif _HOSTED.match(name) and not os.path.exists(name):
+        raise ModelError(
+            f"{name!r} is a hosted model. Texts are written here with models that run here, whose tokens "
+            "can be masked; give the path or the hub name of one with open weights."
+        )
 
 
 def with_template(opened: OpenModel, template: str) -> OpenModel:

@@ -81,6 +81,9 @@ class AlignedSampler(ABC):
         self.power, self.potential = power, potential
         self.batch_size, self.fast_forward, self.canonical = batch_size, fast_forward, canonical
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(...)"
+
     def bind(
         self,
         model: LanguageModel,

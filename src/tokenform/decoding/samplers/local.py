@@ -20,7 +20,7 @@ from typing import Literal
 import numpy as np
 import torch
 
-from tokenform.decoding.truncation import Truncation
+from tokenform.decoding.truncation import Truncation, check_numbers
 from tokenform.errors import OptionError, SamplingError
 
 _NEVER = float("-inf")
@@ -51,6 +51,7 @@ class Local:
     forced: Literal["canonical", "any"] = "canonical"
 
     def __post_init__(self) -> None:
+        check_numbers(temperature=self.temperature)
         if not (math.isfinite(self.temperature) and self.temperature >= 0):
             raise OptionError(f"temperature={self.temperature} is not possible; give a number of at least 0.")
         if self.values not in ("whole", "token"):

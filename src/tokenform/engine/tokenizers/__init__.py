@@ -11,6 +11,7 @@ importing the tokenizers' packages (they are recognised by their attributes).
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from types import ModuleType
 from typing import Any
@@ -58,6 +59,11 @@ def _family(tokenizer: Any) -> tuple[ModuleType, Any]:
         for family in FAMILIES:
             if family.matches(layer):
                 return family, layer
+    if isinstance(tokenizer, str | os.PathLike):
+        raise VocabularyError(
+            f"{os.fspath(tokenizer)!r} is a name; give the tokenizer itself, as "
+            f"transformers.AutoTokenizer.from_pretrained({os.fspath(tokenizer)!r}) opens it."
+        )
     raise VocabularyError(
         f"{type(tokenizer).__name__} is not a tokenizer that can be read (Hugging Face, SentencePiece, "
         "tiktoken, Tekken); build tokenform.Vocabulary(tokens, eos=[...]) from its bytes instead."

@@ -15,6 +15,7 @@ import inspect
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Union
 
@@ -236,8 +237,9 @@ def _from_model(model: type) -> Tool:
     name = getattr(model, "__tool_name__", model.__name__)
     description = inspect.cleandoc(model.__doc__) if model.__doc__ and _own_docstring(model) else ""
     checked, text = _checked(parameters, name)
-    convert = _converter(read)
-    return Tool(name, description, checked, convert=convert, strings_in=places, shown=shown, text=text)
+    return Tool(
+        name, description, checked, convert=_Converter(read), strings_in=places, shown=shown, text=text
+    )
 
 
 def _own_docstring(model: type) -> bool:
@@ -247,8 +249,6 @@ def _own_docstring(model: type) -> bool:
 
 def _from_function(function: Callable[..., Any], index: int) -> Tool:
     """A function: its parameters are the arguments, its docstring describes it and them."""
-    import pydantic
-
     name = getattr(function, "__name__", "")
     if not name or name == "<lambda>":
         raise ToolError(
@@ -258,7 +258,22 @@ def _from_function(function: Callable[..., Any], index: int) -> Tool:
         signature = inspect.signature(function, eval_str=True)
     except (NameError, ValueError, TypeError) as error:
         raise InvalidType(f"the signature of {name!r} can't be read: {error}") from None
-    summary, notes = describe(function.__doc__ or "")
+    summary, _ = describe(function.__doc__ or "")
+    read = _arguments_reader(function, name, signature)
+    shown, parameters, places = _schemas(read)
+    checked, text = _checked(parameters, name)
+    return Tool(name, summary, checked, _Converter(read), function, places, shown, text)
+
+
+def _arguments_reader(
+    function: Callable[..., Any], name: str, signature: inspect.Signature | None = None
+) -> TypeReader:
+    """What reads the arguments of a function; parameters without an annotation take anything."""
+    import pydantic
+
+    if signature is None:
+        signature = inspect.signature(function, eval_str=True)
+    _, notes = describe(function.__doc__ or "")
     fields: dict[str, Any] = {}
     for parameter in signature.parameters.values():
         if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
@@ -284,14 +299,18 @@ def _from_function(function: Callable[..., Any], index: int) -> Tool:
         raise InvalidType(f"no JSON Schema can be made of the annotations of {name!r}: {error}") from None
     names = {field: str(info.alias) for field, info in model.model_fields.items()}
     read = TypeReader(adapter, name, names)
-    shown, parameters, places = _schemas(read)
-    checked, text = _checked(parameters, name)
-    return Tool(name, summary, checked, _converter(read), function, places, shown, text)
+    read.made = _arguments_reader, (function, name)
+    return read
 
 
-def _converter(read: TypeReader | StructReader) -> Callable[[dict[str, Any]], Any]:
+@dataclass(frozen=True, eq=False)
+class _Converter:
     """From arguments to what the type's reader makes of them."""
-    return lambda arguments: read(json.dumps(arguments, ensure_ascii=False))
+
+    read: TypeReader | StructReader
+
+    def __call__(self, arguments: dict[str, Any]) -> Any:
+        return self.read(json.dumps(arguments, ensure_ascii=False))
 
 
 def _schemas(read: TypeReader | StructReader) -> tuple[dict[str, Any], dict[str, Any], dict[str, Grammar]]:
