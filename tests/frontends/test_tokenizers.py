@@ -186,9 +186,11 @@ def test_what_cannot_be_read_is_refused():
     words.decoder = decoders.WordPiece()
     with pytest.raises(VocabularyError, match="WordPiece"):
         tf.Vocabulary.from_tokenizer(words, eos=[0])
-    for wrong in (7, None, "gpt2"):
+    for wrong in (7, None):
         with pytest.raises(VocabularyError, match="is not a tokenizer"):
             tf.Vocabulary.from_tokenizer(wrong)
+    with pytest.raises(VocabularyError, match="AutoTokenizer.from_pretrained"):
+        tf.Vocabulary.from_tokenizer("gpt2")
 
 
 def test_slow_byte_level_tokenizers():
