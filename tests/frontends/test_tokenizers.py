@@ -189,7 +189,7 @@ def test_what_cannot_be_read_is_refused():
     for wrong in (7, None):
         with pytest.raises(VocabularyError, match="is not a tokenizer"):
             tf.Vocabulary.from_tokenizer(wrong)
-    with pytest.raises(VocabularyError, match="AutoTokenizer.from_pretrained"):
+    with pytest.raises(VocabularyError, match=r"AutoTokenizer\.from_pretrained"):
         tf.Vocabulary.from_tokenizer("gpt2")
 
 

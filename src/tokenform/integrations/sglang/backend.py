@@ -161,7 +161,7 @@ class SglangBackend(BaseGrammarBackend):  # type: ignore[misc]
         super().__init__()
         self.compiler = GrammarCompiler(tokenizer, size=vocab_size, eos=eos_token_ids or None, ahead=AHEAD)
         self._options = {"whitespace": whitespace}
-        self.cache = LastGrammars(KEPT)
+        self.cache = LastGrammars()
 
     def initialize_vocab_mask_buffer(
         self, name: str, vocab_size: int, max_rows: int, device: Any
@@ -225,7 +225,10 @@ class SglangBackend(BaseGrammarBackend):  # type: ignore[misc]
 
 
 class LastGrammars(Recent[Any, Any]):
-    """The last grammars by their keys; SGLang's own table grows without end."""
+    """The last `KEPT` grammars by their keys; SGLang's own table grows without end."""
+
+    def __init__(self) -> None:
+        super().__init__(KEPT)
 
     def get(self, key: Any, default: Any = None) -> Any:
         """The grammar, which becomes the most recent one."""

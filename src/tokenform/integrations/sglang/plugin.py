@@ -52,7 +52,6 @@ def make(server_args: Any, tokenizer: Any, vocab_size: int, eos_token_ids: Itera
     """The backend of a server; in SGLang's wrapper where its model thinks first."""
     from sglang.srt.runtime_context import get_serving
 
-    from tokenform.integrations.grammar_compiler import KEPT
     from tokenform.integrations.sglang.backend import LastGrammars, SglangBackend
 
     serving = get_serving()
@@ -76,7 +75,7 @@ def make(server_args: Any, tokenizer: Any, vocab_size: int, eos_token_ids: Itera
     wrapper = ReasonerGrammarBackend(
         backend, parser, tokenizer, enable_strict_thinking=serving.enable_strict_thinking
     )
-    wrapper.cache = LastGrammars(KEPT)
+    wrapper.cache = LastGrammars()
     return wrapper
 
 
