@@ -310,7 +310,7 @@ class Decoder(Speculator):
         request.seed, request.sequences = stream_seed(row.seed, request.prompt), sequences
         request.keep_sequences = preamble is not None
         if preamble is not None:
-            request.automaton = preamble.automaton
+            request.automaton, request.passages = preamble.automaton, ()
             request.drafter = Nothing() if preamble.ends_early else row.drafter
             if preamble.budget is not None:
                 request.max_tokens, request.logprobs = preamble.budget, False

@@ -36,6 +36,7 @@ from tokenform.decoding.configuration import configured_sampler, context_length,
 from tokenform.decoding.decoder import Decoder
 from tokenform.decoding.decoders import Decoders
 from tokenform.decoding.draws import Transform
+from tokenform.decoding.instructions import is_bare
 from tokenform.decoding.keyed_random import fresh_seed
 from tokenform.decoding.mixing import Mixing
 from tokenform.decoding.options import OWN, Call, check_drafter, drawn_with
@@ -49,6 +50,7 @@ from tokenform.decoding.prompts import (
     PromptReader,
     ReadPrompt,
     ShowSchema,
+    passages,
 )
 from tokenform.decoding.result_of import result_of
 from tokenform.decoding.results import Result, too_long
@@ -452,7 +454,10 @@ class Generator(Prompted, Writing):
                 raise start.refused(budget, error.least, mode) from None
             raise
         preambles = [None if start is None else start.preamble(automaton, budget, mode) for _ in range(n)]
-        shared: Any = {"seed": key, "hints": hints, "logprobs": logprobs, "companion_ids": companion_ids}
+        shared: Any = {
+            "seed": key, "hints": hints, "logprobs": logprobs, "companion_ids": companion_ids,
+            "passages": passages(prompt) if is_bare(grammar) else (),
+        }  # fmt: skip
         return [
             Row(ids, None, automaton, budget, number=number, preamble=preamble, **shared)
             for number, preamble in enumerate(preambles)

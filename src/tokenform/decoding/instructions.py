@@ -76,19 +76,23 @@ def lead_in(grammar: Any) -> str:
 
     "" elsewhere: models begin documents by themselves, and write strings in quotes worse after it.
     """
-    if grammar.tools:
-        return ""
-    if wording := getattr(grammar, "told", None):
+    if not grammar.tools and (wording := getattr(grammar, "told", None)):
         return str(wording.lead)
+    return LEAD_IN if is_bare(grammar) else ""
+
+
+def is_bare(grammar: Any) -> bool:
+    """Whether a text is one value without quotes: a number, a boolean, or a text of a pattern."""
+    if grammar.tools or getattr(grammar, "told", None):
+        return False
     try:
         schema = grammar.schema
     except LimitExceeded:
-        return ""
+        return False
     if schema is None:
-        return LEAD_IN if 0 < len(_pattern(grammar)) <= MOST_CHARACTERS else ""
+        return 0 < len(_pattern(grammar)) <= MOST_CHARACTERS
     value = _target(schema, schema)
-    bare = isinstance(value, Mapping) and str(value.get("type")) in _BARE and "enum" not in value
-    return LEAD_IN if bare else ""
+    return isinstance(value, Mapping) and str(value.get("type")) in _BARE and "enum" not in value
 
 
 def _of_schema(schema: Any) -> str:

@@ -282,6 +282,21 @@ class Prompted:
         return [one if isinstance(one, Framed) else Framed(one, options) for one in prompts]
 
 
+def passages(prompt: Prompt | Framed) -> tuple[str, ...]:
+    """The texts that a prompt brings: the prompt, or what its messages say but for the system's and the
+    model's own; none of token ids."""
+    inner: Any = prompt.prompt if isinstance(prompt, Framed) else prompt
+    if isinstance(inner, str):
+        return (inner,)
+    texts = []
+    for one in inner:
+        if isinstance(one, Mapping) and one["role"] not in ("system", "developer", "assistant"):
+            content = one.get("content")
+            parts = content if isinstance(content, list | tuple) else [content]
+            texts += [part.get("text") if isinstance(part, Mapping) else part for part in parts]
+    return tuple(text for text in texts if isinstance(text, str))
+
+
 def _shown(
     prompt: Any, grammar: Grammar | Condition, options: PromptOptions, reason: Reason | None = None
 ) -> list[Any]:

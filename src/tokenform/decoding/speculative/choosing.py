@@ -108,7 +108,10 @@ class Choosing:
                 self._paths[option] = fitting
             if len(fitting) < len(leaves):  # also where another path of it fits: it counts for less then
                 self._refused[option] = [n for n in leaves if n not in fitting]
-        self._races = {option: self._race(option) for option in {*self._paths, *self._refused}}
+        weighed = {*self._paths, *self._refused}
+        self._races = dict.fromkeys(weighed, 0.0)
+        if local.temperature:
+            self._races = {option: self._race(option) for option in weighed}
 
     @property
     def possible(self) -> bool:
@@ -151,6 +154,16 @@ class Choosing:
         ends = zip(self.choices.ends(chosen.leaf), self.learnt[chosen.leaf].own_ends, strict=True)
         (found,) = (own[one.tokens == end] for one, own in ends if one.option == chosen.option)
         return float(found[0])
+
+    def logprob(self, chosen: Chosen) -> float:
+        """The log-probability of the chosen value."""
+        return self._score(chosen.option)[0]
+
+    @property
+    def refused(self) -> float:
+        """The log-probability that no value exceeds for which the budget has no room; -inf: there is none."""
+        bounds = [self._path_bound(option, one) for option, some in self._refused.items() for one in some]
+        return max(bounds, default=_NEVER)
 
     def decide(self) -> Chosen | None:
         """The decision; None while too little is known."""
@@ -275,8 +288,6 @@ class Choosing:
         return Chosen(option, leaf, *self._ends(option, leaf), refused=False)
 
     def _race(self, option: int) -> float:
-        if self._local.temperature == 0:
-            return 0.0
         digest = hashlib.blake2b(self.choices.options[option], digest_size=8).digest()
         return _gumbel((keyed(*self._key, _VALUE, int.from_bytes(digest, "little")) >> 11) / (1 << 53))
 

@@ -31,7 +31,8 @@ from .places import Place, Places, Short
 from .request import UNKNOWN
 from .scores import Listed, Scores
 from .searching import Search
-from .tree import ROOT
+from .standing import Greedy, Weighing
+from .tree import HELD, ROOT
 from .values import ValueChoices
 from .word_end import WordEnd
 
@@ -98,11 +99,15 @@ class Deciding:
         tree, state = live.tree, live.output.state
         assert live.spelling is not None
         place: Any = self.known.get((state, live.spelling.encode), live)
-        if place is None and not tree.tokens:
+        if place is None and not tree.tokens and live.weighing is None:
             return
         if place is live:  # not known yet
             place = self.place(live, state)
-        if isinstance(place, WordEnd):
+        if live.weighing is not None and isinstance(place, Choices):
+            live.weighing = None  # all values are weighed
+        if live.weighing is not None:
+            self._add_weighed(live, live.weighing)
+        elif isinstance(place, WordEnd):
             live.decides_values = follows_word(live, ROOT, place)
         elif place is not None and (choosing := self._choosing(live, ROOT, place)) is not None:
             live.decides_values = True
@@ -237,6 +242,62 @@ class Deciding:
         own = own.double()
         logprob = float(own[token] - own.logsumexp(-1))
         return SpelledValue([token], [logprob], [None if token == unbudgeted else unbudgeted], [node])
+
+    def _add_weighed(self, live: Live, weighing: Weighing) -> None:
+        """Adds the greedy text that is held back, and parts of the prompt that are not scored yet."""
+        live.decides_values = True
+        choosing, held = weighing.choosing, weighing.held
+        if live.chains:
+            live.draft_nothing()
+            held = held if choosing.decide() is not None else []
+        automaton, node = live.request.automaton, ROOT
+        for token in held:
+            state = automaton.advance(live.session.states[node], token)
+            node = live.session.add(live.tree, node, token, state, HELD)
+        if not (live.chains and held):
+            self._add(live, ROOT, choosing, choosing.nodes_to_score(WIDTH, live.chains))
+
+    def weigh(self, live: Live, logits: Logits, weighing: Weighing, written: SpelledValue) -> SpelledValue:
+        """The greedy text, or a part of the prompt that is likelier; empty where it is not decided yet.
+
+        Args:
+            written: the beginning of the greedy text.
+        """
+        choosing, tokens = weighing.choosing, written.tokens
+        mapped = self._draft_nodes(live, ROOT, choosing)
+        fresh = self._learn(live, logits, mapped, choosing)
+        greedy = self._greedy(live, logits, tokens)
+        wins, best = weighing.wins(greedy), choosing.decide()
+        if wins is None and (fresh or best is not None):
+            if len(greedy.tokens) > len(weighing.held):
+                weighing.held = greedy.tokens
+            return SpelledValue([], [], [], None)
+        live.weighing, found = None, written
+        if wins is False and best is not None:
+            found = self._spelled(live, ROOT, choosing, best, mapped) or written
+        cut = next((place for place, one in enumerate(written.refused) if one is not None), None)
+        before = None if cut is None else self._greedy(live, logits, tokens[:cut])
+        if found.refused and weighing.budget_decides(greedy, before):
+            found.refused[0] = UNKNOWN
+        return found
+
+    def _greedy(self, live: Live, logits: Logits, tokens: list[int]) -> Greedy:
+        """The greedy text that begins with these tokens, and its probability without a mask."""
+        request, eos = live.request, np.array(sorted(live.request.eos), np.int64)
+        text = list(itertools.takewhile(lambda token: token not in request.eos, tokens))
+        nodes = [ROOT, *live.tree.walk(text)][: len(text) + 1]
+        ended = len(text) < len(tokens) or (
+            len(nodes) > len(text) and request.automaton.is_finished(live.session.states[nodes[-1]])
+        )
+        ids = [np.array([token]) for token in text] + ([eos] if ended else [])
+        if not ids:  # the first place is not decided yet
+            return Greedy(text, 0.0, ended, free=True)
+        rows = torch.stack([cast("torch.Tensor", logits[0][node + 1]) for node in nodes[: len(ids)]])
+        at = np.repeat(np.arange(len(ids)), list(map(len, ids)))
+        scores = _picked(rows, at, np.concatenate(ids))
+        end = np.logaddexp.reduce(scores[len(text) :]) if ended else 0.0
+        free = rows.argmax(-1).tolist()[: len(text)] == text
+        return Greedy(text, float(scores[: len(text)].sum() + end), ended, free)
 
     def _draft_nodes(self, live: Live, node: int, choosing: Decider) -> dict[int, int]:
         """Nodes of a value's tree, and the same nodes in the draft's tree."""

@@ -24,7 +24,7 @@ from tokenform.decoding.speculative.node import Node
 from tokenform.errors import TokenformError, own_error
 from tokenform.masking import MaskTable
 
-from .deciding import Deciding
+from .deciding import Deciding, SpelledValue
 from .live import Live
 from .node_draws import NodeDraws
 from .places import Places
@@ -190,6 +190,9 @@ class DeviceDraws(NodeDraws):
                 node = value.nodes[-1]
             kids = tree.kids.get(node)
             node = None if kids is None else kids.get(tokens[-1])
+        if live.weighing is not None:
+            greedy = SpelledValue(tokens, logprobs, refused, None)
+            tokens, logprobs, refused, _ = self.deciding.weigh(live, logits, live.weighing, greedy)
         return Verdict(tokens, logprobs, refused, list(draws.values()) if whole else None)
 
     def _unjoined(

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 from typing import TypeVar
 
-from .tree import VALUES, DraftTree
+from .tree import UNGUESSED, DraftTree
 
 _Key = TypeVar("_Key")
 _SECONDS = ("seconds_draft", "seconds_model", "seconds_mask")
@@ -90,7 +90,7 @@ class Report(Stats):
             guessed = 0
             for node in nodes:
                 source = tree.sources[node]
-                if source != VALUES:
+                if source not in UNGUESSED:
                     self.sources.setdefault(source, [0, 0])[place] += 1
                     guessed += 1
             if place:
@@ -142,6 +142,8 @@ class Request:
         logprobs: whether to report the tokens' log-probabilities; without them, where the mask allows few
             tokens, only these tokens' logits are computed.
         keep_sequences: leave its sequences open when the text has ended, for `Speculator.pop_sequences`.
+        passages: of the prompt, where the text is one value without quotes, which may stand in them
+            (`standing.py`).
         sequences: (backbone, sequence) of the model and of each companion, to go on with in place of new
             ones; the part of the prompt that they have is not run again.
     """
@@ -160,6 +162,7 @@ class Request:
     alternatives: int = 0
     logprobs: bool = True
     keep_sequences: bool = False
+    passages: Sequence[str] = ()
     sequences: Sequence[tuple[Backbone, int]] = ()
 
 

@@ -32,7 +32,7 @@ from .matching import DeviceDraws, Logits, Scored, Verdict, Verdicts
 from .passes import Passes
 from .policies import Account, Fixed, Policy
 from .request import UNKNOWN, Cut, Output, Report, Request
-from .tree import VALUES, DraftTree
+from .tree import UNGUESSED, DraftTree
 
 Likely = list[tuple[int, float]]
 """(id, log-probability) of the likeliest tokens at one place, best first."""
@@ -228,7 +228,7 @@ class Speculator:
         if tree.tokens:
             visited = tree.walk(tokens)
             output.report.count(tree, visited, len(tokens))
-            guessed = [tree.sources[node] != VALUES for node in visited]
+            guessed = [tree.sources[node] not in UNGUESSED for node in visited]
             output.guessed.extend([*guessed, *[False] * len(text)][: len(text)])
         else:
             visited = []

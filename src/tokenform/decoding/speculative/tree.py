@@ -17,6 +17,9 @@ from collections.abc import Container, Iterable, Sequence
 ROOT = -1
 VALUES = "values"
 """Source of nodes that no drafter guessed: paths of values that are decided as wholes."""
+HELD = "held"
+"""Source of nodes that a text had before, and that are not committed yet."""
+UNGUESSED = frozenset({VALUES, HELD})
 FORCED = "forced"
 """Source of nodes that follow from the constraint."""
 

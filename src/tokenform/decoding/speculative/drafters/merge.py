@@ -243,9 +243,9 @@ class MergeSession(Asking):
         self.stated = [self.stated[node] for node in new if node != ROOT]
         return shaped
 
-    def add(self, tree: DraftTree, parent: int, token: int, state: State) -> int:
+    def add(self, tree: DraftTree, parent: int, token: int, state: State, source: str = VALUES) -> int:
         """Adds a node that nobody guessed to the last tree; returns its number."""
-        node = tree.add_path(parent, (token,), VALUES, _UNSURE)
+        node = tree.add_path(parent, (token,), source, _UNSURE)
         if node not in self.states:
             self.states[node] = state
             self.stated.append(_UNSURE)
