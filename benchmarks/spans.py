@@ -1,24 +1,21 @@
-"""What a chat model writes of a pattern, and the likeliest of it and of the prompt's own spans.
+"""What a chat model writes of a bare pattern: token by token, and with the prompt's parts weighed as wholes.
 
-    python benchmarks/spans.py .real/smollm2                 # five minutes on one core
-    python benchmarks/spans.py .real/smollm2 --beam 4        # a search in place of the greedy text
+    python benchmarks/spans.py .real/smollm2                 # three minutes on one core
+    python benchmarks/spans.py .real/smollm2 --beam 4        # a search in place of the default
 
 Purpose: masked greedy decoding enters a text by the likeliest token that the pattern allows, also where the
-model meant another; a value that stands in the prompt may be far likelier as a whole.  78 tasks of 13 kinds,
-made by rule: an address, a link, a version, ... that stands in the prompt.  Right is the whole value.
-Spans are the parts of the prompt that match the pattern and begin and end with a word; texts are compared by
-their log-probability without a mask, the end included.
+model meant another; a value that stands in the prompt may be far likelier as a whole (`standing.py`).  78
+tasks of 13 kinds, made by rule: an address, a link, a version, ... that stands in the prompt.  And 66 of 11
+kinds whose answer does not, though words of the prompt match: capitals, sums, opposites, ...  Right is the
+whole value.
 Needs a model with a chat template (`make real` brings one).
 """
 
 from __future__ import annotations
 
 import argparse
-import re
 from collections import Counter
 from typing import NamedTuple
-
-import torch
 
 import tokenform as tf
 
@@ -86,19 +83,44 @@ def tasks(i: int) -> list[Task]:
     ]
 
 
-def spans(prompt: str, pattern: str) -> list[str]:
-    """The parts of a prompt that match the pattern, from a word's beginning to a word's end."""
-    begins = [at for at in range(len(prompt)) if not (at and prompt[at - 1].isalnum())]
-    ends = [at for at in range(1, len(prompt) + 1) if at == len(prompt) or not prompt[at].isalnum()]
-    found = [prompt[begin:end] for begin in begins for end in ends if begin < end]
-    return list(dict.fromkeys(text for text in found if re.fullmatch(pattern, text)))
+def asked(kind: str, question: str, pattern: str, answers: str) -> list[Task]:
+    """One task for each `subject=answer`."""
+    listed = (one.split("=") for one in answers.split("; "))
+    return [Task(kind, question.format(subject), pattern, answer) for subject, answer in listed]
 
 
-def likeliest(writer: tf.Generator, prompt: str, grammar: tf.Grammar, texts: list[str]) -> str:
-    """The text that the model most probably answers with, of these."""
-    with torch.no_grad():
-        scores = tf.logprob(writer, texts, prompt=writer.show(prompt, grammar).ids).total
-    return texts[int(scores.argmax())]
+WORD, NAME, NUMBER = "[a-z]+", "[A-Z][a-z]+", r"\d+"
+REVIEWS = (
+    "The film was wonderful, I loved every minute.=positive; The food was cold and the waiter rude.=negative; "
+    "What a great hotel!=positive; I hate this phone, it broke at once.=negative; "
+    "Best concert of my life.=positive; The worst book I ever read.=negative"
+)
+CITIES = "France=Paris; Italy=Rome; Japan=Tokyo; Germany=Berlin; Spain=Madrid; Egypt=Cairo"
+OPPOSITES = "hot=cold; big=small; up=down; fast=slow; day=night; rich=poor"
+SUMS = "3 plus 4=7; 2 plus 5=7; 10 plus 10=20; 6 + 1=7; 12 + 5=17; 8 + 8=16"
+NEXT = "17=18; 4=5; 99=100; 30=31; 7=8; 120=121"
+PLURALS = "cat=cats; house=houses; box=boxes; child=children; city=cities; dog=dogs"
+COLOURS = "the sky=blue; grass=green; snow=white; blood=red; a banana=yellow; coal=black"
+COUNTS = (
+    "sides has a triangle=3; sides has a square=4; days has a week=7; months has a year=12; "
+    "seconds has a minute=60; legs has a dog=4"
+)
+CAPITALS = "hello=HELLO; stop=STOP; yes=YES; cat=CAT; open=OPEN; help=HELP"
+FRENCH = "dog=chien; cat=chat; house=maison; water=eau; bread=pain; red=rouge"
+MISSPELT = "freind=friend; adress=address; becuase=because; tommorow=tomorrow; teh=the; hapy=happy"
+ELSEWHERE = [
+    *asked("capital", "What is the capital of {}?", NAME, CITIES),
+    *asked("opposite", "What is the opposite of {}?", WORD, OPPOSITES),
+    *asked("sum", "What is {}?", NUMBER, SUMS),
+    *asked("next", "Which number comes after {}?", NUMBER, NEXT),
+    *asked("plural", "What is the plural of the word {}?", WORD, PLURALS),
+    *asked("colour", "What is the colour of {}?", WORD, COLOURS),
+    *asked("count", "How many {}?", NUMBER, COUNTS),
+    *asked("capitals", "Write the word {} in capital letters.", "[A-Za-z]+", CAPITALS),
+    *asked("french", "What is the French word for {}?", WORD, FRENCH),
+    *asked("sentiment", "Is this review positive or negative? {}", WORD, REVIEWS),
+    *asked("spelling", "Correct the spelling of the word {}.", WORD, MISSPELT),
+]
 
 
 def main() -> None:
@@ -109,18 +131,19 @@ def main() -> None:
     parser.add_argument("--beam", type=int, help="texts come from a search of this width")
     told = parser.parse_args()
     sampler = tf.Beam(told.beam) if told.beam else tf.Local(temperature=0.0)
-    writer = tf.Generator(told.model, sampler=sampler)
-    written, chosen = Counter[str](), Counter[str]()
-    for task in (task for i in range(6) for task in tasks(i)):
-        prompt, grammar = task.prompt.format(task.value), tf.regex(task.pattern)
-        text = writer.generate(prompt, grammar, max_tokens=32).text
-        options = list(dict.fromkeys([text, *spans(prompt, task.pattern)]))
-        written[task.kind] += text == task.value
-        chosen[task.kind] += likeliest(writer, prompt, grammar, options) == task.value
-    print(f"{'right of 6':12} written  the likeliest of it and the spans")
-    for kind in written:
-        print(f"{kind:12} {written[kind]:7} {chosen[kind]:7}")
-    print(f"{'all 78':12} {written.total():7} {chosen.total():7}")
+    writer, by_token = tf.Generator(told.model), tf.Local(temperature=0.0, values="token")
+    stands = [task._replace(prompt=task.prompt.format(task.value)) for i in range(6) for task in tasks(i)]
+    print(f"{'right of 6':12} by token  written")
+    for listed in (stands, ELSEWHERE):
+        token, written = Counter[str](), Counter[str]()
+        for task in listed:
+            grammar = tf.regex(task.pattern)
+            for found, how in ((token, by_token), (written, sampler)):
+                result = writer.generate(task.prompt, grammar, max_tokens=32, sampler=how)
+                found[task.kind] += result.text == task.value
+        for kind in token:
+            print(f"{kind:12} {token[kind]:8} {written[kind]:8}")
+        print(f"{f'all {len(listed)}':12} {token.total():8} {written.total():8}")
 
 
 if __name__ == "__main__":

@@ -249,7 +249,8 @@ class Deciding:
         choosing, held = weighing.choosing, weighing.held
         if live.chains:
             live.draft_nothing()
-            held = held if choosing.decide() is not None else []
+            weighing.scored = choosing.decide() is not None or not choosing.possible
+            held = held if weighing.scored else []
         automaton, node = live.request.automaton, ROOT
         for token in held:
             state = automaton.advance(live.session.states[node], token)
@@ -268,7 +269,7 @@ class Deciding:
         fresh = self._learn(live, logits, mapped, choosing)
         greedy = self._greedy(live, logits, tokens)
         wins, best = weighing.wins(greedy), choosing.decide()
-        if wins is None and (fresh or best is not None):
+        if wins is None and (fresh or best is not None or not choosing.possible):
             if len(greedy.tokens) > len(weighing.held):
                 weighing.held = greedy.tokens
             return SpelledValue([], [], [], None)
@@ -296,7 +297,11 @@ class Deciding:
         at = np.repeat(np.arange(len(ids)), list(map(len, ids)))
         scores = _picked(rows, at, np.concatenate(ids))
         end = np.logaddexp.reduce(scores[len(text) :]) if ended else 0.0
-        free = rows.argmax(-1).tolist()[: len(text)] == text
+        likeliest = rows[:, : request.sampler.size].argmax(-1).tolist()
+        free = likeliest[: len(text)] == text
+        if ended and free:  # and then something that no text goes on with
+            state, after = live.session.states[nodes[-1]], likeliest[-1]
+            free = after in request.eos or not request.automaton.allows(state, after)
         return Greedy(text, float(scores[: len(text)].sum() + end), ended, free)
 
     def _draft_nodes(self, live: Live, node: int, choosing: Decider) -> dict[int, int]:

@@ -4,8 +4,8 @@ weighed, as wholes, against the text that greedy decoding writes.
 Purpose: a mask makes a text begin with the likeliest token that the pattern allows, also where the model was
 about to write something else: for an address, "https" in place of "The", and then `https@jane.doe`.  As a
 whole, without a mask, the address that stands in the prompt is far likelier.
-Distribution: of greedy sampling only.  The likeliest wins, by the model's own probability of its tokens and of
-the end after them.
+Distribution: of greedy sampling only.  The likeliest wins, by the model's own probability of its tokens and
+of the end after them.
 Invariant: no token leaves before it is decided.  The decision is a function of the prompt and the model: no
 draft and no batch changes it.  Tokens that the model would write without a mask are never given up.
 Complexity: one look at the prompt, `_STEPS` automaton steps a character at most.  The parts are scored
@@ -49,6 +49,10 @@ class Standing(Choices):
         for option, text in enumerate(options):
             self._add_option(option, [self._path(option, self._tokens(text), shared=False)])
 
+    def fits(self, option: int, node: int, budget: int) -> bool:
+        """Whether a part's tokens are within the budget; the end of the text takes none."""
+        return budget >= 0
+
     def begins(self, token: int) -> bool:
         return self.tree.child(ROOT, token) is not None
 
@@ -63,7 +67,7 @@ class Greedy(NamedTuple):
         tokens: the end-of-text token excluded.
         logprob: of these, and of the end if it is known.
         ended: whether it is.
-        free: whether the model would write these tokens without a mask, too.
+        free: whether the model would write these tokens without a mask, too, and not lengthen an ended one.
     """
 
     tokens: list[int]
@@ -77,14 +81,17 @@ class Weighing:
 
     Args:
         choosing: the parts.
+        budget: tokens that may be written.
 
     Attributes:
         held: the tokens of the greedy text that are not committed yet.
+        scored: whether the last pass had them.
     """
 
-    def __init__(self, choosing: Choosing) -> None:
-        self.choosing = choosing
+    def __init__(self, choosing: Choosing, budget: int) -> None:
+        self.choosing, self._budget = choosing, budget
         self.held: list[int] = []
+        self.scored = True
 
     def wins(self, greedy: Greedy) -> bool | None:
         """Whether the greedy text is free or likelier than each part; None while too little is known."""
@@ -93,7 +100,8 @@ class Weighing:
             return None
         if best is not None and self._exceeds(greedy, self.choosing.logprob(best)):
             return False
-        goes_on = len(self.held) < len(greedy.tokens) < HELD
+        grows = len(greedy.tokens) > len(self.held) or not self.scored
+        goes_on = grows and len(greedy.tokens) < HELD
         return None if goes_on and not greedy.ended else True
 
     def budget_decides(self, greedy: Greedy, before: Greedy | None) -> bool:
@@ -104,7 +112,8 @@ class Weighing:
         """
         best = self.choosing.decide()
         if best is None or not self._exceeds(greedy, self.choosing.logprob(best)):
-            return self._exceeds(greedy, self.choosing.refused)
+            cut = before is not None or (not greedy.ended and len(greedy.tokens) >= self._budget)
+            return cut or self._exceeds(greedy, self.choosing.refused)
         return best.refused or not (before is None or self._exceeds(before, self.choosing.logprob(best)))
 
     def _exceeds(self, greedy: Greedy, logprob: float) -> bool:
@@ -120,16 +129,18 @@ def weighing(live: Live) -> Weighing | None:
         return None
     if spelling is None or not request.eos:
         return None
-    key = request.seed, request.number, len(live.text)
+    key, limit = (request.seed, request.number, len(live.text)), live.seqs[0][0].max_length
+    budget = live.remaining
+    deepest = budget if limit is None else min(budget, limit - len(live.text) - 1)
     try:
         found = list(parts(request.automaton, request.passages, spelling))
         if not 0 < len(found) <= MOST:
             return None
         place = Standing(request.automaton, found, spelling, request.eos)
-        choosing = Choosing(place, local, key, live.remaining, live.max_depth)
+        choosing = Choosing(place, local, key, budget, deepest)
     except TokenformError:  # a limit, or a part that the tokenizer can't write: the text is written as ever
         return None
-    return Weighing(choosing)
+    return Weighing(choosing, budget)
 
 
 def parts(automaton: Any, passages: Sequence[str], spelling: Spelling) -> Iterator[bytes]:
