@@ -142,15 +142,27 @@ FUZZ_FLAGS := -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
 	-Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table \
 	-Cllvm-args=-sanitizer-coverage-trace-compares --cfg fuzzing -Ccodegen-units=16
 
+# FUZZ_SANITIZER=address or =thread: the same targets under it (`thread` needs rust-src)
+FUZZ_INTO := target
+FUZZ_MB := 1024
+ifdef FUZZ_SANITIZER
+FUZZ_FLAGS += -Zsanitizer=$(FUZZ_SANITIZER)
+FUZZ_INTO := target/$(FUZZ_SANITIZER)
+FUZZ_MB := 8192
+endif
+ifeq ($(FUZZ_SANITIZER),thread)
+FUZZ_BUILD := -Zbuild-std
+endif
+
 HOST = $(shell rustc -vV | sed -n 's/^host: //p')
 
 fuzz: $(VENV)/.ready
-	cd rust/fuzz && RUSTFLAGS="$(FUZZ_FLAGS)" cargo +nightly build --release --target $(HOST) --target-dir target
+	cd rust/fuzz && RUSTFLAGS="$(FUZZ_FLAGS)" cargo +nightly build --release --target $(HOST) --target-dir $(FUZZ_INTO) $(FUZZ_BUILD)
 	$(BIN)/python -m benchmarks.suites corpus rust/fuzz/corpus/seeds
 	for target in $(FUZZ_TARGETS); do \
 		mkdir -p rust/fuzz/corpus/$$target rust/fuzz/artifacts && \
-		(cd rust/fuzz && target/$(HOST)/release/$$target corpus/$$target corpus/seeds/$$target -dict=schema.dict -max_len=4096 \
-			-timeout=300 -rss_limit_mb=1024 -max_total_time=$(FUZZ_SECONDS) -artifact_prefix=artifacts/) || exit 1; \
+		(cd rust/fuzz && $(FUZZ_INTO)/$(HOST)/release/$$target corpus/$$target corpus/seeds/$$target -dict=schema.dict -max_len=4096 \
+			-timeout=300 -rss_limit_mb=$(FUZZ_MB) -max_total_time=$(FUZZ_SECONDS) -artifact_prefix=artifacts/) || exit 1; \
 	done
 
 # what fuzzing found is worth keeping: the inputs of each target that reach what no other does, in place

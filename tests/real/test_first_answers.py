@@ -151,6 +151,26 @@ def test_a_bare_value_is_the_one_of_the_text(smol: tf.Generator) -> None:
     assert sum(one == wanted for one, wanted in zip(written, right, strict=True)) >= 8, written
 
 
+STANDING = [
+    ("What is the e-mail address? You can reach us at jane.doe@example.org on weekdays.",
+     r"[a-z.]+@[a-z]+\.[a-z]+", "jane.doe@example.org"),
+    ("Give me the link. The page is at https://acme.com/support now.", r"https?://[a-z./]+",
+     "https://acme.com/support"),
+    ("Which version is installed? We run version 3.5.4 of it.", r"\d+\.\d+\.\d+", "3.5.4"),
+    ("Who wrote it? The report was written by Karl Berg.", "[A-Z][a-z]+ [A-Z][a-z]+", "Karl Berg"),
+    ("What is the capital of France?", "[A-Z][a-z]+", "Paris"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("prompt", "pattern", "right"), STANDING)
+def test_a_value_that_stands_in_the_prompt_is_copied_and_no_other(
+    smol: tf.Generator, prompt: str, pattern: str, right: str
+) -> None:
+    result = smol.generate(prompt, tf.regex(pattern), max_tokens=32)
+    assert result.text == right
+    assert "".join(smol.stream(prompt, tf.regex(pattern), max_tokens=32)) == right
+
+
 LISTS = [
     ("What did he buy? He bought milk, bread and cheese.", list[str], ["milk", "bread", "cheese"]),
     ("Who is on duty? Nadia, Omar and Ruth are on duty.", list[str], ["Nadia", "Omar", "Ruth"]),
