@@ -1,4 +1,4 @@
-"""A bare value that stands in the prompt: the judge weighs the greedy text against every part of the prompt, by
+"""A bare value that stands in the prompt: the judge weighs the greedy text against each part of the prompt, by
 plain passes of its own."""
 
 from __future__ import annotations
