@@ -1,10 +1,11 @@
-"""A bare value that stands in the prompt: the judge weighs the greedy text against each part of the prompt, by
+"""A value that stands in the prompt: the judge weighs the greedy text against each part of the prompt, by
 plain passes of its own."""
 
 from __future__ import annotations
 
 import itertools
 import re
+from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from tokenform.decoding.speculative.speculator import Speculator
 from .judge import generator, logprobs, text_logprob, written_alike
 
 GREEDY = tf.Local(0.0)
+BYTES = set(range(256))
 PROMPTS = [
     "the new york no! newark, none of these",
     "no: 12, 7.5 and 100 (new york)",
@@ -40,7 +42,7 @@ def parts(prompt: str, pattern: str) -> list[str]:
 def greedy(monkeypatch, gen: tf.Generator, prompt: str, pattern: str, budget: int = 30) -> tf.Result:
     """What is written where nothing is weighed."""
     with monkeypatch.context() as patched:
-        patched.setattr(live, "weighing", lambda one: None)
+        patched.setattr(live, "standing", lambda one: None)
         return gen.sample(prompt, tf.regex(pattern), sampler=GREEDY, max_tokens=budget)[0]
 
 
@@ -104,7 +106,7 @@ def test_models_that_score_no_trees_and_devices_write_alike(mode: str) -> None:
         for seed, prompt in enumerate(PROMPTS * 2):
             request = Request(
                 gen.prompt_ids(f"{prompt} {seed}"), sampler, automaton, max_tokens=24,
-                eos=frozenset(gen.vocabulary.eos), encode=gen.spell, passages=(prompt,),
+                eos=frozenset(gen.vocabulary.eos), encode=gen.spell, passages=(prompt,), bare=True,
             )  # fmt: skip
             outputs.append(speculator.output(speculator.add(request)))
         while speculator.active:
@@ -118,9 +120,8 @@ def test_models_that_score_no_trees_and_devices_write_alike(mode: str) -> None:
 def test_parts_are_those_of_a_regular_expression(pattern: str) -> None:
     gen = generator()
     automaton = tf.regex(pattern).compile(gen.vocabulary)
-    spelling = standing.Spelling(list(gen.vocabulary.tokens), gen.spell, list(gen.vocabulary.special))
     for prompt in PROMPTS:
-        found = [one.decode() for one in standing.parts(automaton, [prompt], spelling)]
+        found = [one.decode() for one in standing.parts(automaton, automaton.start, False, [prompt], BYTES)]
         assert sorted(found) == parts(prompt, pattern)
 
 
@@ -135,7 +136,7 @@ def test_where_much_matches_nothing_is_weighed(monkeypatch) -> None:
 def test_a_long_prompt_takes_little_work() -> None:
     gen = generator()
     automaton = tf.regex("[a-z ]{400,}").compile(gen.vocabulary)
-    spelling, steps = standing.Spelling(list(gen.vocabulary.tokens)), 0
+    steps = 0
     text = "a b " * 5000
 
     class Counted:
@@ -146,7 +147,7 @@ def test_a_long_prompt_takes_little_work() -> None:
             steps += name == "step_bytes"
             return getattr(automaton, name)
 
-    assert list(standing.parts(Counted(), [text], spelling)) == []
+    assert list(standing.parts(Counted(), automaton.start, False, [text], BYTES)) == []
     assert steps <= 16 * len(text) + standing.LONGEST
 
 
@@ -162,7 +163,7 @@ def test_what_is_no_bare_value_and_no_greedy_text_is_as_it_was(monkeypatch) -> N
         options: Any = {"sampler": sampler, "max_tokens": 24, "seed": 3}
         (weighed,) = gen.sample(prompt, grammar, **options)
         with monkeypatch.context() as patched:
-            patched.setattr(live, "weighing", lambda one: None)
+            patched.setattr(live, "standing", lambda one: None)
             assert gen.sample(prompt, grammar, **options)[0].tokens == weighed.tokens
 
 
@@ -182,3 +183,108 @@ def test_alternatives_are_those_of_the_tokens_that_were_written(seed: int, draft
         for place, found in enumerate(row.output.likeliest):
             best = np.sort(table[place])[::-1][:3]
             assert [score for _, score in found] == pytest.approx(best.tolist(), abs=1e-4)
+
+
+def string(gen: tf.Generator, ids: list[int], automaton: Any, state: Any) -> list[int]:
+    """Greedy decoding up to the token that closes a string, by plain passes; where a word may end in one way,
+    its end has all that does not lengthen it."""
+    tokens: list[int] = []
+    while not tokens or b'"' not in gen.vocabulary.token(tokens[-1]):
+        row = logprobs(gen.model, [*ids, *tokens])[-1]
+        allowed = automaton.allowed_tokens(state)
+        firsts = [gen.vocabulary.token(one)[:1].decode("latin-1") for one in allowed.tolist()]
+        longer = np.array([one.isalnum() or one in "_." or one >= "\x80" for one in firsts])
+        in_word = bool(tokens) and gen.vocabulary.token(tokens[-1])[-1:].isalnum()
+        ways = {one for one, more in zip(firsts, longer, strict=True) if not more}
+        if in_word and longer.any() and len(ways) == 1:
+            more = float(np.exp(row[allowed[longer]]).sum())
+            allowed = allowed[~longer if 1 - more >= more else longer]
+        tokens.append(int(allowed[row[allowed].argmax()]))
+        state = automaton.advance(state, tokens[-1])
+        if len(tokens) > 60:
+            return []
+    return tokens
+
+
+def judged_string(
+    gen: tf.Generator, ids: list[int], automaton: Any, state: Any, some: list[str]
+) -> str | None:
+    """The string that wins at a place, None where it is too long to judge."""
+    data, net = gen.vocabulary.token, gen.model
+
+    def score(tokens: list[int], rest: bytes) -> float:
+        end = state
+        for token in tokens:
+            end = automaton.advance(end, token)
+        ends = [one for one in automaton.allowed_tokens(end).tolist() if data(one).startswith(rest)]
+        return text_logprob(net, ids, tokens, ends)
+
+    *written, last = string(gen, ids, automaton, state) or [0]
+    if not written or data(last)[:1] != b'"':
+        return None
+    text, own = b"".join(map(data, written)).decode(), score(written, b'"')
+    table = logprobs(net, [*ids, *written])[len(ids) - 1 :]
+    *best, after = table.argmax(-1).tolist()
+    end = state
+    for token in written:
+        end = automaton.advance(end, token)
+    free = best == written and (b'"' in data(after) or not automaton.allows(end, after))
+    if own >= np.log(0.5) or (free and len(written) > standing.SHORT):
+        return text
+    scores = {text: own}
+    for one in some:
+        *before, closing = gen.spell(f'{one}"'.encode())
+        scores[one] = score(list(before), data(closing))
+    return max(scores, key=scores.__getitem__)
+
+
+FIELDS = {"a": r"[a-z]+", "b": r"\d+(\.\d+)?", "c": r"[a-zA-Z]{2,} [a-z]+"}
+DOCUMENT = {
+    "type": "object",
+    "properties": {name: {"type": "string", "pattern": f"^{one}$"} for name, one in FIELDS.items()},
+    "required": list(FIELDS),
+    "additionalProperties": False,
+}
+
+
+@pytest.mark.parametrize("drafter", [None, "auto"])
+def test_strings_of_a_document_are_weighed_one_by_one(drafter: Any) -> None:
+    outcomes: Counter[str] = Counter()
+    for seed, prompt in itertools.product(range(4), PROMPTS):
+        gen = generator(seed=seed, drafter=drafter)
+        grammar = tf.json_schema(DOCUMENT)
+        (result,) = gen.sample(prompt, grammar, sampler=GREEDY, max_tokens=120)
+        automaton, ids = grammar.compile(gen.vocabulary), list(gen.prompt_ids(prompt))
+        state, tokens, text = automaton.start, list(result.tokens), b""
+        for place, token in enumerate(tokens):
+            state, text = automaton.advance(state, token), text + gen.vocabulary.token(token)
+            if (opened := re.search(rb'"([abc])":\s*"$', text)) is None:
+                continue
+            name = opened[1].decode()
+            some = parts(prompt, FIELDS[name])
+            right = judged_string(gen, [*ids, *tokens[: place + 1]], automaton, state, some)
+            if result.reason == "end" and right is not None:
+                assert result.value[name] == right, (seed, prompt, name)
+                outcomes["a part" if right in some else "another"] += 1
+    assert min(outcomes["a part"], outcomes["another"]) > 3, outcomes  # the test can fail
+
+
+def test_documents_are_written_alike() -> None:
+    for prompt in PROMPTS[:2]:
+        written_alike(prompt, tf.json_schema(DOCUMENT), 0.0, 100)
+
+
+@pytest.mark.parametrize("budget", range(24, 60, 4))
+def test_a_budget_that_changes_a_document_is_said(budget: int) -> None:
+    for seed, prompt in itertools.product(range(3), PROMPTS[:2]):
+        gen = generator(seed=seed)
+        long, short = (
+            gen.sample(
+                prompt, tf.json_schema(DOCUMENT), sampler=GREEDY, max_tokens=most, on_invalid="return"
+            )[0]
+            for most in (400, max(budget, 30))
+        )
+        if short.reason == "end":
+            assert short.tokens == long.tokens
+        else:
+            assert short.text[: short.cut_at] == long.text[: short.cut_at]

@@ -36,7 +36,7 @@ from tokenform.decoding.configuration import configured_sampler, context_length,
 from tokenform.decoding.decoder import Decoder
 from tokenform.decoding.decoders import Decoders
 from tokenform.decoding.draws import Transform
-from tokenform.decoding.instructions import is_bare
+from tokenform.decoding.instructions import has_patterns, is_bare
 from tokenform.decoding.keyed_random import fresh_seed
 from tokenform.decoding.mixing import Mixing
 from tokenform.decoding.options import OWN, Call, check_drafter, drawn_with
@@ -456,7 +456,8 @@ class Generator(Prompted, Writing):
         preambles = [None if start is None else start.preamble(automaton, budget, mode) for _ in range(n)]
         shared: Any = {
             "seed": key, "hints": hints, "logprobs": logprobs, "companion_ids": companion_ids,
-            "passages": passages(prompt) if is_bare(grammar) else (),
+            "bare": is_bare(grammar),
+            "passages": passages(prompt) if has_patterns(grammar) else (),
         }  # fmt: skip
         return [
             Row(ids, None, automaton, budget, number=number, preamble=preamble, **shared)

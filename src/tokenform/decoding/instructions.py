@@ -95,6 +95,14 @@ def is_bare(grammar: Any) -> bool:
     return isinstance(value, Mapping) and str(value.get("type")) in _BARE and "enum" not in value
 
 
+def has_patterns(grammar: Any) -> bool:
+    """Whether some text or string of a constraint may have a pattern; False of a schema with none."""
+    if is_bare(grammar) or grammar.tools:
+        return True
+    source = str(getattr(grammar, "source", ""))
+    return "attern" in source or "format" in source
+
+
 def _of_schema(schema: Any) -> str:
     values = schema.get("enum") if isinstance(schema, Mapping) else None
     if isinstance(values, list):

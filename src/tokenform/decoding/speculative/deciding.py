@@ -27,11 +27,12 @@ from tokenform.engine import State
 
 from .choices import Choices
 from .choosing import WIDTH, Choosing, Chosen
+from .drafters.spelling import Spelling
 from .places import Place, Places, Short
 from .request import UNKNOWN
 from .scores import Listed, Scores
 from .searching import Search
-from .standing import Greedy, Weighing
+from .standing import Greedy, Standing, Weighing
 from .tree import HELD, ROOT
 from .values import ValueChoices
 from .word_end import WordEnd
@@ -99,14 +100,13 @@ class Deciding:
         tree, state = live.tree, live.output.state
         assert live.spelling is not None
         place: Any = self.known.get((state, live.spelling.encode), live)
-        if place is None and not tree.tokens and live.weighing is None:
+        weighing = None if live.standing is None else live.standing.here(live)
+        if place is None and not tree.tokens and weighing is None:
             return
         if place is live:  # not known yet
             place = self.place(live, state)
-        if live.weighing is not None and isinstance(place, Choices):
-            live.weighing = None  # all values are weighed
-        if live.weighing is not None:
-            self._add_weighed(live, live.weighing)
+        if weighing is not None and not isinstance(place, Choices | Short):
+            self._add_weighed(live, weighing)
         elif isinstance(place, WordEnd):
             live.decides_values = follows_word(live, ROOT, place)
         elif place is not None and (choosing := self._choosing(live, ROOT, place)) is not None:
@@ -258,50 +258,91 @@ class Deciding:
         if not (live.chains and held):
             self._add(live, ROOT, choosing, choosing.nodes_to_score(WIDTH, live.chains))
 
-    def weigh(self, live: Live, logits: Logits, weighing: Weighing, written: SpelledValue) -> SpelledValue:
-        """The greedy text, or a part of the prompt that is likelier; empty where it is not decided yet.
+    def weigh(
+        self,
+        live: Live,
+        logits: Logits,
+        standing: Standing,
+        written: SpelledValue,
+        opened: Sequence[tuple[int, int]],
+    ) -> SpelledValue:
+        """What is decided of a text: a part of the prompt, if that is likelier; empty where it is not decided
+        yet.
 
         Args:
-            written: the beginning of the greedy text.
+            written: by greedy decoding.
+            opened: where strings may begin in it, as (tokens before, node).
         """
+        weighing = standing.here(live)
+        if weighing is not None and not isinstance(self.place(live, live.output.state), Choices | Short):
+            found = self._weighed(live, logits, weighing, written)
+            if found is not written:
+                return found
+            standing.decided()
+        for start, node in opened:
+            state = live.session.states[node]
+            if state is not None and standing.parts(state, True):
+                greedy = self._greedy(live, logits, written.tokens[start:], node, True)
+                if not greedy.stands(quoted=True):  # the next pass begins there
+                    tokens, logprobs, refused, _ = written
+                    return SpelledValue(tokens[:start], logprobs[:start], refused[:start], None)
+        return written
+
+    def _weighed(self, live: Live, logits: Logits, weighing: Weighing, written: SpelledValue) -> SpelledValue:
+        """The greedy text (`written` itself), or a part of the prompt; empty where it is not decided yet."""
         choosing, tokens = weighing.choosing, written.tokens
         mapped = self._draft_nodes(live, ROOT, choosing)
         fresh = self._learn(live, logits, mapped, choosing)
-        greedy = self._greedy(live, logits, tokens)
+        greedy = self._greedy(live, logits, tokens, ROOT, weighing.quoted)
         wins, best = weighing.wins(greedy), choosing.decide()
         if wins is None and (fresh or best is not None or not choosing.possible):
             if len(greedy.tokens) > len(weighing.held):
                 weighing.held = greedy.tokens
             return SpelledValue([], [], [], None)
-        live.weighing, found = None, written
+        found = written
         if wins is False and best is not None:
             found = self._spelled(live, ROOT, choosing, best, mapped) or written
-        cut = next((place for place, one in enumerate(written.refused) if one is not None), None)
-        before = None if cut is None else self._greedy(live, logits, tokens[:cut])
+        value = written.refused[: len(greedy.tokens) + 1]
+        cut = next((place for place, one in enumerate(value) if one is not None), None)
+        before = None if cut is None else self._greedy(live, logits, tokens[:cut], ROOT, weighing.quoted)
         if found.refused and weighing.budget_decides(greedy, before):
             found.refused[0] = UNKNOWN
         return found
 
-    def _greedy(self, live: Live, logits: Logits, tokens: list[int]) -> Greedy:
-        """The greedy text that begins with these tokens, and its probability without a mask."""
-        request, eos = live.request, np.array(sorted(live.request.eos), np.int64)
-        text = list(itertools.takewhile(lambda token: token not in request.eos, tokens))
-        nodes = [ROOT, *live.tree.walk(text)][: len(text) + 1]
-        ended = len(text) < len(tokens) or (
-            len(nodes) > len(text) and request.automaton.is_finished(live.session.states[nodes[-1]])
-        )
-        ids = [np.array([token]) for token in text] + ([eos] if ended else [])
-        if not ids:  # the first place is not decided yet
-            return Greedy(text, 0.0, ended, free=True)
-        rows = torch.stack([cast("torch.Tensor", logits[0][node + 1]) for node in nodes[: len(ids)]])
+    def _greedy(self, live: Live, logits: Logits, tokens: Sequence[int], node: int, quoted: bool) -> Greedy:
+        """The greedy text that begins with these tokens, and its probability without a mask.
+
+        Args:
+            node: of the tree, before them.
+        """
+        request, states, data = live.request, live.session.states, cast("Spelling", live.spelling).tokens
+        automaton, size = request.automaton, request.sampler.size
+
+        def ends(token: int) -> bool:
+            return b'"' in data[token] if quoted else token in request.eos
+
+        text = list(itertools.takewhile(lambda token: not ends(token), tokens))
+        nodes = [node, *live.tree.walk(text, node)][: len(text) + 1]
+        last = nodes[-1]
+        ended = len(text) < len(tokens)
+        ended = ended or (not quoted and len(nodes) > len(text) and automaton.is_finished(states[last]))
+        ids = [np.array([token]) for token in text]
+        if ended and quoted and data[tokens[len(text)]][:1] == b'"':
+            allowed = automaton.allowed_tokens(states[last]).astype(np.int64)
+            ids.append(allowed[cast("Spelling", live.spelling).firsts[allowed] == ord('"')])
+        elif ended:
+            ids.append(np.array([tokens[len(text)]] if quoted else sorted(request.eos), np.int64))
+        rows = [logits[0][one + 1] for one in nodes[: len(ids)]]
+        if not rows or any(isinstance(row, Listed) for row in rows):  # not decided, or not scored yet
+            return Greedy(text, 0.0, ended=False, free=True)
+        own = torch.stack(cast("list[torch.Tensor]", rows))
         at = np.repeat(np.arange(len(ids)), list(map(len, ids)))
-        scores = _picked(rows, at, np.concatenate(ids))
+        scores = _picked(own, at, np.concatenate(ids))
         end = np.logaddexp.reduce(scores[len(text) :]) if ended else 0.0
-        likeliest = rows[:, : request.sampler.size].argmax(-1).tolist()
+        likeliest = own[:, :size].argmax(-1).tolist()
         free = likeliest[: len(text)] == text
-        if ended and free:  # and then something that no text goes on with
-            state, after = live.session.states[nodes[-1]], likeliest[-1]
-            free = after in request.eos or not request.automaton.allows(state, after)
+        if ended and free:  # and then something that the value does not go on with
+            free = ends(likeliest[-1]) or not automaton.allows(states[last], likeliest[-1])
         return Greedy(text, float(scores[: len(text)].sum() + end), ended, free)
 
     def _draft_nodes(self, live: Live, node: int, choosing: Decider) -> dict[int, int]:

@@ -26,7 +26,7 @@ from .drafting import Draft, Drafting
 from .policies import Account
 from .request import Output, Request
 from .searching import Search
-from .standing import weighing
+from .standing import standing
 from .tree import DraftTree
 
 
@@ -92,8 +92,8 @@ class Live:
         """Whether values are decided as wholes."""
         self.decides_values = False
         """Whether the next pass decides whole values."""
-        self.weighing = weighing(self) if request.passages else None
-        """The parts of the prompt that may be the text; None: they are decided, or there are none."""
+        self.standing = standing(self) if request.passages else None
+        """Parts of the prompt that may be values of the text; None: nothing is weighed."""
 
     def _forced_text(self) -> ForcedText | None:
         """The forced text, where it is written in the tokenizer's own tokens."""

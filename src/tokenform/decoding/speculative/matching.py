@@ -140,6 +140,7 @@ class DeviceDraws(NodeDraws):
             rows = [on_host(part) for part in rows]  # once for all nodes, without a copy
         tokens, logprobs, refused = list[int](), list[float](), list[int | None]()
         draws: dict[int, Drawn | None] = {}
+        standing, opened = live.standing, list[tuple[int, int]]()
         if whole:
             draws = {node: drawn.get((live.number, node)) for node in range(ROOT, len(tree))}
         node: int | None = ROOT
@@ -171,6 +172,8 @@ class DeviceDraws(NodeDraws):
                     value = self.deciding.decide_word_end(live, logits, node, one, place)
             elif place is not None:
                 value = self.deciding.decide_value(live, logits, node, one, place)
+            elif standing is not None and tokens and standing.opens[tokens[-1]]:
+                opened.append((len(tokens), node))
             if value is None:
                 tokens.append(one.token)
                 logprobs.append(one.logprob)
@@ -190,9 +193,9 @@ class DeviceDraws(NodeDraws):
                 node = value.nodes[-1]
             kids = tree.kids.get(node)
             node = None if kids is None else kids.get(tokens[-1])
-        if live.weighing is not None:
-            greedy = SpelledValue(tokens, logprobs, refused, None)
-            tokens, logprobs, refused, _ = self.deciding.weigh(live, logits, live.weighing, greedy)
+        if standing is not None:
+            written = SpelledValue(tokens, logprobs, refused, None)
+            tokens, logprobs, refused, _ = self.deciding.weigh(live, logits, standing, written, opened)
         return Verdict(tokens, logprobs, refused, list(draws.values()) if whole else None)
 
     def _unjoined(

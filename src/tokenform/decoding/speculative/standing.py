@@ -1,30 +1,36 @@
-"""A bare value that may stand in the prompt: the parts of the prompt that are texts of the constraint are
-weighed, as wholes, against the text that greedy decoding writes.
+"""A value that may stand in the prompt: the parts of the prompt that match are weighed, as wholes, against
+the text that greedy decoding writes.
 
-Purpose: a mask makes a text begin with the likeliest token that the pattern allows, also where the model was
+Purpose: a mask makes a value begin with the likeliest token that its pattern allows, also where the model was
 about to write something else: for an address, "https" in place of "The", and then `https@jane.doe`.  As a
 whole, without a mask, the address that stands in the prompt is far likelier.
-Distribution: of greedy sampling only.  The likeliest wins, by the model's own probability of its tokens and
-of the end after them.
-Invariant: no token leaves before it is decided.  The decision is a function of the prompt and the model: no
-draft and no batch changes it.  Tokens that the model would write without a mask are never given up.
-Complexity: one look at the prompt, `_STEPS` automaton steps a character at most.  The parts are scored
-with the first pass, best first (`choosing.py`).  The greedy text is held back, and scored again with each
-pass, until its tokens are less likely than the best part, or it ends.
+Distribution: of greedy sampling only; of bare values (the whole text is a number, or of a pattern) and of
+strings in double quotes that a pattern restricts.  The likeliest wins, by the model's own probability of its
+tokens and of the end after them.
+Invariant: no token leaves before it is decided.  The decision is a function of the text and the model: no
+draft and no batch changes it.  What the model would write without a mask is not given up, but for short
+strings (prose must not become a copy; what ends a bare value says little of it).
+Complexity: one look at the prompt for each such place, `_STEPS` automaton steps a character at most.  The
+parts are scored with the place's first pass, best first (`choosing.py`).  The greedy text is held back, and
+scored again with each pass, until its tokens are less likely than the best part, or it ends.
 Rejected: a wider search in place of the prompt's parts (of 18 addresses `Beam(4)` writes one); the parts
-alone (the value need not stand in the prompt); one token at a time (the first is the wrong one).
+alone (the value need not stand in the prompt); one token at a time (the first is the wrong one); strings of
+any text (no mask derails them).
 """
 
 from __future__ import annotations
 
+import contextlib
+import math
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
+from tokenform.engine import State
 from tokenform.errors import TokenformError, TokenRejected
 
 from .choices import Choices
 from .choosing import Choosing
-from .drafters.spelling import Spelling
+from .drafters.spelling import WORD, Spelling
 from .tree import ROOT
 
 if TYPE_CHECKING:
@@ -36,35 +42,54 @@ LONGEST = 128
 """Most characters of a part."""
 HELD = 64
 """Most tokens of the greedy text that are held back; a longer one wins."""
+SHORT = 8
+"""Most tokens of a string that a likelier part replaces though the model would write it without a mask: a
+name or a code, no prose."""
 _STEPS = 16
+_HALF = math.log(0.5)
 
 
-class Standing(Choices):
-    """The parts of a prompt as options; see the module's header."""
+class PromptParts(Choices):
+    """The parts of a prompt as options; see the module's header.
+
+    Args:
+        quoted: whether a quote follows each, or the end of the text.
+    """
 
     def __init__(
-        self, automaton: Any, options: Sequence[bytes], spelling: Spelling, eos: frozenset[int]
+        self,
+        automaton: Any,
+        state: State,
+        options: Sequence[bytes],
+        quoted: bool,
+        spelling: Spelling,
+        eos: frozenset[int],
     ) -> None:
-        super().__init__(automaton, automaton.start, options, spelling, eos)
+        super().__init__(automaton, state, options, spelling, eos)
+        self._quoted = quoted
         for option, text in enumerate(options):
-            self._add_option(option, [self._path(option, self._tokens(text), shared=False)])
+            tokens = self._tokens(text + b'"' if quoted else text)
+            self._add_option(option, [self._path(option, tokens, shared=quoted)])
 
     def fits(self, option: int, node: int, budget: int) -> bool:
-        """Whether a part's tokens are within the budget; the end of the text takes none."""
-        return budget >= 0
+        """Whether a text with a part can end within the budget; the end of the text itself takes no token."""
+        return super().fits(option, node, budget) if self._quoted else budget >= 0
 
     def begins(self, token: int) -> bool:
         return self.tree.child(ROOT, token) is not None
 
     def _completing(self, option: int, node: int, allowed: Sequence[int]) -> Sequence[int]:
-        return [token for token in allowed if token in self._eos]
+        if not self._quoted:
+            return [token for token in allowed if token in self._eos]
+        tokens, rest = self._spelling.tokens, self._rests[option, node]
+        return [token for token in allowed if token not in self._eos and tokens[token].startswith(rest)]
 
 
 class Greedy(NamedTuple):
     """The greedy text as far as it is known.
 
     Attributes:
-        tokens: the end-of-text token excluded.
+        tokens: the one that ends it excluded.
         logprob: of these, and of the end if it is known.
         ended: whether it is.
         free: whether the model would write these tokens without a mask, too, and not lengthen an ended one.
@@ -75,26 +100,35 @@ class Greedy(NamedTuple):
     ended: bool
     free: bool
 
+    def stands(self, quoted: bool) -> bool:
+        """Whether it wins whatever the parts are: it has half of the probability, or the model wrote it
+        freely and it is no short string."""
+        free = self.free and not (quoted and len(self.tokens) <= SHORT)
+        return self.ended and (free or self.logprob >= _HALF)
+
 
 class Weighing:
-    """The parts of a sequence's prompt, and its greedy text, until one of them wins.
+    """The parts of a sequence's prompt at a place, and its greedy text, until one of them wins.
 
     Args:
         choosing: the parts.
         budget: tokens that may be written.
+        quoted: whether a quote ends them, or the end of the text.
 
     Attributes:
         held: the tokens of the greedy text that are not committed yet.
         scored: whether the last pass had them.
     """
 
-    def __init__(self, choosing: Choosing, budget: int) -> None:
-        self.choosing, self._budget = choosing, budget
+    def __init__(self, choosing: Choosing, budget: int, quoted: bool) -> None:
+        self.choosing, self._budget, self.quoted = choosing, budget, quoted
         self.held: list[int] = []
         self.scored = True
 
     def wins(self, greedy: Greedy) -> bool | None:
-        """Whether the greedy text is free or likelier than each part; None while too little is known."""
+        """Whether the greedy text wins against each part; None while too little is known."""
+        if greedy.stands(self.quoted):
+            return True
         best = self.choosing.decide()
         if best is None and self.choosing.possible:
             return None
@@ -113,47 +147,95 @@ class Weighing:
         best = self.choosing.decide()
         if best is None or not self._exceeds(greedy, self.choosing.logprob(best)):
             cut = before is not None or (not greedy.ended and len(greedy.tokens) >= self._budget)
-            return cut or self._exceeds(greedy, self.choosing.refused)
+            may_lose = not greedy.stands(self.quoted) and self._exceeds(greedy, self.choosing.refused)
+            return cut or may_lose
         return best.refused or not (before is None or self._exceeds(before, self.choosing.logprob(best)))
 
     def _exceeds(self, greedy: Greedy, logprob: float) -> bool:
         """Whether a part with this log-probability wins."""
-        return not greedy.free and greedy.logprob < logprob
+        given_up = greedy.ended and not greedy.stands(self.quoted) if greedy.free else True
+        return given_up and greedy.logprob < logprob
 
 
-def weighing(live: Live) -> Weighing | None:
-    """For a sequence that has not begun; None where nothing is weighed."""
-    request, spelling = live.request, live.spelling
-    local = request.sampler.local
-    if not (request.passages and live.wholes and local.greedy and request.sampler.untouched):
-        return None
-    if spelling is None or not request.eos:
-        return None
-    key, limit = (request.seed, request.number, len(live.text)), live.seqs[0][0].max_length
-    budget = live.remaining
-    deepest = budget if limit is None else min(budget, limit - len(live.text) - 1)
-    try:
-        found = list(parts(request.automaton, request.passages, spelling))
-        if not 0 < len(found) <= MOST:
+class Standing:
+    """What of a sequence's prompt may be a value of its text.
+
+    Args:
+        live: a sequence with passages, for greedy decoding.
+
+    Attributes:
+        opens: whether a string may begin after a token, bool [V].
+    """
+
+    def __init__(self, live: Live, spelling: Spelling) -> None:
+        self._request, self._spelling = live.request, spelling
+        self.opens = spelling.quotes
+        self._parts: dict[State, list[bytes]] = {}
+        self._position, self._weighing = -1, cast("Weighing | None", None)
+
+    def here(self, live: Live) -> Weighing | None:
+        """What is weighed at the end of the text; None: nothing, or it is decided."""
+        if self._position != len(live.text):
+            self._position, quoted = len(live.text), bool(live.output.tokens)
+            begins = self.opens[live.text[-1]] if quoted else self._request.bare
+            self._weighing = self._begun(live, quoted) if begins else None
+        return self._weighing
+
+    def decided(self) -> None:
+        """Nothing is weighed any more at the end of the text."""
+        self._weighing = None
+
+    def parts(self, state: State, quoted: bool) -> list[bytes]:
+        """The parts of the prompt that may be the value at a place; none where there are too many."""
+        if state not in self._parts:
+            request, found = self._request, list[bytes]()
+            with contextlib.suppress(TokenformError):  # a limit: the value is written as ever
+                firsts = self._spelling.firsts[request.automaton.allowed_tokens(state)]
+                if not quoted or (WORD[firsts].any() and not (firsts == ord("\\")).any()):
+                    found = [*parts(request.automaton, state, quoted, request.passages, set(firsts.tolist()))]
+            self._parts[state] = found if len(found) <= MOST else []
+        return self._parts[state]
+
+    def _begun(self, live: Live, quoted: bool) -> Weighing | None:
+        request, state = live.request, live.output.state
+        if state is None or not (found := self.parts(state, quoted)):
             return None
-        place = Standing(request.automaton, found, spelling, request.eos)
-        choosing = Choosing(place, local, key, budget, deepest)
-    except TokenformError:  # a limit, or a part that the tokenizer can't write: the text is written as ever
+        key, limit = (request.seed, request.number, len(live.text)), live.seqs[0][0].max_length
+        budget = live.remaining
+        deepest = budget if limit is None else min(budget, limit - len(live.text) - 1)
+        try:
+            place = PromptParts(request.automaton, state, found, quoted, self._spelling, request.eos)
+            choosing = Choosing(place, request.sampler.local, key, budget, deepest - quoted)
+        except TokenformError:  # a limit, or a part that the tokenizer can't write
+            return None
+        return Weighing(choosing, budget, quoted)
+
+
+def standing(live: Live) -> Standing | None:
+    """For a sequence; None where nothing is ever weighed."""
+    request, spelling = live.request, live.spelling
+    weighs = live.wholes and request.sampler.local.greedy and request.sampler.untouched
+    if not (request.passages and weighs and request.eos) or spelling is None:
         return None
-    return Weighing(choosing, budget)
+    return Standing(live, spelling)
 
 
-def parts(automaton: Any, passages: Sequence[str], spelling: Spelling) -> Iterator[bytes]:
-    """The texts of a constraint that stand in passages, from a word's beginning to a word's end, each once;
-    at most one more than `MOST`."""
+def parts(
+    automaton: Any, state: State, quoted: bool, passages: Sequence[str], firsts: set[int]
+) -> Iterator[bytes]:
+    """The values at a place that stand in passages, from a word's beginning to a word's end, each once; at
+    most one more than `MOST`.
+
+    Args:
+        firsts: the bytes that are allowed there.
+    """
     seen = set[bytes]()
-    firsts = {int(one) for one in spelling.firsts[automaton.allowed_tokens(automaton.start)]}
     for text in passages:
         steps = _STEPS * len(text)
         for begin, character in enumerate(text):
             if (begin and text[begin - 1].isalnum()) or character.encode()[0] not in firsts:
                 continue
-            for part in _begun(automaton, text[begin : begin + LONGEST + 1]):
+            for part in _begun(automaton, state, quoted, text[begin : begin + LONGEST + 1]):
                 steps -= 1
                 if part is not None and part not in seen:
                     seen.add(part)
@@ -162,14 +244,25 @@ def parts(automaton: Any, passages: Sequence[str], spelling: Spelling) -> Iterat
                 return
 
 
-def _begun(automaton: Any, text: str) -> Iterator[bytes | None]:
+def _begun(automaton: Any, state: State, quoted: bool, text: str) -> Iterator[bytes | None]:
     """For each character that the constraint allows, the text up to there where it is whole and ends with a
     word, or None."""
-    state = automaton.start
     for place, character in enumerate(text[:LONGEST]):
+        if quoted and character == '"':
+            return
         try:
             state = automaton.step_bytes(state, character.encode())
         except TokenRejected:
             return
-        ends = not text[place + 1 : place + 2].isalnum() and automaton.is_accepting(state)
+        ends = not text[place + 1 : place + 2].isalnum() and _ends(automaton, state, quoted)
         yield text[: place + 1].encode() if ends else None
+
+
+def _ends(automaton: Any, state: State, quoted: bool) -> bool:
+    if not quoted:
+        return bool(automaton.is_accepting(state))
+    try:
+        automaton.step_bytes(state, b'"')
+    except TokenRejected:
+        return False
+    return True

@@ -36,6 +36,7 @@ class Spelling:
         marks: the tokens of one byte that is ASCII and no letter, digit or `_` or `.`, int64.
         in_word: whether a token ends within a word or a number, bool [V].
         in_next_word: of these, those that begin with whitespace, bool [V].
+        quotes: whether a token ends with a double quote, bool [V].
         longest: longest match from the left.
     """
 
@@ -49,6 +50,7 @@ class Spelling:
         self.marks = np.array([self.ids[one] for one in marks if one in self.ids], np.int64)
         self.in_word = WORD[[one[-1] if one else 0 for one in tokens]]
         self.in_next_word = self.in_word & np.array([one[:1].isspace() for one in tokens], np.bool_)
+        self.quotes = np.array([one[-1:] == b'"' for one in tokens], np.bool_)
         self.longest = LongestMatch(self.ids)
         self.encode: Encode = encode if encode is not None else self.longest
 
