@@ -456,8 +456,8 @@ class Generator(Prompted, Writing):
         preambles = [None if start is None else start.preamble(automaton, budget, mode) for _ in range(n)]
         shared: Any = {
             "seed": key, "hints": hints, "logprobs": logprobs, "companion_ids": companion_ids,
-            "bare": is_bare(grammar),
-            "passages": passages(prompt) if has_patterns(grammar) else (),
+            "bare": (bare := is_bare(grammar)),
+            "passages": passages(prompt) if bare or has_patterns(grammar) else (),
         }  # fmt: skip
         return [
             Row(ids, None, automaton, budget, number=number, preamble=preamble, **shared)

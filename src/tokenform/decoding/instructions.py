@@ -96,11 +96,9 @@ def is_bare(grammar: Any) -> bool:
 
 
 def has_patterns(grammar: Any) -> bool:
-    """Whether some text or string of a constraint may have a pattern; False of a schema with none."""
-    if is_bare(grammar) or grammar.tools:
-        return True
+    """Whether some string of a constraint may have a pattern; False of a schema with none."""
     source = str(getattr(grammar, "source", ""))
-    return "attern" in source or "format" in source
+    return "attern" in source or "format" in source or grammar.schema is None
 
 
 def _of_schema(schema: Any) -> str:
