@@ -1,6 +1,7 @@
 """What a chat model writes of a bare pattern: token by token, and with the prompt's parts weighed as wholes.
 
     python benchmarks/spans.py .real/smollm2                 # three minutes on one core
+    python benchmarks/spans.py .real/smollm2 --form field    # as the field of a JSON document; or string
     python benchmarks/spans.py .real/smollm2 --beam 4        # a search in place of the default
 
 Purpose: masked greedy decoding enters a text by the likeliest token that the pattern allows, also where the
@@ -91,8 +92,8 @@ def asked(kind: str, question: str, pattern: str, answers: str) -> list[Task]:
 
 WORD, NAME, NUMBER = "[a-z]+", "[A-Z][a-z]+", r"\d+"
 REVIEWS = (
-    "The film was wonderful, I loved every minute.=positive; The food was cold and the waiter rude.=negative; "
-    "What a great hotel!=positive; I hate this phone, it broke at once.=negative; "
+    "The film was wonderful, I loved every minute.=positive; "
+    "The food was cold and the waiter rude.=negative; What a great hotel!=positive; I hate this phone, it broke at once.=negative; "
     "Best concert of my life.=positive; The worst book I ever read.=negative"
 )
 CITIES = "France=Paris; Italy=Rome; Japan=Tokyo; Germany=Berlin; Spain=Madrid; Egypt=Cairo"
@@ -123,12 +124,29 @@ ELSEWHERE = [
 ]
 
 
+NAMES = {"mail alone": "email", "mail": "email", "mail, wide": "email", "tag": "hashtag"}
+"""Of fields, where another word than the kind."""
+
+
+def constraint(task: Task, form: str) -> tuple[tf.Grammar, str | None]:
+    """The constraint, and the field in which the value is."""
+    if form == "bare":
+        return tf.regex(task.pattern), None
+    value = {"type": "string", "pattern": f"^({task.pattern})$"}
+    if form == "string":
+        return tf.json_schema(value), None
+    name = NAMES.get(task.kind, task.kind)
+    field = {"properties": {name: value}, "required": [name], "additionalProperties": False}
+    return tf.json_schema({"type": "object", **field}), name
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("model")
     parser.add_argument("--beam", type=int, help="texts come from a search of this width")
+    parser.add_argument("--form", choices=["bare", "field", "string"], default="bare")
     told = parser.parse_args()
     sampler = tf.Beam(told.beam) if told.beam else tf.Local(temperature=0.0)
     writer, by_token = tf.Generator(told.model), tf.Local(temperature=0.0, values="token")
@@ -137,10 +155,10 @@ def main() -> None:
     for listed in (stands, ELSEWHERE):
         token, written = Counter[str](), Counter[str]()
         for task in listed:
-            grammar = tf.regex(task.pattern)
+            grammar, name = constraint(task, told.form)
             for found, how in ((token, by_token), (written, sampler)):
-                result = writer.generate(task.prompt, grammar, max_tokens=32, sampler=how)
-                found[task.kind] += result.text == task.value
+                value = writer.generate(task.prompt, grammar, max_tokens=48, sampler=how).value
+                found[task.kind] += (value if name is None else value[name]) == task.value
         for kind in token:
             print(f"{kind:12} {token[kind]:8} {written[kind]:8}")
         print(f"{f'all {len(listed)}':12} {token.total():8} {written.total():8}")

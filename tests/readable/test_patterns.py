@@ -6,6 +6,7 @@ import base64
 import datetime
 import ipaddress
 import itertools
+import math
 import random
 import re
 from collections.abc import Callable
@@ -13,6 +14,8 @@ from decimal import Decimal
 from typing import Annotated, Any
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 from pydantic import AwareDatetime, Field, NaiveDatetime, TypeAdapter, ValidationError
 
 from tokenform.frontends.network_patterns import ipv4_networks, ipv6_addresses, ipv6_networks
@@ -234,3 +237,25 @@ def test_networks_of_version_6_are_those_of_ipaddress() -> None:
     for _ in range(20_000):
         text = "".join(rng.choice(pieces) for _ in range(rng.randrange(1, 16)))
         assert bool(address.fullmatch(text)) == made_by(ipaddress.IPv6Address, text), text
+
+
+@given(st.floats(allow_nan=False, allow_infinity=False))
+@example(1e308)
+@example(-1.7976931348623157e308)
+@example(5e-324)
+@example(2.5e-323)
+def test_a_double_is_one_of_the_doubles_and_has_its_sign(number: float) -> None:
+    pattern = decimals({}, doubles=True)
+    assert re.fullmatch(pattern, repr(number)), number
+
+
+@given(st.from_regex(r"[1-9]\.[0-9]{1,9}e[+-]?3[0-3][0-9]", fullmatch=True))
+@example("1.797693134862316e308")
+@example("1.8e+308")
+@example("1e309")
+@example("1e-324")
+def test_what_a_double_does_not_hold_is_none_of_the_doubles(text: str) -> None:
+    if re.fullmatch(decimals({}, doubles=True), text):
+        assert 0 < float(text) < math.inf
+    else:
+        assert float(text) in (0.0, math.inf) or "e-" in text

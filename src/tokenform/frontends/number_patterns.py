@@ -26,9 +26,14 @@ MOST = 60
 _DIGITS = rf"[+-]?(?:[0-9]{{1,{MOST}}}(?:\.[0-9]{{0,{MOST}}})?|\.[0-9]{{1,{MOST}}})"
 DECIMAL = rf"{_DIGITS}(?:[eE][+-]?[0-9]{{1,3}})?"
 """Any decimal: no spaces, no underscores, no NaN."""
-_LARGE = rf"[+-]?[1-9](?:\.[0-9]{{1,{MOST}}})?[eE][+-]?(?:2[5-9][0-9]|30[0-7])"
-DOUBLE = rf"(?:{_DIGITS}(?:[eE][+-]?(?:[0-9]{{1,2}}|1[0-9]{{2}}|2[0-4][0-9]))?|{_LARGE})"
-"""Any decimal that a double holds: below 1e309, and above 0 where one digit stands before the point."""
+_TINY = "3(?:0[89]|1[0-9]|2[0-3])"  # negative exponents of one digit that is not 0
+_LARGEST = rf"1(?:\.{fraction_at_most('7976931348623157', MOST)})?[eE]\+?308"
+_LARGE = rf"[1-9](?:\.[0-9]{{1,{MOST}}})?[eE](?:[+-]?(?:2[5-9][0-9]|30[0-7])|-{_TINY})"
+DOUBLE = (
+    rf"(?:{_DIGITS}(?:[eE][+-]?(?:[0-9]{{1,2}}|1[0-9]{{2}}|2[0-4][0-9]))?"
+    rf"|[+-]?(?:{_LARGE}|{_LARGEST}|5[eE]-324))"
+)
+"""Any decimal that a double holds, and above 0 where one digit stands before the point."""
 _FRACTION = rf"(?:\.[0-9]{{1,{MOST}}})?"
 _NEAR, _FAR = Decimal("1e-4"), Decimal(10) ** 10
 _END = "(?![0-9.])"
@@ -60,8 +65,10 @@ def decimals(rules: Mapping[str, Any], *, doubles: bool = False) -> str:
 def _with_exponents(low: Decimal | None, high: Decimal | None, doubles: bool) -> list[str]:
     """Values near zero and far from it, which Python writes with exponents, where no bound is among them."""
     large = "(?:[1-9][0-9]|[12][0-9]{2}|30[0-7])" if doubles else "[1-9][0-9]{1,2}"
-    near, far = rf"[eE]-(?:0?[5-9]|{large})", rf"[eE]\+?{large}"
+    near = rf"[eE]-(?:0?[5-9]|{large}|{_TINY})" if doubles else rf"[eE]-(?:0?[5-9]|{large})"
     digits, parts = rf"[1-9](?:\.[0-9]{{1,{MOST}}})?", []
+    far = rf"{digits}[eE]\+?{large}"
+    far = f"(?:{far}|{_LARGEST})" if doubles else far
     for sign, least, most in (
         ("", low, high),
         ("-", None if high is None else -high, None if low is None else -low),
@@ -69,7 +76,7 @@ def _with_exponents(low: Decimal | None, high: Decimal | None, doubles: bool) ->
         if (least is None or least <= 0) and (most is None or most >= _NEAR):
             parts.append(f"{sign}{digits}{near}")
         if most is None and (least is None or least <= _FAR):
-            parts.append(f"{sign}{digits}{far}")
+            parts.append(f"{sign}{far}")
     return parts
 
 
