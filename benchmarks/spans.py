@@ -93,7 +93,8 @@ def asked(kind: str, question: str, pattern: str, answers: str) -> list[Task]:
 WORD, NAME, NUMBER = "[a-z]+", "[A-Z][a-z]+", r"\d+"
 REVIEWS = (
     "The film was wonderful, I loved every minute.=positive; "
-    "The food was cold and the waiter rude.=negative; What a great hotel!=positive; I hate this phone, it broke at once.=negative; "
+    "The food was cold and the waiter rude.=negative; What a great hotel!=positive; "
+    "I hate this phone, it broke at once.=negative; "
     "Best concert of my life.=positive; The worst book I ever read.=negative"
 )
 CITIES = "France=Paris; Italy=Rome; Japan=Tokyo; Germany=Berlin; Spain=Madrid; Egypt=Cairo"
