@@ -6,6 +6,7 @@ from __future__ import annotations
 import itertools
 import re
 from collections import Counter
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -22,13 +23,19 @@ from tokenform.decoding.speculative.speculator import Speculator
 from .judge import generator, logprobs, text_logprob, written_alike
 
 GREEDY = tf.Local(0.0)
-BYTES = set(range(256))
 PROMPTS = [
     "the new york no! newark, none of these",
     "no: 12, 7.5 and 100 (new york)",
     "Zürich, The Hague",
     "the plant kingdom; the plant, kingdom",
 ]
+FIELDS = {"a": r"[a-z]+", "b": r"\d+(\.\d+)?", "c": r"[a-zA-Z]{2,} [a-z]+"}
+DOCUMENT = {
+    "type": "object",
+    "properties": {name: {"type": "string", "pattern": f"^{one}$"} for name, one in FIELDS.items()},
+    "required": list(FIELDS),
+    "additionalProperties": False,
+}
 PATTERNS = [r"[a-z]+", r"\d+(\.\d+)?", r"[a-z]{2,9} [a-z]+", r"\w+"]
 
 
@@ -95,18 +102,20 @@ def test_drafts_batches_streams_and_schedulers_write_alike(pattern: str) -> None
 
 
 @pytest.mark.parametrize("mode", ["chain", "plain", "whole"])
-def test_models_that_score_no_trees_and_devices_write_alike(mode: str) -> None:
+@pytest.mark.parametrize("bare", [True, False])
+def test_models_that_score_no_trees_and_devices_write_alike(mode: str, bare: bool) -> None:
     gen = generator()
     sampler = MaskedSampler(GREEDY, gen.vocabulary.size, gen.vocabulary.eos)
-    automaton, texts = tf.regex(PATTERNS[0]).compile(gen.vocabulary), []
+    grammar = tf.regex(PATTERNS[0]) if bare else tf.json_schema(DOCUMENT)
+    automaton, texts = grammar.compile(gen.vocabulary), []
     for used in ("tree", mode):
         backbone = Backbone(gen.model, mode="tree" if used == "whole" else used)
         speculator = Speculator(backbone, matcher=DeviceDraws(backbone.device, whole=used == "whole"))
         outputs = []
         for seed, prompt in enumerate(PROMPTS * 2):
             request = Request(
-                gen.prompt_ids(f"{prompt} {seed}"), sampler, automaton, max_tokens=24,
-                eos=frozenset(gen.vocabulary.eos), encode=gen.spell, passages=(prompt,), bare=True,
+                gen.prompt_ids(f"{prompt} {seed}"), sampler, automaton, max_tokens=24 if bare else 100,
+                eos=frozenset(gen.vocabulary.eos), encode=gen.spell, passages=(prompt,), bare=bare,
             )  # fmt: skip
             outputs.append(speculator.output(speculator.add(request)))
         while speculator.active:
@@ -116,28 +125,35 @@ def test_models_that_score_no_trees_and_devices_write_alike(mode: str) -> None:
     assert texts[0] == texts[1]
 
 
+def standing_of(gen: tf.Generator, automaton: Any, *passages: str) -> standing.Standing:
+    request = Request([0], automaton=automaton, passages=passages, bare=True)
+    spelling = standing.Spelling(list(gen.vocabulary.tokens), gen.spell, list(gen.vocabulary.special))
+    return standing.Standing(SimpleNamespace(request=request), spelling)
+
+
 @pytest.mark.parametrize("pattern", PATTERNS)
 def test_parts_are_those_of_a_regular_expression(pattern: str) -> None:
     gen = generator()
     automaton = tf.regex(pattern).compile(gen.vocabulary)
     for prompt in PROMPTS:
-        found = [one.decode() for one in standing.parts(automaton, automaton.start, False, [prompt], BYTES)]
-        assert sorted(found) == parts(prompt, pattern)
+        found = standing_of(gen, automaton, prompt).parts(automaton.start, False)
+        assert sorted(one.decode() for one in found) == parts(prompt, pattern)
 
 
 def test_where_much_matches_nothing_is_weighed(monkeypatch) -> None:
     gen = generator()
     words = " ".join(f"{a}{b}" for a in "abcdefgh" for b in "abcdefghij")
-    for prompt in (words, words * 100):
-        (result,) = gen.sample(prompt[:200], tf.regex(".+"), sampler=GREEDY, max_tokens=20)
-        assert result.text == greedy(monkeypatch, gen, prompt[:200], ".+", 20).text
+    automaton = tf.regex(".+").compile(gen.vocabulary)
+    assert standing_of(gen, automaton, words).parts(automaton.start, False) == []
+    (result,) = gen.sample(words[:200], tf.regex(".+"), sampler=GREEDY, max_tokens=20)
+    assert result.text == greedy(monkeypatch, gen, words[:200], ".+", 20).text
 
 
-def test_a_long_prompt_takes_little_work() -> None:
-    gen = generator()
+def test_a_text_takes_bounded_work(monkeypatch) -> None:
+    """Of long prompts and many places."""
+    monkeypatch.setattr(standing, "STEPS", 5000)
+    gen, steps = generator(), 0
     automaton = tf.regex("[a-z ]{400,}").compile(gen.vocabulary)
-    steps = 0
-    text = "a b " * 5000
 
     class Counted:
         start = automaton.start
@@ -147,8 +163,11 @@ def test_a_long_prompt_takes_little_work() -> None:
             steps += name == "step_bytes"
             return getattr(automaton, name)
 
-    assert list(standing.parts(Counted(), automaton.start, False, [text], BYTES)) == []
-    assert steps <= 16 * len(text) + standing.LONGEST
+    looked, state = standing_of(gen, Counted(), "a b " * 5000), automaton.start
+    for _ in range(50):
+        assert looked.parts(state, False) == []
+        state = automaton.step_bytes(state, b"a")
+    assert steps <= 5000 + 2 * standing.LONGEST
 
 
 def test_what_is_no_bare_value_and_no_greedy_text_is_as_it_was(monkeypatch) -> None:
@@ -236,15 +255,6 @@ def judged_string(
         *before, closing = gen.spell(f'{one}"'.encode())
         scores[one] = score(list(before), data(closing))
     return max(scores, key=scores.__getitem__)
-
-
-FIELDS = {"a": r"[a-z]+", "b": r"\d+(\.\d+)?", "c": r"[a-zA-Z]{2,} [a-z]+"}
-DOCUMENT = {
-    "type": "object",
-    "properties": {name: {"type": "string", "pattern": f"^{one}$"} for name, one in FIELDS.items()},
-    "required": list(FIELDS),
-    "additionalProperties": False,
-}
 
 
 @pytest.mark.parametrize("drafter", [None, "auto"])

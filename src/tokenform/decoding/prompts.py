@@ -294,7 +294,7 @@ def passages(prompt: Prompt | Framed) -> tuple[str, ...]:
             content = one.get("content")
             parts = content if isinstance(content, list | tuple) else [content]
             texts += [part.get("text") if isinstance(part, Mapping) else part for part in parts]
-    return tuple(text for text in texts if isinstance(text, str))
+    return tuple(text.encode(errors="replace").decode() for text in texts if isinstance(text, str))
 
 
 def _shown(

@@ -10,9 +10,10 @@ tokens and of the end after them.
 Invariant: no token leaves before it is decided.  The decision is a function of the text and the model: no
 draft and no batch changes it.  What the model would write without a mask is not given up, but for short
 strings (prose must not become a copy; what ends a bare value says little of it).
-Complexity: one look at the prompt for each such place, `_STEPS` automaton steps a character at most.  The
-parts are scored with the place's first pass, best first (`choosing.py`).  The greedy text is held back, and
-scored again with each pass, until its tokens are less likely than the best part, or it ends.
+Complexity: one look at the words of the prompt for each such place, `STEPS` automaton steps in all; after
+these nothing more is weighed.  The parts are scored with the place's first pass, best first (`choosing.py`).
+The greedy text is held back, and scored again with each pass, until its tokens are less likely than the best
+part, or it ends.
 Rejected: a wider search in place of the prompt's parts (of 18 addresses `Beam(4)` writes one); the parts
 alone (the value need not stand in the prompt); one token at a time (the first is the wrong one); strings of
 any text (no mask derails them).
@@ -23,6 +24,7 @@ from __future__ import annotations
 import contextlib
 import math
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from tokenform.engine import State
@@ -45,7 +47,8 @@ HELD = 64
 SHORT = 8
 """Most tokens of a string that a likelier part replaces though the model would write it without a mask: a
 name or a code, no prose."""
-_STEPS = 16
+STEPS = 1 << 18
+"""Automaton steps in which all parts for one text are found; some 0.3 s."""
 _HALF = math.log(0.5)
 
 
@@ -171,6 +174,7 @@ class Standing:
         self._request, self._spelling = live.request, spelling
         self.opens = spelling.quotes
         self._parts: dict[State, list[bytes]] = {}
+        self._left = STEPS
         self._position, self._weighing = -1, cast("Weighing | None", None)
 
     def here(self, live: Live) -> Weighing | None:
@@ -185,16 +189,39 @@ class Standing:
         """Nothing is weighed any more at the end of the text."""
         self._weighing = None
 
+    @cached_property
+    def _words(self) -> list[tuple[int, str]]:
+        """The passages from each beginning of a word on, `LONGEST` characters and one, after their first
+        byte."""
+        return [
+            (text[at].encode(errors="replace")[0], text[at : at + LONGEST + 1])
+            for text in self._request.passages
+            for at in range(len(text))
+            if not (at and text[at - 1].isalnum())
+        ]
+
     def parts(self, state: State, quoted: bool) -> list[bytes]:
-        """The parts of the prompt that may be the value at a place; none where there are too many."""
+        """The parts of the prompt that may be the value at a place, from a word's beginning to a word's end;
+        none where there are too many."""
         if state not in self._parts:
-            request, found = self._request, list[bytes]()
+            automaton, found = self._request.automaton, dict[bytes, None]()
             with contextlib.suppress(TokenformError):  # a limit: the value is written as ever
-                firsts = self._spelling.firsts[request.automaton.allowed_tokens(state)]
-                if not quoted or (WORD[firsts].any() and not (firsts == ord("\\")).any()):
-                    found = [*parts(request.automaton, state, quoted, request.passages, set(firsts.tolist()))]
-            self._parts[state] = found if len(found) <= MOST else []
+                firsts = set(self._spelling.firsts[automaton.allowed_tokens(state)].tolist())
+                if not quoted or _in_patterned_string(firsts):
+                    self._look(state, quoted, firsts, found)
+            self._parts[state] = list(found) if len(found) <= MOST and self._left > 0 else []
         return self._parts[state]
+
+    def _look(self, state: State, quoted: bool, firsts: set[int], found: dict[bytes, None]) -> None:
+        for first, text in self._words:
+            if self._left <= 0 or len(found) > MOST:
+                return
+            if first in firsts:
+                for part in values(self._request.automaton, state, quoted, text):
+                    self._left -= 1
+                    if part is not None:
+                        found[part] = None
+                self._left -= 1
 
     def _begun(self, live: Live, quoted: bool) -> Weighing | None:
         request, state = live.request, live.output.state
@@ -220,33 +247,14 @@ def standing(live: Live) -> Standing | None:
     return Standing(live, spelling)
 
 
-def parts(
-    automaton: Any, state: State, quoted: bool, passages: Sequence[str], firsts: set[int]
-) -> Iterator[bytes]:
-    """The values at a place that stand in passages, from a word's beginning to a word's end, each once; at
-    most one more than `MOST`.
-
-    Args:
-        firsts: the bytes that are allowed there.
-    """
-    seen = set[bytes]()
-    for text in passages:
-        steps = _STEPS * len(text)
-        for begin, character in enumerate(text):
-            if (begin and text[begin - 1].isalnum()) or character.encode()[0] not in firsts:
-                continue
-            for part in _begun(automaton, state, quoted, text[begin : begin + LONGEST + 1]):
-                steps -= 1
-                if part is not None and part not in seen:
-                    seen.add(part)
-                    yield part
-            if steps <= 0 or len(seen) > MOST:
-                return
+def _in_patterned_string(firsts: set[int]) -> bool:
+    """Whether a place with these first bytes is in a string that has a pattern: a word may follow, no escape."""
+    return ord("\\") not in firsts and any(WORD[one] for one in firsts)
 
 
-def _begun(automaton: Any, state: State, quoted: bool, text: str) -> Iterator[bytes | None]:
-    """For each character that the constraint allows, the text up to there where it is whole and ends with a
-    word, or None."""
+def values(automaton: Any, state: State, quoted: bool, text: str) -> Iterator[bytes | None]:
+    """For each character that the constraint allows, the text up to there where it is a whole value and ends
+    with a word, or None."""
     for place, character in enumerate(text[:LONGEST]):
         if quoted and character == '"':
             return
