@@ -248,7 +248,7 @@ def standing(live: Live) -> Standing | None:
 
 
 def _in_patterned_string(firsts: set[int]) -> bool:
-    """Whether a place with these first bytes is in a string that has a pattern: a word may follow, no escape."""
+    """Whether a place with these first bytes is in a string of a pattern: a word may follow, no escape."""
     return ord("\\") not in firsts and any(WORD[one] for one in firsts)
 
 
