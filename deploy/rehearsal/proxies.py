@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import re
+import time
 import shutil
 import signal
 import subprocess
@@ -103,6 +104,15 @@ def check_proxies(stage: Stage) -> Iterator[str]:
     hold(stage.end() in (0, -signal.SIGTERM), "it ends when it is told to")
 
 
+def _logged(stage: Stage, request: str) -> bool:
+    """Whether a request is the log's last line within five seconds: it is written after the answer."""
+    for _ in range(50):
+        if stage.lines()[-1]["request"] == request:
+            return True
+        time.sleep(0.1)
+    return False
+
+
 def _behind(stage: Stage, caller: Caller, kind: str) -> None:
     nobody = Caller(caller.port, None, caller.certificate)
     hold(nobody.ask(SHORT)[0] == 401, "without a key: 401")
@@ -113,7 +123,7 @@ def _behind(stage: Stage, caller: Caller, kind: str) -> None:
     status, body, headers = caller.ask(SHORT)
     text = json.loads(body)["choices"][0]["message"]["content"] if status == 200 else ""
     hold(re.fullmatch("[a-z]{4}", text) is not None, f"an answer of the form: {status} {body[:300]!r}")
-    hold(stage.lines()[-1]["request"] == headers["X-Request-Id"], "the log has the answer's id")
+    hold(_logged(stage, headers["X-Request-Id"]), "the log has the answer's id")
     own, other = f"https://localhost:{caller.port}", "https://evil.example"
     site = "https://localhost" if kind == "nginx" else own
     for origin, wanted in ((site, 200), (other, 403)):  # nginx's $host is without the port
