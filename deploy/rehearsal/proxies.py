@@ -6,10 +6,10 @@ import contextlib
 import json
 import os
 import re
-import time
 import shutil
 import signal
 import subprocess
+import time
 from collections.abc import Iterator
 
 from .stage import (
