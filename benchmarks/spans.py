@@ -1,11 +1,11 @@
-"""What a chat model writes of a bare pattern: token by token, and with the prompt's parts weighed as wholes.
+"""What a chat model writes of a bare pattern: token by token, and with the prompt's spans weighed as wholes.
 
     python benchmarks/spans.py .real/smollm2                 # three minutes on one core
     python benchmarks/spans.py .real/smollm2 --form field    # as the field of a JSON document; or string
     python benchmarks/spans.py .real/smollm2 --beam 4        # a search in place of the default
 
 Purpose: masked greedy decoding enters a text by the likeliest token that the pattern allows, also where the
-model meant another; a value that stands in the prompt may be far likelier as a whole (`standing.py`).  78
+model meant another; a value that stands in the prompt may be far likelier as a whole (`prompt_spans.py`).  78
 tasks of 13 kinds, made by rule: an address, a link, a version, ... that stands in the prompt.  And 66 of 11
 kinds whose answer does not, though words of the prompt match: capitals, sums, opposites, ...  Right is the
 whole value.
@@ -15,6 +15,7 @@ Needs a model with a chat template (`make real` brings one).
 from __future__ import annotations
 
 import argparse
+import time
 from collections import Counter
 from typing import NamedTuple
 
@@ -141,6 +142,21 @@ def constraint(task: Task, form: str) -> tuple[tf.Grammar, str | None]:
     return tf.json_schema({"type": "object", **field}), name
 
 
+class Written:
+    """What a sampler has written: right values by kind, forward passes, seconds."""
+
+    def __init__(self, sampler: object) -> None:
+        self.sampler, self.right = sampler, Counter[str]()
+        self.passes, self.seconds = 0, 0.0
+
+    def write(self, writer: tf.Generator, task: Task, grammar: tf.Grammar, name: str | None) -> None:
+        began = time.perf_counter()
+        result = writer.generate(task.prompt, grammar, max_tokens=48, sampler=self.sampler)
+        self.seconds += time.perf_counter() - began
+        self.passes += result.stats.forwards
+        self.right[task.kind] += (result.value if name is None else result.value[name]) == task.value
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -154,15 +170,16 @@ def main() -> None:
     stands = [task._replace(prompt=task.prompt.format(task.value)) for i in range(6) for task in tasks(i)]
     print(f"{'right of 6':12} by token  written")
     for listed in (stands, ELSEWHERE):
-        token, written = Counter[str](), Counter[str]()
+        token, written = Written(by_token), Written(sampler)
         for task in listed:
             grammar, name = constraint(task, told.form)
-            for found, how in ((token, by_token), (written, sampler)):
-                value = writer.generate(task.prompt, grammar, max_tokens=48, sampler=how).value
-                found[task.kind] += (value if name is None else value[name]) == task.value
-        for kind in token:
-            print(f"{kind:12} {token[kind]:8} {written[kind]:8}")
-        print(f"{f'all {len(listed)}':12} {token.total():8} {written.total():8}")
+            for one in (token, written):
+                one.write(writer, task, grammar, name)
+        for kind in token.right:
+            print(f"{kind:12} {token.right[kind]:8} {written.right[kind]:8}")
+        print(f"{f'all {len(listed)}':12} {token.right.total():8} {written.right.total():8}")
+        print(f"{'passes':12} {token.passes:8} {written.passes:8}")
+        print(f"{'seconds':12} {token.seconds:8.1f} {written.seconds:8.1f}\n")
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 import math
 from collections.abc import Sequence
@@ -14,6 +15,9 @@ from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
 import tokenform as tf
 from tokenform.decoding.scheduler import Scheduler
+from tokenform.decoding.speculative.backbone import Backbone
+from tokenform.decoding.speculative.matching import DeviceDraws
+from tokenform.decoding.speculative.speculator import Speculator
 
 WORDS = [
     "new",
@@ -110,6 +114,21 @@ def shares(scores: dict[Any, float], temperature: float = 1.0) -> dict[Any, floa
     weights = {key: math.exp((score - top) / temperature) for key, score in scores.items()}
     total = sum(weights.values())
     return {key: weight / total for key, weight in weights.items()}
+
+
+def backbones_write_alike(gen: tf.Generator, mode: str, requests: Sequence[Any]) -> None:
+    """Checks that models that score trees, and those of a mode ("chain", "plain"; or "whole", a device's
+    draws) write the same texts."""
+    texts = []
+    for used in ("tree", mode):
+        backbone = Backbone(gen.model, mode="tree" if used == "whole" else used)
+        speculator = Speculator(backbone, matcher=DeviceDraws(backbone.device, whole=used == "whole"))
+        outputs = [speculator.output(speculator.add(copy.copy(one))) for one in requests]
+        while speculator.active:
+            speculator.step()
+        assert not any(one.error for one in outputs)
+        texts.append([one.tokens for one in outputs])
+    assert texts[0] == texts[1]
 
 
 def written_alike(

@@ -9,11 +9,9 @@ import pytest
 import tokenform as tf
 from tokenform.decoding.draws import MaskedSampler
 from tokenform.decoding.speculative import places, searching
-from tokenform.decoding.speculative.backbone import Backbone
 from tokenform.decoding.speculative.request import Request
-from tokenform.decoding.speculative.speculator import Speculator
 
-from .judge import generator, logprobs
+from .judge import backbones_write_alike, generator, logprobs
 
 PATTERNS = ["^[0-3]{2}-[ab]$", "^[a-d]{1,3}$", "^(x|yy)[0-4]{2}z?$"]
 
@@ -114,23 +112,13 @@ def test_drafts_batches_and_streams_write_alike() -> None:
 def test_models_that_score_no_trees_write_alike(mode: str) -> None:
     gen = generator()
     sampler = MaskedSampler(GREEDY, gen.vocabulary.size, gen.vocabulary.eos)
-    automaton, texts = string(PATTERNS[0]).compile(gen.vocabulary), []
-    for used in ("tree", mode):
-        speculator = Speculator(Backbone(gen.model, mode=used))
-        outputs = []
-        for seed in range(4):
-            eos = frozenset(gen.vocabulary.eos)
-            ids = gen.prompt_ids(f"no {seed}")
-            outputs.append(
-                speculator.output(
-                    speculator.add(Request(ids, sampler, automaton, eos=eos, seed=seed, encode=gen.spell))
-                )
-            )
-        while speculator.active:
-            speculator.step()
-        assert not any(one.error for one in outputs)
-        texts.append([one.tokens for one in outputs])
-    assert texts[0] == texts[1]
+    automaton = string(PATTERNS[0]).compile(gen.vocabulary)
+    eos = frozenset(gen.vocabulary.eos)
+    requests = [
+        Request(gen.prompt_ids(f"no {seed}"), sampler, automaton, eos=eos, seed=seed, encode=gen.spell)
+        for seed in range(4)
+    ]
+    backbones_write_alike(gen, mode, requests)
 
 
 def test_a_temperature_draws_token_by_token() -> None:

@@ -14,12 +14,10 @@ from hypothesis import strategies as st
 import tokenform as tf
 from tokenform.decoding.draws import MaskedSampler
 from tokenform.decoding.scheduler import Scheduler
-from tokenform.decoding.speculative.backbone import Backbone
 from tokenform.decoding.speculative.request import Request
-from tokenform.decoding.speculative.speculator import Speculator
 from tokenform.errors import OptionError
 
-from .judge import WORDS, best, generator, logprobs, shares, text_logprob
+from .judge import WORDS, backbones_write_alike, best, generator, logprobs, shares, text_logprob
 
 PROMPT = "no newark"
 
@@ -85,22 +83,12 @@ def test_models_that_score_no_trees_decide_alike(mode: str, temperature: float) 
     gen = generator()
     sampler = MaskedSampler(tf.Local(temperature), gen.vocabulary.size, gen.vocabulary.eos)
     automaton = tf.choice(WORDS).compile(gen.vocabulary)
-    texts = []
-    for used in ("tree", mode):
-        backbone = Backbone(gen.model, mode=used)
-        speculator = Speculator(backbone)
-        outputs = []
-        for seed in range(6):
-            ids = gen.prompt_ids(f"{PROMPT} {seed}")
-            request = Request(
-                ids, sampler, automaton, eos=frozenset(gen.vocabulary.eos), seed=seed, encode=gen.spell
-            )
-            outputs.append(speculator.output(speculator.add(request)))
-        while speculator.active:
-            speculator.step()
-        assert not any(one.error for one in outputs)
-        texts.append([one.tokens for one in outputs])
-    assert texts[0] == texts[1]
+    eos = frozenset(gen.vocabulary.eos)
+    requests = [
+        Request(gen.prompt_ids(f"{PROMPT} {seed}"), sampler, automaton, eos=eos, seed=seed, encode=gen.spell)
+        for seed in range(6)
+    ]
+    backbones_write_alike(gen, mode, requests)
 
 
 SCHEMA = {

@@ -18,9 +18,8 @@ from typing import TYPE_CHECKING, Any
 
 from tokenform.errors import extras
 
-if (
-    TYPE_CHECKING
-):  # uvicorn is an extra: type checkers take its classes for anything, hence the two ignores below
+# uvicorn is an extra: type checkers take its classes for anything, hence the two ignores below
+if TYPE_CHECKING:
     _Protocol: Any = asyncio.Protocol
     _Server: Any = object
 else:

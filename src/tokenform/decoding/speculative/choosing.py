@@ -70,6 +70,22 @@ class Chosen(NamedTuple):
     refused: bool
 
 
+class SpelledValue(NamedTuple):
+    """A value in tokens.
+
+    Attributes:
+        tokens: with the one that completes it.
+        logprobs: of each, under the model alone.
+        refused: for each, the token that the budget refused in its place (`Drawn.refused`).
+        nodes: of the draft's tree before each; None where an earlier pass has scored some of them.
+    """
+
+    tokens: list[int]
+    logprobs: list[float]
+    refused: list[int | None]
+    nodes: list[int] | None
+
+
 class Choosing:
     """Args:
     choices: the values.

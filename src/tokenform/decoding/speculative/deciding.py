@@ -14,7 +14,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import torch
@@ -26,15 +26,14 @@ from tokenform.decoding.speculative.node import Node
 from tokenform.engine import State
 
 from .choices import Choices
-from .choosing import WIDTH, Choosing, Chosen
-from .drafters.spelling import Spelling
+from .choosing import WIDTH, Choosing, Chosen, SpelledValue
 from .places import Place, Places, Short
 from .request import UNKNOWN
-from .scores import Listed, Scores
+from .scores import Listed, Scores, picked
 from .searching import Search
-from .standing import Greedy, Standing, Weighing
-from .tree import HELD, ROOT
+from .tree import ROOT
 from .values import ValueChoices
+from .weighing import add_weighed
 from .word_end import WordEnd
 
 if TYPE_CHECKING:
@@ -63,22 +62,6 @@ class Decision:
     logprobs: dict[bytes, float] | None
 
 
-class SpelledValue(NamedTuple):
-    """A value in tokens.
-
-    Attributes:
-        tokens: with the one that completes it.
-        logprobs: of each, under the model alone.
-        refused: for each, the token that the budget refused in its place (`Drawn.refused`).
-        nodes: of the draft's tree before each; None where an earlier pass has scored some of them.
-    """
-
-    tokens: list[int]
-    logprobs: list[float]
-    refused: list[int | None]
-    nodes: list[int] | None
-
-
 class Deciding:
     """For one thread at a time.
 
@@ -100,20 +83,20 @@ class Deciding:
         tree, state = live.tree, live.output.state
         assert live.spelling is not None
         place: Any = self.known.get((state, live.spelling.encode), live)
-        weighing = None if live.standing is None else live.standing.here(live)
+        weighing = None if live.spans is None else live.spans.here(live)
         if place is None and not tree.tokens and weighing is None:
             return
         if place is live:  # not known yet
             place = self.place(live, state)
         if weighing is not None and not isinstance(place, Choices | Short):
-            self._add_weighed(live, weighing)
+            add_weighed(self, live, weighing)
         elif isinstance(place, WordEnd):
             live.decides_values = follows_word(live, ROOT, place)
         elif place is not None and (choosing := self._choosing(live, ROOT, place)) is not None:
             live.decides_values = True
             if live.chains:
                 live.draft_nothing()
-            self._add(live, ROOT, choosing, choosing.nodes_to_score(WIDTH, live.chains))
+            self.add(live, ROOT, choosing, choosing.nodes_to_score(WIDTH, live.chains))
         if not live.chains:
             self._add_after_draft(live, WIDTH)
 
@@ -134,15 +117,15 @@ class Deciding:
         choosing = self._choosing(live, node, place)
         if choosing is None or not (choosing.value_begins or choosing.begins(drawn.token)):
             return None
-        mapped = self._draft_nodes(live, node, choosing)
-        fresh = self._learn(live, logits, mapped, choosing)
+        mapped = self.draft_nodes(live, node, choosing)
+        fresh = self.learn(live, logits, mapped, choosing)
         chosen = choosing.decide()
         if chosen is None:
             if node == ROOT and (not fresh or not choosing.nodes_to_score(1, True)):
                 return None  # no memory for a path, or no probability: token by token
             choosing.value_begins, live.choosing = True, choosing
             return SpelledValue([], [], [], [])
-        spelled = self._spelled(live, node, choosing, chosen, mapped)
+        spelled = self.spelled(live, node, choosing, chosen, mapped)
         if spelled is not None:
             if spelled.refused[0] is None and _begins_no_value(drawn.refused, choosing):
                 spelled.refused[0] = drawn.refused
@@ -168,7 +151,7 @@ class Deciding:
             live.choosing = current
         return current if current.possible else None
 
-    def _add(self, live: Live, node: int, choosing: Decider, nodes: Sequence[int]) -> None:
+    def add(self, live: Live, node: int, choosing: Decider, nodes: Sequence[int]) -> None:
         """Adds nodes of a value's tree below a node."""
         tree, new = choosing.tree, {ROOT: node}
         for one in nodes:
@@ -200,7 +183,7 @@ class Deciding:
             size = len(choosing.tree)  # 0: the tree of a search grows from pass to pass
             if size <= remaining and size * (1 - chances[-1]) <= _PASS * chances[-1]:
                 live.decides_values = True
-                self._add(live, node, choosing, choosing.nodes_to_score(size, False))
+                self.add(live, node, choosing, choosing.nodes_to_score(size, False))
                 remaining -= size
 
     def decide_word_end(
@@ -243,109 +226,7 @@ class Deciding:
         logprob = float(own[token] - own.logsumexp(-1))
         return SpelledValue([token], [logprob], [None if token == unbudgeted else unbudgeted], [node])
 
-    def _add_weighed(self, live: Live, weighing: Weighing) -> None:
-        """Adds the greedy text that is held back, and parts of the prompt that are not scored yet."""
-        live.decides_values = True
-        choosing, held = weighing.choosing, weighing.held
-        if live.chains:
-            live.draft_nothing()
-            weighing.scored = choosing.decide() is not None or not choosing.possible
-            held = held if weighing.scored else []
-        automaton, node = live.request.automaton, ROOT
-        for token in held:
-            state = automaton.advance(live.session.states[node], token)
-            node = live.session.add(live.tree, node, token, state, HELD)
-        if not (live.chains and held):
-            self._add(live, ROOT, choosing, choosing.nodes_to_score(WIDTH, live.chains))
-
-    def weigh(
-        self,
-        live: Live,
-        logits: Logits,
-        standing: Standing,
-        written: SpelledValue,
-        opened: Sequence[tuple[int, int]],
-    ) -> SpelledValue:
-        """What is decided of a text: a part of the prompt, if that is likelier; empty where it is not decided
-        yet.
-
-        Args:
-            written: by greedy decoding.
-            opened: where strings may begin in it, as (tokens before, node).
-        """
-        weighing = standing.here(live)
-        if weighing is not None and not isinstance(self.place(live, live.output.state), Choices | Short):
-            found = self._weighed(live, logits, weighing, written)
-            if found is not written:
-                return found
-            standing.decided()
-        for start, node in opened:
-            state = live.session.states[node]
-            if state is not None and standing.parts(state, True):
-                greedy = self._greedy(live, logits, written.tokens[start:], node, True)
-                if not greedy.stands(quoted=True):  # the next pass begins there
-                    tokens, logprobs, refused, _ = written
-                    return SpelledValue(tokens[:start], logprobs[:start], refused[:start], None)
-        return written
-
-    def _weighed(self, live: Live, logits: Logits, weighing: Weighing, written: SpelledValue) -> SpelledValue:
-        """The greedy text (`written` itself), or a part of the prompt; empty where it is not decided yet."""
-        choosing, tokens = weighing.choosing, written.tokens
-        mapped = self._draft_nodes(live, ROOT, choosing)
-        fresh = self._learn(live, logits, mapped, choosing)
-        greedy = self._greedy(live, logits, tokens, ROOT, weighing.quoted)
-        wins, best = weighing.wins(greedy), choosing.decide()
-        if wins is None and (fresh or best is not None or not choosing.possible):
-            if len(greedy.tokens) > len(weighing.held):
-                weighing.held = greedy.tokens
-            return SpelledValue([], [], [], None)
-        found = written
-        if wins is False and best is not None:
-            found = self._spelled(live, ROOT, choosing, best, mapped) or written
-        value = written.refused[: len(greedy.tokens) + 1]
-        cut = next((place for place, one in enumerate(value) if one is not None), None)
-        before = None if cut is None else self._greedy(live, logits, tokens[:cut], ROOT, weighing.quoted)
-        if found.refused and weighing.budget_decides(greedy, before):
-            found.refused[0] = UNKNOWN
-        return found
-
-    def _greedy(self, live: Live, logits: Logits, tokens: Sequence[int], node: int, quoted: bool) -> Greedy:
-        """The greedy text that begins with these tokens, and its probability without a mask.
-
-        Args:
-            node: of the tree, before them.
-        """
-        request, states, data = live.request, live.session.states, cast("Spelling", live.spelling).tokens
-        automaton, size = request.automaton, request.sampler.size
-
-        def ends(token: int) -> bool:
-            return b'"' in data[token] if quoted else token in request.eos
-
-        text = list(itertools.takewhile(lambda token: not ends(token), tokens))
-        nodes = [node, *live.tree.walk(text, node)][: len(text) + 1]
-        last = nodes[-1]
-        ended = len(text) < len(tokens)
-        ended = ended or (not quoted and len(nodes) > len(text) and automaton.is_finished(states[last]))
-        ids = [np.array([token]) for token in text]
-        if ended and quoted and data[tokens[len(text)]][:1] == b'"':
-            allowed = automaton.allowed_tokens(states[last]).astype(np.int64)
-            ids.append(allowed[cast("Spelling", live.spelling).firsts[allowed] == ord('"')])
-        elif ended:
-            ids.append(np.array([tokens[len(text)]] if quoted else sorted(request.eos), np.int64))
-        rows = [logits[0][one + 1] for one in nodes[: len(ids)]]
-        if not rows or any(isinstance(row, Listed) for row in rows):  # not decided, or not scored yet
-            return Greedy(text, 0.0, ended=False, free=True)
-        own = torch.stack(cast("list[torch.Tensor]", rows))
-        at = np.repeat(np.arange(len(ids)), list(map(len, ids)))
-        scores = _picked(own, at, np.concatenate(ids))
-        end = np.logaddexp.reduce(scores[len(text) :]) if ended else 0.0
-        likeliest = own[:, :size].argmax(-1).tolist()
-        free = likeliest[: len(text)] == text
-        if ended and free:  # and then something that the value does not go on with
-            free = ends(likeliest[-1]) or not automaton.allows(states[last], likeliest[-1])
-        return Greedy(text, float(scores[: len(text)].sum() + end), ended, free)
-
-    def _draft_nodes(self, live: Live, node: int, choosing: Decider) -> dict[int, int]:
+    def draft_nodes(self, live: Live, node: int, choosing: Decider) -> dict[int, int]:
         """Nodes of a value's tree, and the same nodes in the draft's tree."""
         nodes, todo = {ROOT: node}, [ROOT]
         while todo:
@@ -357,7 +238,7 @@ class Deciding:
                     todo.append(child)
         return nodes
 
-    def _learn(self, live: Live, logits: Logits, mapped: dict[int, int], choosing: Decider) -> bool:
+    def learn(self, live: Live, logits: Logits, mapped: dict[int, int], choosing: Decider) -> bool:
         """Takes the pass's log-probabilities at new nodes; False where there are none."""
         sampler, before = live.request.sampler, len(choosing.learnt)
         new, rows = list[int](), list[torch.Tensor]()
@@ -375,7 +256,7 @@ class Deciding:
         tokens_of_node = [choosing.tokens_to_score(one) for one in new]
         tokens = [np.concatenate(parts) for parts in tokens_of_node]
         at = np.repeat(np.arange(len(new)), [len(part) for part in tokens])
-        model_logprobs = _picked(own, at, np.concatenate(tokens))
+        model_logprobs = picked(own, at, np.concatenate(tokens))
         mixed = model_logprobs
         if not sampler.untouched:
             parts = [
@@ -385,7 +266,7 @@ class Deciding:
                 )
                 for one in new
             ]
-            mixed = _picked(torch.stack(parts), at, np.concatenate(tokens))
+            mixed = picked(torch.stack(parts), at, np.concatenate(tokens))
         start = 0
         for one, each in zip(new, tokens_of_node, strict=True):
             *cuts, end = list(itertools.accumulate(map(len, each), initial=start))[1:]
@@ -394,7 +275,7 @@ class Deciding:
             start = end
         return len(choosing.learnt) > before
 
-    def _spelled(
+    def spelled(
         self, live: Live, node: int, choosing: Decider, chosen: Chosen, mapped: dict[int, int]
     ) -> SpelledValue | None:
         """The tokens of the chosen value; None where its end does not fit the budget."""
@@ -436,14 +317,6 @@ def follows_word(live: Live, node: int, place: WordEnd) -> bool:
 def _begins_no_value(refused: int | None, choosing: Decider) -> bool:
     """Whether the budget refused a token that begins no value: a space, say."""
     return refused is not None and (refused == UNKNOWN or not choosing.begins(refused))
-
-
-def _picked(rows: torch.Tensor, at: np.ndarray, tokens: np.ndarray) -> np.ndarray:
-    """Log-probabilities float64 of tokens, each at a row [V]; one transfer."""
-    wide = rows if rows.dtype == torch.float64 else rows.float()
-    total = wide.logsumexp(-1).double()
-    where, ids = torch.from_numpy(at).to(rows.device), torch.from_numpy(tokens).to(rows.device)
-    return np.array((wide[where, ids].double() - total[where]).tolist())
 
 
 def _row(part: torch.Tensor | Scores, row: int) -> torch.Tensor:

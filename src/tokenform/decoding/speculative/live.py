@@ -24,9 +24,9 @@ from .drafters.merge import Merge
 from .drafters.spelling import spelling_of
 from .drafting import Draft, Drafting
 from .policies import Account
+from .prompt_spans import prompt_spans
 from .request import Output, Request
 from .searching import Search
-from .standing import standing
 from .tree import DraftTree
 
 
@@ -92,8 +92,8 @@ class Live:
         """Whether values are decided as wholes."""
         self.decides_values = False
         """Whether the next pass decides whole values."""
-        self.standing = standing(self) if request.passages else None
-        """Parts of the prompt that may be values of the text; None: nothing is weighed."""
+        self.spans = prompt_spans(self) if request.passages else None
+        """Spans of the prompt that may be values of the text; None: nothing is weighed."""
 
     def _forced_text(self) -> ForcedText | None:
         """The forced text, where it is written in the tokenizer's own tokens."""

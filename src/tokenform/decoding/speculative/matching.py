@@ -24,12 +24,15 @@ from tokenform.decoding.speculative.node import Node
 from tokenform.errors import TokenformError, own_error
 from tokenform.masking import MaskTable
 
-from .deciding import Deciding, SpelledValue
+from .choices import Choices
+from .choosing import SpelledValue
+from .deciding import Deciding
 from .live import Live
 from .node_draws import NodeDraws
-from .places import Places
+from .places import Places, Short
 from .scores import Columns, Scores
 from .tree import ROOT, VALUES
+from .weighing import weigh
 from .word_end import WordEnd
 
 Logits = list[torch.Tensor | Scores]
@@ -140,7 +143,7 @@ class DeviceDraws(NodeDraws):
             rows = [on_host(part) for part in rows]  # once for all nodes, without a copy
         tokens, logprobs, refused = list[int](), list[float](), list[int | None]()
         draws: dict[int, Drawn | None] = {}
-        standing, opened = live.standing, list[tuple[int, int]]()
+        spans, opened = live.spans, list[tuple[int, int]]()
         if whole:
             draws = {node: drawn.get((live.number, node)) for node in range(ROOT, len(tree))}
         node: int | None = ROOT
@@ -172,7 +175,12 @@ class DeviceDraws(NodeDraws):
                     value = self.deciding.decide_word_end(live, logits, node, one, place)
             elif place is not None:
                 value = self.deciding.decide_value(live, logits, node, one, place)
-            elif standing is not None and tokens and standing.opens[tokens[-1]]:
+            if (
+                spans is not None
+                and tokens
+                and spans.opens[tokens[-1]]
+                and not isinstance(place, Choices | Short)
+            ):
                 opened.append((len(tokens), node))
             if value is None:
                 tokens.append(one.token)
@@ -193,9 +201,9 @@ class DeviceDraws(NodeDraws):
                 node = value.nodes[-1]
             kids = tree.kids.get(node)
             node = None if kids is None else kids.get(tokens[-1])
-        if standing is not None:
+        if spans is not None:
             written = SpelledValue(tokens, logprobs, refused, None)
-            tokens, logprobs, refused, _ = self.deciding.weigh(live, logits, standing, written, opened)
+            tokens, logprobs, refused, _ = weigh(self.deciding, live, logits, spans, written, opened)
         return Verdict(tokens, logprobs, refused, list(draws.values()) if whole else None)
 
     def _unjoined(

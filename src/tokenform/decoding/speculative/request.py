@@ -142,7 +142,7 @@ class Request:
         logprobs: whether to report the tokens' log-probabilities; without them, where the mask allows few
             tokens, only these tokens' logits are computed.
         keep_sequences: leave its sequences open when the text has ended, for `Speculator.pop_sequences`.
-        passages: of the prompt, in which values of the text may stand (`standing.py`); empty: in none.
+        passages: of the prompt, in which values of the text may stand (`prompt_spans.py`); empty: in none.
         bare: whether the whole text is such a value.
         sequences: (backbone, sequence) of the model and of each companion, to go on with in place of new
             ones; the part of the prompt that they have is not run again.

@@ -94,3 +94,11 @@ def root_of(logits: torch.Tensor | Scores, row: int = 0) -> torch.Tensor | None:
     """One row [V]; None where only some of its logits are known."""
     found = logits[row]
     return found if isinstance(found, torch.Tensor) else None
+
+
+def picked(rows: torch.Tensor, at: np.ndarray, tokens: np.ndarray) -> np.ndarray:
+    """Log-probabilities float64 of tokens, each at a row [V]; one transfer."""
+    wide = rows if rows.dtype == torch.float64 else rows.float()
+    total = wide.logsumexp(-1).double()
+    where, ids = torch.from_numpy(at).to(rows.device), torch.from_numpy(tokens).to(rows.device)
+    return np.array((wide[where, ids].double() - total[where]).tolist())

@@ -157,7 +157,7 @@ class Speculator:
         likely: dict[int, list[Likely]] = {}
         for live in batch:
             if live.request.alternatives:
-                likely = _likeliest(scored, verdicts)
+                likely = _likeliest(self.backbone, scored, verdicts)
                 break
         for live, logits in scored:
             tokens: list[int] = []
@@ -281,15 +281,26 @@ class Speculator:
 
 
 def _likeliest(
-    scored: Sequence[tuple[Live, Logits | TokenformError]], verdicts: Verdicts
+    backbone: Backbone, scored: Sequence[tuple[Live, Logits | TokenformError]], verdicts: Verdicts
 ) -> dict[int, list[Likely]]:
-    """The likeliest tokens at each token of a verdict, where requested; one transfer for all."""
+    """The likeliest tokens at each token of a verdict, where requested; one transfer for all.
+
+    A value that earlier passes decided is run once more, as the draft of this pass.
+    """
     asking: list[tuple[Live, torch.Tensor]] = []
     for live, logits in scored:
         verdict = verdicts.get(live.number)
         if live.request.alternatives and isinstance(logits, list) and isinstance(verdict, Verdict):
-            rows = [0, *(node + 1 for node in live.tree.walk(verdict.tokens))][: len(verdict.tokens)]
-            asking.append((live, cast("torch.Tensor", logits[0])[rows]))
+            tokens, own = verdict.tokens, cast("torch.Tensor", logits[0])
+            rows = [0, *(node + 1 for node in live.tree.walk(tokens))][: len(tokens)]
+            if len(rows) < len(tokens):
+                rows, seq = list(range(len(tokens))), live.seqs[0][1]
+                try:
+                    own = backbone.score({seq: DraftTree.chain(tokens[:-1])})[seq]
+                except Exception as error:
+                    verdicts[live.number] = own_error(error, FAILED)
+                    continue
+            asking.append((live, own[rows]))
     if not asking:
         return {}
     logprobs = torch.log_softmax(torch.cat([rows for _, rows in asking]).float(), -1)

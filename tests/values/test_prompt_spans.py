@@ -1,4 +1,4 @@
-"""A value that stands in the prompt: the judge weighs the greedy text against each part of the prompt, by
+"""A value that stands in the prompt: the judge weighs the greedy text against each span of the prompt, by
 plain passes of its own."""
 
 from __future__ import annotations
@@ -14,15 +14,14 @@ import pytest
 
 import tokenform as tf
 from tokenform.decoding.draws import MaskedSampler
-from tokenform.decoding.speculative import live, standing
-from tokenform.decoding.speculative.backbone import Backbone
-from tokenform.decoding.speculative.matching import DeviceDraws
+from tokenform.decoding.speculative import live, prompt_spans, weighing
 from tokenform.decoding.speculative.request import Request
-from tokenform.decoding.speculative.speculator import Speculator
 
-from .judge import generator, logprobs, text_logprob, written_alike
+from .judge import backbones_write_alike, generator, logprobs, text_logprob, written_alike
 
 GREEDY = tf.Local(0.0)
+NAMES = [f"{one} {other}" for one in ("no", "the", "new", "The") for other in ("king", "York", "these", "!")]
+"""More than one pass scores."""
 PROMPTS = [
     "the new york no! newark, none of these",
     "no: 12, 7.5 and 100 (new york)",
@@ -39,7 +38,7 @@ DOCUMENT = {
 PATTERNS = [r"[a-z]+", r"\d+(\.\d+)?", r"[a-z]{2,9} [a-z]+", r"\w+"]
 
 
-def parts(prompt: str, pattern: str) -> list[str]:
+def spans(prompt: str, pattern: str) -> list[str]:
     begins = [at for at in range(len(prompt)) if not (at and prompt[at - 1].isalnum())]
     ends = [at for at in range(1, len(prompt) + 1) if at == len(prompt) or not prompt[at].isalnum()]
     found = [prompt[begin:end] for begin in begins for end in ends if begin < end]
@@ -49,7 +48,7 @@ def parts(prompt: str, pattern: str) -> list[str]:
 def greedy(monkeypatch, gen: tf.Generator, prompt: str, pattern: str, budget: int = 30) -> tf.Result:
     """What is written where nothing is weighed."""
     with monkeypatch.context() as patched:
-        patched.setattr(live, "standing", lambda one: None)
+        patched.setattr(live, "prompt_spans", lambda one: None)
         return gen.sample(prompt, tf.regex(pattern), sampler=GREEDY, max_tokens=budget)[0]
 
 
@@ -66,7 +65,7 @@ def judged(monkeypatch, gen: tf.Generator, prompt: str, pattern: str) -> tuple[s
     *best, after = table.argmax(-1).tolist()
     free = best == list(written.tokens) and not re.fullmatch(pattern, written.text + token_text(gen, after))
     scores = {
-        text: text_logprob(gen.model, ids, gen.spell(text.encode()), eos) for text in parts(prompt, pattern)
+        text: text_logprob(gen.model, ids, gen.spell(text.encode()), eos) for text in spans(prompt, pattern)
     }
     own = text_logprob(gen.model, ids, written.tokens, eos)
     if free or not scores or own >= max(scores.values()):
@@ -75,7 +74,7 @@ def judged(monkeypatch, gen: tf.Generator, prompt: str, pattern: str) -> tuple[s
 
 
 @pytest.mark.parametrize("drafter", [None, "auto"])
-def test_the_likeliest_of_the_greedy_text_and_the_prompts_parts_is_written(monkeypatch, drafter: Any) -> None:
+def test_the_likeliest_of_the_greedy_text_and_the_prompts_spans_is_written(monkeypatch, drafter: Any) -> None:
     outcomes = []
     for seed in range(6):
         gen = generator(seed=seed, drafter=drafter)
@@ -104,54 +103,48 @@ def test_drafts_batches_streams_and_schedulers_write_alike(pattern: str) -> None
 @pytest.mark.parametrize("mode", ["chain", "plain", "whole"])
 @pytest.mark.parametrize("bare", [True, False])
 def test_models_that_score_no_trees_and_devices_write_alike(mode: str, bare: bool) -> None:
-    gen = generator()
-    sampler = MaskedSampler(GREEDY, gen.vocabulary.size, gen.vocabulary.eos)
-    grammar = tf.regex(PATTERNS[0]) if bare else tf.json_schema(DOCUMENT)
-    automaton, texts = grammar.compile(gen.vocabulary), []
-    for used in ("tree", mode):
-        backbone = Backbone(gen.model, mode="tree" if used == "whole" else used)
-        speculator = Speculator(backbone, matcher=DeviceDraws(backbone.device, whole=used == "whole"))
-        outputs = []
-        for seed, prompt in enumerate(PROMPTS * 2):
-            request = Request(
-                gen.prompt_ids(f"{prompt} {seed}"), sampler, automaton, max_tokens=24 if bare else 100,
-                eos=frozenset(gen.vocabulary.eos), encode=gen.spell, passages=(prompt,), bare=bare,
-            )  # fmt: skip
-            outputs.append(speculator.output(speculator.add(request)))
-        while speculator.active:
-            speculator.step()
-        assert not any(one.error for one in outputs)
-        texts.append([one.tokens for one in outputs])
-    assert texts[0] == texts[1]
+    gen, grammar = generator(), tf.regex(PATTERNS[0]) if bare else tf.json_schema(DOCUMENT)
+    sampler, eos = (
+        MaskedSampler(GREEDY, gen.vocabulary.size, gen.vocabulary.eos),
+        frozenset(gen.vocabulary.eos),
+    )
+    requests = [
+        Request(
+            gen.prompt_ids(f"{prompt} {seed}"), sampler, grammar.compile(gen.vocabulary), eos=eos,
+            max_tokens=24 if bare else 100, encode=gen.spell, passages=(prompt,), bare=bare,
+        )
+        for seed, prompt in enumerate(PROMPTS * 2)
+    ]  # fmt: skip
+    backbones_write_alike(gen, mode, requests)
 
 
-def standing_of(gen: tf.Generator, automaton: Any, *passages: str) -> standing.Standing:
+def spans_of(gen: tf.Generator, automaton: Any, *passages: str) -> prompt_spans.PromptSpans:
     request = Request([0], automaton=automaton, passages=passages, bare=True)
-    spelling = standing.Spelling(list(gen.vocabulary.tokens), gen.spell, list(gen.vocabulary.special))
-    return standing.Standing(SimpleNamespace(request=request), spelling)
+    spelling = prompt_spans.Spelling(list(gen.vocabulary.tokens), gen.spell, list(gen.vocabulary.special))
+    return prompt_spans.PromptSpans(SimpleNamespace(request=request), spelling)
 
 
 @pytest.mark.parametrize("pattern", PATTERNS)
-def test_parts_are_those_of_a_regular_expression(pattern: str) -> None:
+def test_spans_are_those_of_a_regular_expression(pattern: str) -> None:
     gen = generator()
     automaton = tf.regex(pattern).compile(gen.vocabulary)
     for prompt in PROMPTS:
-        found = standing_of(gen, automaton, prompt).parts(automaton.start, False)
-        assert sorted(one.decode() for one in found) == parts(prompt, pattern)
+        found = spans_of(gen, automaton, prompt).at(automaton.start, False)
+        assert sorted(one.decode() for one in found) == spans(prompt, pattern)
 
 
 def test_where_much_matches_nothing_is_weighed(monkeypatch) -> None:
     gen = generator()
     words = " ".join(f"{a}{b}" for a in "abcdefgh" for b in "abcdefghij")
     automaton = tf.regex(".+").compile(gen.vocabulary)
-    assert standing_of(gen, automaton, words).parts(automaton.start, False) == []
+    assert spans_of(gen, automaton, words).at(automaton.start, False) == []
     (result,) = gen.sample(words[:200], tf.regex(".+"), sampler=GREEDY, max_tokens=20)
     assert result.text == greedy(monkeypatch, gen, words[:200], ".+", 20).text
 
 
 def test_a_text_takes_bounded_work(monkeypatch) -> None:
     """Of long prompts and many places."""
-    monkeypatch.setattr(standing, "STEPS", 5000)
+    monkeypatch.setattr(prompt_spans, "STEPS", 5000)
     gen, steps = generator(), 0
     automaton = tf.regex("[a-z ]{400,}").compile(gen.vocabulary)
 
@@ -163,11 +156,11 @@ def test_a_text_takes_bounded_work(monkeypatch) -> None:
             steps += name == "step_bytes"
             return getattr(automaton, name)
 
-    looked, state = standing_of(gen, Counted(), "a b " * 5000), automaton.start
+    looked, state = spans_of(gen, Counted(), "a b " * 5000), automaton.start
     for _ in range(50):
-        assert looked.parts(state, False) == []
+        assert looked.at(state, False) == []
         state = automaton.step_bytes(state, b"a")
-    assert steps <= 5000 + 2 * standing.LONGEST
+    assert steps <= 5000 + 2 * prompt_spans.LONGEST
 
 
 def test_what_is_no_bare_value_and_no_greedy_text_is_as_it_was(monkeypatch) -> None:
@@ -182,7 +175,7 @@ def test_what_is_no_bare_value_and_no_greedy_text_is_as_it_was(monkeypatch) -> N
         options: Any = {"sampler": sampler, "max_tokens": 24, "seed": 3}
         (weighed,) = gen.sample(prompt, grammar, **options)
         with monkeypatch.context() as patched:
-            patched.setattr(live, "standing", lambda one: None)
+            patched.setattr(live, "prompt_spans", lambda one: None)
             assert gen.sample(prompt, grammar, **options)[0].tokens == weighed.tokens
 
 
@@ -190,8 +183,9 @@ def test_what_is_no_bare_value_and_no_greedy_text_is_as_it_was(monkeypatch) -> N
 @pytest.mark.parametrize("seed", range(4))
 def test_alternatives_are_those_of_the_tokens_that_were_written(seed: int, drafter: Any) -> None:
     gen = generator(seed=seed, drafter=drafter)
-    for prompt, pattern in itertools.product(PROMPTS, PATTERNS):
-        rows = gen.rows(prompt, tf.regex(pattern), 1, None, 24)
+    grammars = [*map(tf.regex, PATTERNS), tf.json_schema(DOCUMENT), tf.json_schema({"enum": NAMES})]
+    for prompt, grammar in itertools.product(PROMPTS, grammars):
+        rows = gen.rows(prompt, grammar, 1, None, 100)
         (row,) = rows
         row.alternatives = 3
         for _ in gen.decoder(GREEDY, 1).run(rows, 1):
@@ -248,7 +242,7 @@ def judged_string(
     for token in written:
         end = automaton.advance(end, token)
     free = best == written and (b'"' in data(after) or not automaton.allows(end, after))
-    if own >= np.log(0.5) or (free and len(written) > standing.SHORT):
+    if own >= np.log(0.5) or (free and len(written) > weighing.SHORT):
         return text
     scores = {text: own}
     for one in some:
@@ -271,17 +265,35 @@ def test_strings_of_a_document_are_weighed_one_by_one(drafter: Any) -> None:
             if (opened := re.search(rb'"([abc])":\s*"$', text)) is None:
                 continue
             name = opened[1].decode()
-            some = parts(prompt, FIELDS[name])
+            some = spans(prompt, FIELDS[name])
             right = judged_string(gen, [*ids, *tokens[: place + 1]], automaton, state, some)
             if result.reason == "end" and right is not None:
                 assert result.value[name] == right, (seed, prompt, name)
-                outcomes["a part" if right in some else "another"] += 1
-    assert min(outcomes["a part"], outcomes["another"]) > 3, outcomes  # the test can fail
+                outcomes["a span" if right in some else "another"] += 1
+    assert min(outcomes["a span"], outcomes["another"]) > 3, outcomes  # the test can fail
 
 
-def test_documents_are_written_alike() -> None:
+BLANK = {"a": "^[a-z]*$", "b": "^[0-9. ]*$", "c": "^[a-zA-Z ]*$"}
+EMPTY = {
+    **DOCUMENT,
+    "properties": {name: {"type": "string", "pattern": one} for name, one in BLANK.items()},
+}
+"""Strings that may be empty: at their first place a word may end."""
+
+
+@pytest.mark.parametrize("schema", [DOCUMENT, EMPTY])
+def test_documents_are_written_alike(schema: dict[str, Any]) -> None:
     for prompt in PROMPTS[:2]:
-        written_alike(prompt, tf.json_schema(DOCUMENT), 0.0, 100)
+        written_alike(prompt, tf.json_schema(schema), 0.0, 100)
+
+
+def test_what_drafts_have_decided_already_is_weighed_too() -> None:
+    for seed, prompt in itertools.product(range(6), [*PROMPTS, "zz top qx, 31.75 and 4242"]):
+        plain, drafted = (generator(seed=seed, drafter=one) for one in (None, "auto"))
+        options: Any = {"sampler": GREEDY, "max_tokens": 120}
+        text = plain.sample(prompt, tf.json_schema(EMPTY), **options)[0].text
+        for _ in range(2):  # the second time the text itself is the draft
+            assert drafted.sample(prompt, tf.json_schema(EMPTY), **options)[0].text == text
 
 
 @pytest.mark.parametrize("budget", range(24, 60, 4))

@@ -1,0 +1,193 @@
+"""The spans of a prompt that may be a value of its text: bare, or a string that a pattern restricts.
+
+Purpose: a mask makes a value begin with the likeliest token that its pattern allows, also where the model was
+about to write something else: for an address, "https" in place of "The", and then `https@jane.doe`.  The
+address mostly stands in the prompt, and is far likelier as a whole: `weighing.py` compares the two.
+Invariant: a span begins and ends with a word, and is a whole value at its place.  What is found is a function
+of the prompt and the place.
+Complexity: one look at the words of the prompt for each place, `STEPS` automaton steps for a text; after
+these nothing more is found.  An offset a word is kept.
+Rejected: strings of any text (no mask derails them).
+"""
+
+from __future__ import annotations
+
+import contextlib
+from array import array
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from tokenform.engine import State
+from tokenform.errors import TokenformError, TokenRejected
+
+from .choices import Choices
+from .choosing import Choosing
+from .drafters.spelling import WORD, Spelling
+from .tree import ROOT
+from .weighing import Weighing
+
+if TYPE_CHECKING:
+    from .live import Live
+
+MOST = 64
+"""Spans at a place; where more match, the pattern says little about the value, and none is weighed."""
+LONGEST = 128
+"""Most characters of a span."""
+STEPS = 1 << 18
+"""Automaton steps in which all spans for one text are found."""
+
+
+class SpanChoices(Choices):
+    """The spans of a prompt as options; see the module's header.
+
+    Args:
+        quoted: whether a quote follows each, or the end of the text.
+    """
+
+    def __init__(
+        self,
+        automaton: Any,
+        state: State,
+        options: Sequence[bytes],
+        quoted: bool,
+        spelling: Spelling,
+        eos: frozenset[int],
+    ) -> None:
+        super().__init__(automaton, state, options, spelling, eos)
+        self._quoted = quoted
+        for option, text in enumerate(options):
+            tokens = self._tokens(text + b'"' if quoted else text)
+            self._add_option(option, [self._path(option, tokens, shared=quoted)])
+
+    def fits(self, option: int, node: int, budget: int) -> bool:
+        """Whether a text with a span can end within the budget; the end of the text itself takes no token."""
+        return super().fits(option, node, budget) if self._quoted else budget >= 0
+
+    def begins(self, token: int) -> bool:
+        return self.tree.child(ROOT, token) is not None
+
+    def _completing(self, option: int, node: int, allowed: Sequence[int]) -> Sequence[int]:
+        if not self._quoted:
+            return [token for token in allowed if token in self._eos]
+        tokens, rest = self._spelling.tokens, self._rests[option, node]
+        return [token for token in allowed if token not in self._eos and tokens[token].startswith(rest)]
+
+
+class PromptSpans:
+    """The spans for one sequence.
+
+    Args:
+        live: a sequence with passages, for greedy decoding.
+
+    Attributes:
+        opens: whether a string may begin after a token, bool [V].
+    """
+
+    def __init__(self, live: Live, spelling: Spelling) -> None:
+        self._request, self._spelling = live.request, spelling
+        self.opens = spelling.quotes
+        self._spans: dict[State, list[bytes]] = {}
+        self._left = STEPS
+        self._position = -1
+        self._weighing: Weighing | None = None
+
+    def here(self, live: Live) -> Weighing | None:
+        """What is weighed at the end of the text; None: nothing, or it is decided."""
+        if self._position != len(live.text):
+            self._position, quoted = len(live.text), bool(live.output.tokens)
+            begins = self.opens[live.text[-1]] if quoted else self._request.bare
+            self._weighing = self._begun(live, quoted) if begins else None
+        return self._weighing
+
+    def decided(self) -> None:
+        """Nothing is weighed any more at the end of the text."""
+        self._weighing = None
+
+    @cached_property
+    def _begins(self) -> list[tuple[str, array[int]]]:
+        """The passages, and where words and marks begin in each."""
+        return [
+            (text, array("L", [at for at in range(len(text)) if not (at and text[at - 1].isalnum())]))
+            for text in self._request.passages
+        ]
+
+    def at(self, state: State, quoted: bool) -> list[bytes]:
+        """The spans that may be the value at a place; none where there are too many.
+
+        Args:
+            quoted: whether a quote follows the value, or the end of the text.
+        """
+        if state not in self._spans:
+            automaton, found = self._request.automaton, dict[bytes, None]()
+            with contextlib.suppress(TokenformError):  # a limit: the value is written as ever
+                firsts = set(self._spelling.firsts[automaton.allowed_tokens(state)].tolist())
+                if not quoted or _in_patterned_string(firsts):
+                    self._look(state, quoted, firsts, found)
+            self._spans[state] = list(found) if len(found) <= MOST and self._left > 0 else []
+        return self._spans[state]
+
+    def _look(self, state: State, quoted: bool, firsts: set[int], found: dict[bytes, None]) -> None:
+        for text, begins in self._begins:
+            for at in begins:
+                if self._left <= 0 or len(found) > MOST:
+                    return
+                if text[at].encode()[0] not in firsts:
+                    continue
+                self._left -= 1
+                for value in values(self._request.automaton, state, quoted, text[at : at + LONGEST + 1]):
+                    self._left -= 1
+                    if value is not None:
+                        found[value] = None
+
+    def _begun(self, live: Live, quoted: bool) -> Weighing | None:
+        request, state = live.request, live.output.state
+        if state is None or not (found := self.at(state, quoted)):
+            return None
+        key, limit = (request.seed, request.number, len(live.text)), live.seqs[0][0].max_length
+        budget = live.remaining
+        deepest = budget if limit is None else min(budget, limit - len(live.text) - 1)
+        try:
+            place = SpanChoices(request.automaton, state, found, quoted, self._spelling, request.eos)
+            choosing = Choosing(place, request.sampler.local, key, budget, deepest - quoted)
+        except TokenformError:  # a limit, or a span that the tokenizer can't write
+            return None
+        return Weighing(choosing, budget, quoted)
+
+
+def prompt_spans(live: Live) -> PromptSpans | None:
+    """For a sequence; None where nothing is ever weighed."""
+    request, spelling = live.request, live.spelling
+    weighs = live.wholes and request.sampler.local.greedy and request.sampler.untouched
+    if not (request.passages and weighs and request.eos) or spelling is None:
+        return None
+    return PromptSpans(live, spelling)
+
+
+def _in_patterned_string(firsts: set[int]) -> bool:
+    """Whether a place with these first bytes is in a string of a pattern: a word may follow, no escape."""
+    return ord("\\") not in firsts and any(WORD[one] for one in firsts)
+
+
+def values(automaton: Any, state: State, quoted: bool, text: str) -> Iterator[bytes | None]:
+    """For each character that the constraint allows, the text up to there where it is a whole value and ends
+    with a word, or None."""
+    for place, character in enumerate(text[:LONGEST]):
+        if quoted and character == '"':
+            return
+        try:
+            state = automaton.step_bytes(state, character.encode())
+        except TokenRejected:
+            return
+        ends = not text[place + 1 : place + 2].isalnum() and _ends(automaton, state, quoted)
+        yield text[: place + 1].encode() if ends else None
+
+
+def _ends(automaton: Any, state: State, quoted: bool) -> bool:
+    if not quoted:
+        return bool(automaton.is_accepting(state))
+    try:
+        automaton.step_bytes(state, b'"')
+    except TokenRejected:
+        return False
+    return True
