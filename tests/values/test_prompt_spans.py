@@ -27,6 +27,7 @@ PROMPTS = [
     "no: 12, 7.5 and 100 (new york)",
     "Zürich, The Hague",
     "the plant kingdom; the plant, kingdom",
+    "no.newark at 3.14.15, new.york; 7 or 7.5",
 ]
 FIELDS = {"a": r"[a-z]+", "b": r"\d+(\.\d+)?", "c": r"[a-zA-Z]{2,} [a-z]+"}
 DOCUMENT = {
@@ -35,14 +36,22 @@ DOCUMENT = {
     "required": list(FIELDS),
     "additionalProperties": False,
 }
-PATTERNS = [r"[a-z]+", r"\d+(\.\d+)?", r"[a-z]{2,9} [a-z]+", r"\w+"]
+PATTERNS = [r"[a-z]+", r"\d+(\.\d+)?", r"[a-z]{2,9} [a-z]+", r"\w+", r"[a-z0-9.]+"]
 
 
 def spans(prompt: str, pattern: str) -> list[str]:
     begins = [at for at in range(len(prompt)) if not (at and prompt[at - 1].isalnum())]
     ends = [at for at in range(1, len(prompt) + 1) if at == len(prompt) or not prompt[at].isalnum()]
-    found = [prompt[begin:end] for begin in begins for end in ends if begin < end]
-    return sorted({text for text in found if re.fullmatch(pattern, text)})
+    found = {(begin, end) for begin in begins for end in ends if re.fullmatch(pattern, prompt[begin:end])}
+
+    def piece(begin: int, end: int) -> bool:
+        """Of a longer one that goes on without a space."""
+        more = [(b, e) for b, e in found if b <= begin and end <= e]
+        before = any(b < begin for b, _ in more) and not prompt[begin - 1].isspace()
+        longer = any(b == begin and e > end and prompt[e - 1].isalnum() for b, e in more)
+        return before or (longer and not prompt[end].isspace())
+
+    return sorted({prompt[begin:end] for begin, end in found if not piece(begin, end)})
 
 
 def greedy(monkeypatch, gen: tf.Generator, prompt: str, pattern: str, budget: int = 30) -> tf.Result:

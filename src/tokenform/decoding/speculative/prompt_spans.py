@@ -3,8 +3,9 @@
 Purpose: a mask makes a value begin with the likeliest token that its pattern allows, also where the model was
 about to write something else: for an address, "https" in place of "The", and then `https@jane.doe`.  The
 address mostly stands in the prompt, and is far likelier as a whole: `weighing.py` compares the two.
-Invariant: a span begins and ends with a word, and is a whole value at its place.  What is found is a function
-of the prompt and the place.
+Invariant: a span is a whole value at its place, and begins and ends where a word does.  It is no piece of a
+longer span, but for pieces between spaces: `ines.duarte@site.pt` and not `duarte@site.pt`, `Ines Duarte` and
+`Ms Ines Duarte`.  What is found is a function of the prompt and the place.
 Complexity: one look at the words of the prompt for each place, `STEPS` automaton steps for a text; after
 these nothing more is found.  An offset a word is kept.
 Rejected: strings of any text (no mask derails them).
@@ -36,6 +37,8 @@ LONGEST = 128
 """Most characters of a span."""
 STEPS = 1 << 18
 """Automaton steps in which all spans for one text are found."""
+_MARKS = frozenset(b"!#$%&'()*+,-./:;<=>?@[]^`{|}~")
+"""What strings of any text may begin with, beside letters and digits."""
 
 
 class SpanChoices(Choices):
@@ -122,23 +125,33 @@ class PromptSpans:
             automaton, found = self._request.automaton, dict[bytes, None]()
             with contextlib.suppress(TokenformError):  # a limit: the value is written as ever
                 firsts = set(self._spelling.firsts[automaton.allowed_tokens(state)].tolist())
-                if not quoted or _in_patterned_string(firsts):
+                if not quoted or _in_restricted_string(firsts):
                     self._look(state, quoted, firsts, found)
             self._spans[state] = list(found) if len(found) <= MOST and self._left > 0 else []
         return self._spans[state]
 
     def _look(self, state: State, quoted: bool, firsts: set[int], found: dict[bytes, None]) -> None:
+        automaton = self._request.automaton
         for text, begins in self._begins:
+            reach = 0  # where the longest value ends that begins before
             for at in begins:
                 if self._left <= 0 or len(found) > MOST:
                     return
                 if text[at].encode()[0] not in firsts:
                     continue
                 self._left -= 1
-                for value in values(self._request.automaton, state, quoted, text[at : at + LONGEST + 1]):
+                ends = []
+                for end, whole in values(automaton, state, quoted, text, at):
                     self._left -= 1
-                    if value is not None:
-                        found[value] = None
+                    if whole:
+                        ends.append(end)
+                inside = bool(at) and not text[at - 1].isspace()
+                last = max((end for end in ends if text[end - 1].isalnum()), default=0)
+                for end in ends:
+                    cut = end < last and not text[end].isspace()
+                    if not cut and not (inside and end <= reach):
+                        found[text[at:end].encode()] = None
+                reach = max(reach, *ends, 0)
 
     def _begun(self, live: Live, quoted: bool) -> Weighing | None:
         request, state = live.request, live.output.state
@@ -164,23 +177,23 @@ def prompt_spans(live: Live) -> PromptSpans | None:
     return PromptSpans(live, spelling)
 
 
-def _in_patterned_string(firsts: set[int]) -> bool:
-    """Whether a place with these first bytes is in a string of a pattern: a word may follow, no escape."""
-    return ord("\\") not in firsts and any(WORD[one] for one in firsts)
+def _in_restricted_string(firsts: set[int]) -> bool:
+    """Whether a place with these first bytes is in a string: a word may begin there, some mark may not."""
+    return any(WORD[one] for one in firsts) and not firsts >= _MARKS
 
 
-def values(automaton: Any, state: State, quoted: bool, text: str) -> Iterator[bytes | None]:
-    """For each character that the constraint allows, the text up to there where it is a whole value and ends
-    with a word, or None."""
-    for place, character in enumerate(text[:LONGEST]):
+def values(automaton: Any, state: State, quoted: bool, text: str, at: int) -> Iterator[tuple[int, bool]]:
+    """For each character from a place on that the constraint allows, where it ends, and whether a whole value
+    does so there, with a word."""
+    for end in range(at + 1, min(at + LONGEST, len(text)) + 1):
+        character = text[end - 1]
         if quoted and character == '"':
             return
         try:
             state = automaton.step_bytes(state, character.encode())
         except TokenRejected:
             return
-        ends = not text[place + 1 : place + 2].isalnum() and _ends(automaton, state, quoted)
-        yield text[: place + 1].encode() if ends else None
+        yield end, not text[end : end + 1].isalnum() and _ends(automaton, state, quoted)
 
 
 def _ends(automaton: Any, state: State, quoted: bool) -> bool:

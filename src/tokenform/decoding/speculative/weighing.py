@@ -7,7 +7,8 @@ Invariant: no token leaves before it is decided.  The decision is a function of 
 draft and no batch changes it.  What the model would write without a mask is not given up, but for short
 strings (prose must not become a copy; what ends a bare value says little of it).
 Complexity: the spans are scored with the place's first pass, best first (`choosing.py`).  The greedy text is
-held back, and scored again with each pass, until its tokens are less likely than the best span, or it ends.
+held back, and scored again with each pass, until its tokens are less likely than the best span, it loops
+or ends.
 Rejected: a wider search in place of the spans (of 18 addresses `Beam(4)` writes one); the spans alone (the
 value need not stand in the prompt); one token at a time (the first is the wrong one).
 """
@@ -42,6 +43,7 @@ SHORT = 8
 """Most tokens of a string that a likelier span replaces though the model would write it without a mask: a
 name or a code, no prose."""
 _HALF = math.log(0.5)
+_REPEATED, _PERIOD = 24, 8  # tokens
 
 
 class Greedy(NamedTuple):
@@ -61,9 +63,16 @@ class Greedy(NamedTuple):
 
     def stands(self, quoted: bool) -> bool:
         """Whether it wins whatever the spans are: it has half of the probability, or the model wrote it
-        freely and it is no short string."""
-        free = self.free and not (quoted and len(self.tokens) <= SHORT)
+        freely and it is no short string and no loop."""
+        free = self.free and not (quoted and len(self.tokens) <= SHORT) and not self.loops
         return self.ended and (free or self.logprob >= _HALF)
+
+    @property
+    def loops(self) -> bool:
+        """Whether its last `_REPEATED` tokens repeat those before: such a text mostly has no end."""
+        last, tokens = self.tokens[-_REPEATED:], self.tokens
+        ways = range(1, min(_PERIOD, len(tokens) - _REPEATED) + 1)
+        return any(tokens[-_REPEATED - way : -way] == last for way in ways)
 
 
 class Weighing:
@@ -112,6 +121,8 @@ class Weighing:
 
     def _exceeds(self, greedy: Greedy, logprob: float) -> bool:
         """Whether a span with this log-probability wins."""
+        if greedy.loops and not greedy.ended:
+            return logprob > -math.inf
         given_up = greedy.ended and not greedy.stands(self.quoted) if greedy.free else True
         return given_up and greedy.logprob < logprob
 
