@@ -39,7 +39,7 @@ class Local:
             if it were one token, with the model's probability of the whole value and its end; or "token",
             token by token, where a likely beginning may lead to an unlikely value.  With "whole", greedy
             sampling also writes the likeliest short string of a language too large to list (a date, a code),
-            and for a value of a pattern the likeliest of its text and the parts of the prompt that match.
+            and for a value of a pattern the likeliest of its text and the spans of the prompt that match.
         forced: how text that the constraint forces, and whitespace before it, is cut into tokens:
             "canonical", as the model's tokenizer writes it; or "any", as drawn.
     """
