@@ -251,7 +251,7 @@ def judged_string(
     for token in written:
         end = automaton.advance(end, token)
     free = best == written and (b'"' in data(after) or not automaton.allows(end, after))
-    if own >= np.log(0.5) or (free and len(written) > weighing.SHORT):
+    if own >= np.log(0.5) or (free and len(re.findall(r"\S*[^\W\d_]\S*", text)) >= weighing.PROSE):
         return text
     scores = {text: own}
     for one in some:

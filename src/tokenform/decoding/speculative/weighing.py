@@ -4,8 +4,8 @@ Purpose: decide a value that may stand in the prompt (`prompt_spans.py`).
 Distribution: of greedy sampling only.  The likeliest wins, by the model's own probability of its tokens and
 of the end after them, without a mask.
 Invariant: no token leaves before it is decided.  The decision is a function of the text and the model: no
-draft and no batch changes it.  What the model would write without a mask is not given up, but for short
-strings (prose must not become a copy; what ends a bare value says little of it).
+draft and no batch changes it.  What the model would write without a mask is not given up, but for strings of
+few words (prose must not become a copy; what ends a bare value says little of it).
 Complexity: the spans are scored with the place's first pass, best first (`choosing.py`).  The greedy text is
 held back, and scored again with each pass, until its tokens are less likely than the best span, it loops
 or ends.
@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple, cast
 
@@ -39,11 +40,12 @@ if TYPE_CHECKING:
 
 MOST_HELD = 64
 """Most tokens of the greedy text that are held back; a longer one wins."""
-SHORT = 8
-"""Most tokens of a string that a likelier span replaces though the model would write it without a mask: a
-name or a code, no prose."""
+PROSE = 5
+"""Fewest words with letters of a string that stays whatever the spans are if the model would write it without
+a mask; fewer are a name, a number or a code."""
 _HALF = math.log(0.5)
 _REPEATED, _PERIOD = 24, 8  # tokens
+_WORDS = re.compile(r"\S*[^\W\d_]\S*")  # with letters
 
 
 class Greedy(NamedTuple):
@@ -54,17 +56,19 @@ class Greedy(NamedTuple):
         logprob: of these, and of the end if it is known.
         ended: whether it is.
         free: whether the model would write these tokens without a mask, too, and not lengthen an ended one.
+        words: how many words with letters it has.
     """
 
     tokens: list[int]
     logprob: float
     ended: bool
     free: bool
+    words: int
 
     def stands(self, quoted: bool) -> bool:
         """Whether it wins whatever the spans are: it has half of the probability, or the model wrote it
-        freely and it is no short string and no loop."""
-        free = self.free and not (quoted and len(self.tokens) <= SHORT) and not self.loops
+        freely and it is bare or prose, and no loop."""
+        free = self.free and (not quoted or self.words >= PROSE) and not self.loops
         return self.ended and (free or self.logprob >= _HALF)
 
     @property
@@ -223,7 +227,7 @@ def _greedy(live: Live, logits: Logits, tokens: Sequence[int], node: int, quoted
         ids.append(np.array([tokens[len(text)]] if quoted else sorted(request.eos), np.int64))
     rows = [logits[0][one + 1] for one in nodes[: len(ids)]]
     if not rows or any(isinstance(row, Listed) for row in rows):  # not decided, or not scored yet
-        return Greedy(text, 0.0, ended=False, free=True)
+        return Greedy(text, 0.0, ended=False, free=True, words=0)
     own = torch.stack(cast("list[torch.Tensor]", rows))
     at = np.repeat(np.arange(len(ids)), list(map(len, ids)))
     scores = picked(own, at, np.concatenate(ids))
@@ -232,4 +236,5 @@ def _greedy(live: Live, logits: Logits, tokens: Sequence[int], node: int, quoted
     free = likeliest[: len(text)] == text
     if ended and free:  # and then something that the value does not go on with
         free = ends(likeliest[-1]) or not automaton.allows(states[last], likeliest[-1])
-    return Greedy(text, float(scores[: len(text)].sum() + end), ended, free)
+    words = _WORDS.findall(b"".join(map(data.__getitem__, text)).decode(errors="replace"))
+    return Greedy(text, float(scores[: len(text)].sum() + end), ended, free, len(words))
