@@ -131,7 +131,7 @@ def test_every_spelling_of_a_constraint_binds(client, fields, pattern):
         ({"messages": []}, "/messages"),
         ({"messages": [{"role": "king", "content": ""}]}, "/messages/0/role"),
         ({"messages": [{"role": "user", "content": [{"type": "image_url"}]}]}, "/messages/0/content/0"),
-        ({"stop": ["a"], "guided_regex": "b"}, "/stop"),
+        ({"stop": ["a", ""], "guided_regex": "b"}, "/stop"),
     ],
 )  # fmt: skip
 def test_what_is_wrong_is_refused_with_its_place(client, fields, param):
@@ -338,3 +338,16 @@ def test_offsets_of_tokens_are_in_characters(client):
             if line.startswith("data: {"):
                 heard += json.loads(line[6:])["choices"][0]["logprobs"]["text_offset"]
     assert heard == offsets
+
+
+def test_a_stop_ends_what_is_complete_and_cuts_no_document(client):
+    form = {"type": "json_schema", "json_schema": {"name": "a", "schema": {"type": "object"}}}
+    document = content(post(client, response_format=form, stop=["\n", "}", '"'], max_tokens=60))
+    assert isinstance(json.loads(document), dict)
+    text = content(post(client, guided_regex="a(ba)*", stop=["b"], max_tokens=20))
+    assert text == "a"
+    asked = {"messages": ASKED, "max_tokens": 40}
+    bound = post(client, "/v1/messages", guided_regex="a(ba)*", stop_sequences=["b"], **asked)
+    assert (bound["stop_reason"], bound["stop_sequence"]) == ("stop_sequence", "b")
+    free = post(client, "/v1/messages", stop_sequences=["e", "a", "o", "i"], **asked)
+    assert free["stop_reason"] == "stop_sequence" and free["stop_sequence"] in "eaoi"

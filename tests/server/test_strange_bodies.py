@@ -254,10 +254,10 @@ DRAWN = {"guided_regex": "a", "sampler": "cars"}
             "/input/0/role",
             "/input/0/role is one of",
         ),
-        ("chat/completions", {**BOUND, "stop": ["x"]}, "invalid_request", "/stop", "free text"),
+        ("chat/completions", {**BOUND, "stop": [""]}, "invalid_request", "/stop", "1 to 256"),
         (
             "messages",
-            {**BOUND, "stop_sequences": ["x"], "max_tokens": 50},
+            {**BOUND, "stop_sequences": [""], "max_tokens": 50},
             "invalid_request",
             "/stop_sequences",
             "",

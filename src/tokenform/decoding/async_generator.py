@@ -139,7 +139,6 @@ class AsyncGenerator:
         """The results or errors of one prompt."""
         if isinstance(grammar, TokenformError):
             return [grammar] * call.n
-        grammar = None if call.stop else grammar  # the job makes free text of its stops
         options = _options(call, companion_prompt, fresh_seed() if seed is None else seed)
         law, drafter = chosen, None
         if isinstance(chosen, Local):
@@ -296,9 +295,8 @@ class AsyncStream(Generic[T]):
         entries = await asyncio.to_thread(self._read, writer.generator)
         prompt, grammar, companion_prompt, seed = entries.single()
         self._job = await writer._submit(
-            prompt, None if call.stop else grammar,  # the job makes free text of its stops
-            **_options(call, companion_prompt, seed), sampler=entries.sampler, stop=call.stop,
-            drafter=drafter_of(call), listener=on_piece,
+            prompt, grammar, **_options(call, companion_prompt, seed),
+            sampler=entries.sampler, stop=call.stop, drafter=drafter_of(call), listener=on_piece,
         )  # fmt: skip
         self._job.future.add_done_callback(lambda _: on_piece(None))
 

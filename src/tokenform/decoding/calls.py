@@ -5,7 +5,7 @@ Invariant: results have the order of the entries.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from numbers import Integral
 from typing import Any
 
@@ -68,19 +68,31 @@ def texts_of(stop: str | Sequence[str]) -> list[str]:
     Raises:
         OptionError: one is empty, or no text.
     """
-    texts = [stop] if isinstance(stop, str) else list(stop)
+    texts = [stop] if isinstance(stop, str) or not isinstance(stop, Iterable) else list(stop)
     if not all(isinstance(one, str) and one for one in texts):
         raise OptionError(f"stop={stop!r} is not possible; give texts, none of them empty.")
     return texts
 
 
+def ends_of(stop: str | Sequence[str], grammar: Grammar | Condition) -> list[str]:
+    """The stop texts that count under a constraint: none in a JSON document, which says itself where it ends.
+
+    Raises:
+        OptionError: whether a text is complete is not known at each place.
+    """
+    stops = texts_of(stop) if grammar.schema is None else []
+    if stops and isinstance(grammar, Condition):
+        raise OptionError("stop= is not for a predicate, or a grammar & a language; leave it out.")
+    return stops
+
+
 def ending_at(stop: str | Sequence[str], grammar: Any) -> Any:
-    """The grammar; for None, free text that ends at the first of these texts, or without any of them."""
+    """The constraint; for None, free text that ends at the first of these texts, or without any of them."""
     stops = texts_of(stop)
-    if not stops:
+    if isinstance(grammar, list | tuple):
+        return [ending_at(stops, one) for one in grammar]
+    if grammar is not None or not stops:
         return grammar
-    if grammar is not None:
-        raise OptionError("stop= is for free text; a grammar says itself where texts end.")
     containing = contains(stops[0])
     for one in stops[1:]:
         containing = containing | contains(one)

@@ -19,6 +19,7 @@ from tokenform.decoding.draws import MaskedSampler, Transform
 from tokenform.decoding.draws.base import FAILED
 from tokenform.decoding.keyed_random import stream_seed
 from tokenform.decoding.mixing import Mixing
+from tokenform.decoding.pieces import TextPieces
 from tokenform.decoding.row import Row
 from tokenform.decoding.samplers.local import Local
 from tokenform.decoding.speculative.backbone import Backbone
@@ -96,6 +97,8 @@ class Decoder(Speculator):
         self._waves, self._drafts = backbone.mode == "plain", drafter is not None
         super().__init__(backbone, drafter, policy or Controller(), matcher)
         self._preambles: dict[int, _PrecededRow] = {}  # by a row's number
+        self._stops: dict[int, TextPieces] = {}  # of rows that a stop may end
+        self._token_bytes = vocabulary.token
 
     def run(self, rows: Sequence[Row], batch_size: int) -> Generator[tuple[int, int | None], None, None]:
         """Run the rows to their ends, at most `batch_size` at a time.
@@ -162,18 +165,43 @@ class Decoder(Speculator):
         if row.preamble is not None:
             number = self.add(self._request(row, row.preamble))
             self._preambles[number] = _PrecededRow(row, row.preamble, number)
-            return number
-        number = self.add(self._request(row))
-        row.output = self.output(number)
+        else:
+            number = self.add(self._request(row))
+            row.output = self.output(number)
+        if row.stop:
+            self._stops[number] = row.pieces()
         return number
 
     def steps(self) -> list[Step]:
         """One forward pass; what it did for each row that moved or ended."""
         steps = self.step()
-        if not self._preambles:
-            return steps
-        rows = {entry.sequence: number for number, entry in self._preambles.items()}
-        return [self._renumbered(rows.get(one.number), one) for one in steps] + self._end_ready()
+        if self._preambles:
+            rows = {entry.sequence: number for number, entry in self._preambles.items()}
+            steps = [self._renumbered(rows.get(one.number), one) for one in steps] + self._end_ready()
+        for step in steps if self._stops else ():
+            if step.number in self._stops and step.thought is None:
+                self._end_at_stop(step)
+        return steps
+
+    def _end_at_stop(self, step: Step) -> None:
+        """Ends a row at a stop text."""
+        number, output, pieces = step.number, step.output, self._stops[step.number]
+        error, read = None, 0
+        try:
+            while read < len(step.tokens) and not pieces.ended:
+                pieces.feed(self._token_bytes(step.tokens[read]))
+                read += 1
+        except Exception as raised:  # as a limit of the work that asking takes; the other rows go on
+            error = own_error(raised, FAILED)
+        if pieces.ended or error is not None:
+            if not output.done:
+                self.cancel(number)
+            output.shorten(len(output.tokens) - len(step.tokens) + read)  # a step may write more than that
+            del step.tokens[read:]
+            output.reason = "error" if error is not None else "end" if output.cut is None else "length"
+            output.error = output.error or error
+        if output.done:
+            self._stops.pop(number, None)
 
     def _renumbered(self, number: int | None, step: Step) -> Step:
         if number is None:
@@ -279,8 +307,11 @@ class Decoder(Speculator):
     def cancel(self, number: int) -> Output:
         """Ends a row and frees its cache."""
         entry = self._preambles.pop(number, None)
+        self._stops.pop(number, None)
         inner = number if entry is None else entry.sequence
         output = super().cancel(inner)
+        if entry is not None and entry.text_begun:
+            output.report.add(entry.report_before)
         self.drop(inner)
         return output
 

@@ -28,9 +28,9 @@ from tokenform.decoding.calls import (
     check_counts,
     check_single,
     check_varied,
+    ends_of,
     pair,
     seeds_of,
-    texts_of,
 )
 from tokenform.decoding.configuration import configured_sampler, context_length, read_vocabulary
 from tokenform.decoding.decoder import Decoder
@@ -41,7 +41,6 @@ from tokenform.decoding.keyed_random import fresh_seed
 from tokenform.decoding.mixing import Mixing
 from tokenform.decoding.options import OWN, Call, check_drafter, drawn_with
 from tokenform.decoding.partial import Partials
-from tokenform.decoding.pieces import TextPieces
 from tokenform.decoding.progress import Progress
 from tokenform.decoding.prompts import (
     Prompted,
@@ -248,7 +247,7 @@ class Generator(Prompted, Writing):
                     raise constraint
                 rows += self.rows(
                     one, constraint, n, key, call.max_tokens, other,
-                    logprobs=call.logprobs, drafter=call.drafter, **call.chat,
+                    logprobs=call.logprobs, drafter=call.drafter, stop=call.stop, **call.chat,
                 )  # fmt: skip
             except TokenformError as error:
                 if call.on_error == "raise":
@@ -274,7 +273,7 @@ class Generator(Prompted, Writing):
             raise OptionError(f"{type(chosen).__name__} draws whole texts; streams need a Local.")
         (row,) = self.rows(
             one, constraint, 1, key, call.max_tokens, other,
-            logprobs=call.logprobs, drafter=call.drafter, **call.chat,
+            logprobs=call.logprobs, drafter=call.drafter, stop=call.stop, **call.chat,
         )  # fmt: skip
         if row.preamble is not None:
             row.preamble.listener = call.on_reasoning
@@ -370,7 +369,7 @@ class Generator(Prompted, Writing):
     def _stream(
         self, row: Row, grammar: Constraint, decoder: Decoder, call: Call
     ) -> Yields[str, None, Result]:
-        pieces, options = TextPieces(texts_of(call.stop)), {"max_tokens": row.max_tokens}
+        pieces, options = row.pieces(), {"max_tokens": row.max_tokens}
         with span_of(self, row.prompt, grammar, options, current=False) as ended:
             for _, token in decoder.run([row], 1):
                 piece = pieces.finish() if token is None else pieces.feed(self._tokens[token])
@@ -378,9 +377,7 @@ class Generator(Prompted, Writing):
                     yield piece
             if row.output.error is not None:
                 raise row.output.error
-            result: Result = ended(
-                self.result(row, grammar, call.stop, keep_invalid=call.on_invalid == "return")
-            )
+            result: Result = ended(self.result(row, grammar, keep_invalid=call.on_invalid == "return"))
         if call.on_length == "raise" and result.reason == "length":
             raise too_long(result)
         return result
@@ -419,6 +416,7 @@ class Generator(Prompted, Writing):
         limits: Limits | None = None,
         logprobs: bool = True,
         drafter: Any = OWN,
+        stop: str | Sequence[str] = (),
         thinking: Thinking | bool | int | None = None,
         chat_options: Mapping[str, Any] | None = None,
     ) -> list[Row]:
@@ -456,7 +454,7 @@ class Generator(Prompted, Writing):
         preambles = [None if start is None else start.preamble(automaton, budget, mode) for _ in range(n)]
         shared: Any = {
             "seed": key, "hints": hints, "logprobs": logprobs, "companion_ids": companion_ids,
-            "bare": (bare := is_bare(grammar)),
+            "bare": (bare := is_bare(grammar)), "stop": ends_of(stop, grammar),
             "passages": passages(prompt) if bare or has_patterns(grammar) else (),
         }  # fmt: skip
         return [
@@ -464,11 +462,7 @@ class Generator(Prompted, Writing):
             for number, preamble in enumerate(preambles)
         ]
 
-    def result(
-        self, row: Row, grammar: Constraint, stop: str | Sequence[str] = (), *, keep_invalid: bool = False
-    ) -> Result:
+    def result(self, row: Row, grammar: Constraint, *, keep_invalid: bool = False) -> Result:
         """The result of a row that has ended; see `result_of`."""
         origin, prompt = Origin(self, row.prompt), self.shown(row.prompt[: row.read])
-        return result_of(
-            row, grammar, self._tokens, stop, origin=origin, prompt=prompt, keep_invalid=keep_invalid
-        )
+        return result_of(row, grammar, self._tokens, origin=origin, prompt=prompt, keep_invalid=keep_invalid)

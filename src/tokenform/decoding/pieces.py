@@ -3,7 +3,25 @@
 from __future__ import annotations
 
 import codecs
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+
+
+def first_stop(
+    text: str, stop: Sequence[str], complete: Callable[[str], bool] | None = None, start: int = 0
+) -> tuple[int, str | None]:
+    """Where the first of the stop texts begins, from `start` on, and which it is; else the text's length.
+
+    Args:
+        complete: whether a text may end there: other places don't count; None: every text may.
+    """
+    found = sorted((at, one) for one in stop for at in _places(text, one, start))
+    return next((each for each in found if complete is None or complete(text[: each[0]])), (len(text), None))
+
+
+def _places(text: str, part: str, start: int) -> Iterator[int]:
+    while (start := text.find(part, start)) >= 0:
+        yield start
+        start += 1
 
 
 class TextPieces:
@@ -13,15 +31,20 @@ class TextPieces:
 
     Args:
         stop: texts at which the text ends; nothing is returned from there on.
+        complete: as for `first_stop`.
+    Attributes:
+        ended: a stop text was found.
     """
 
-    def __init__(self, stop: Sequence[str] = ()) -> None:
+    def __init__(self, stop: Sequence[str] = (), complete: Callable[[str], bool] | None = None) -> None:
         self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
-        self._stop, self._pending, self._ended = tuple(stop), "", False
+        self._stop, self._complete, self.ended = tuple(stop), complete, False
+        self._text, self._given = "", 0  # of texts with a stop: the whole of it, and what was returned
+        self._longest = max(map(len, self._stop), default=1) - 1
 
     def feed(self, data: bytes) -> str:
         """The characters that are complete now; may be empty."""
-        return self._release(self._decoder.decode(data), max(map(len, self._stop), default=1) - 1)
+        return self._release(self._decoder.decode(data), self._longest)
 
     def finish(self) -> str:
         """The rest at the end of the text."""
@@ -29,13 +52,15 @@ class TextPieces:
 
     def _release(self, text: str, hold_back: int) -> str:
         """The text but its last `hold_back` characters, up to a stop text."""
-        if self._ended:
+        if not self._stop:
+            return text
+        if self.ended:
             return ""
-        pending = self._pending + text
-        stops = [at for one in self._stop if (at := pending.find(one)) >= 0]
-        if stops:
-            self._ended = True
-            return pending[: min(stops)]
-        cut = len(pending) - hold_back if hold_back else len(pending)
-        self._pending = pending[max(cut, 0) :]
-        return pending[: max(cut, 0)]
+        seen = max(len(self._text) - self._longest, 0)
+        self._text += text
+        end, stopped = first_stop(self._text, self._stop, self._complete, seen)
+        self.ended = stopped is not None
+        if stopped is None:
+            end = max(end - hold_back, self._given)
+        given, self._given = self._text[self._given : end], end
+        return given

@@ -16,7 +16,8 @@ from collections.abc import Sequence
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
-from tokenform.decoding.calls import Constraint, texts_of
+from tokenform.decoding.calls import Constraint
+from tokenform.decoding.pieces import first_stop
 from tokenform.decoding.prompts import ReadPrompt
 from tokenform.decoding.result_field import json_values
 from tokenform.decoding.results import Result, Stats, finder, read_value
@@ -38,7 +39,6 @@ def result_of(
     row: Row,
     grammar: Constraint,
     token_bytes: Sequence[bytes],
-    stop: str | Sequence[str] = (),
     *,
     origin: Origin,
     prompt: ReadPrompt,
@@ -48,7 +48,6 @@ def result_of(
 
     Args:
         token_bytes: of each token id.
-        stop: texts at which the text ends, which are left out.
         origin: the generator that wrote it.
         prompt: what the model read.
         keep_invalid: return a text that validators refuse too, with its `error`.
@@ -57,7 +56,8 @@ def result_of(
     """
     output = row.output
     text = b"".join(map(token_bytes.__getitem__, output.tokens)).decode("utf-8", errors="replace")
-    text = text[: min((at for one in texts_of(stop) if (at := text.find(one)) >= 0), default=None)]
+    end, stopped = first_stop(text, row.stop, row.automaton.matches)
+    text = text[:end]
     cut, place, pointers = output.cut, None, list[str]()
     value, error = read_value(grammar, text)
     if error is not None and not keep_invalid:
@@ -86,6 +86,7 @@ def result_of(
         cut=pointers,
         prompt=prompt,
         thought=row.thought,
+        stopped=stopped,
         find=finder(grammar),
     )
 

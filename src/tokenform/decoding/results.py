@@ -91,6 +91,7 @@ class Result(Generic[T]):
         origin: the generator that wrote it, for `Field.alternatives`; None for weighted samplers.
         prompt: what the model read, as text (`str(result.prompt)`) and as `ids`; None where it is not known.
         thought: the model's reasoning before the text; None: there was none.
+        stopped: the stop text that ended it, which `text` leaves out; None: none did.
         find: finds the captures of the grammar in a text; None: it has none.
     """
 
@@ -114,6 +115,7 @@ class Result(Generic[T]):
     origin: Origin | None = field(default=None, repr=False, compare=False)
     prompt: ReadPrompt | None = field(default=None, repr=False, compare=False)
     thought: Thought | None = None
+    stopped: str | None = None
     find: Callable[[str], dict[str, Any]] | None = field(default=None, repr=False, compare=False)
 
     def __repr__(self) -> str:

@@ -9,6 +9,7 @@ import contextlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from tokenform.decoding.pieces import TextPieces
 from tokenform.decoding.speculative.request import Output, Request
 from tokenform.decoding.thinking import Preamble, Thought
 from tokenform.engine import TokenAutomaton
@@ -25,6 +26,7 @@ class Row(Request):
         read: how many ids of `prompt` are the prompt's own; None: all.
         preamble: what is written before the text; None: nothing.
         thought: the finished thought, which `prompt` then ends with; None: none.
+        stop: texts that end the text wherever it is complete.
         output: what is written.
     """
 
@@ -33,7 +35,12 @@ class Row(Request):
     read: int | None = None
     preamble: Preamble | None = None
     thought: Thought | None = None
+    stop: Sequence[str] = ()
     output: Output = field(default_factory=Output)
+
+    def pieces(self) -> TextPieces:
+        """What reads the text, up to a stop."""
+        return TextPieces(self.stop, self.automaton.matches)
 
 
 def check_budget(automaton: TokenAutomaton, budget: int) -> None:

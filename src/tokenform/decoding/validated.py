@@ -88,7 +88,7 @@ class Validation:
         if row.output.error is not None:
             return row.output.error
         try:
-            return self._generator.result(row, grammar, self._call.stop, keep_invalid=True)
+            return self._generator.result(row, grammar, keep_invalid=True)
         except TokenformError as error:  # of this text alone
             return error
 
@@ -141,7 +141,7 @@ class Validation:
                 key = stream_seed(row.seed, [turns])  # a text that came before is not drawn for ever
                 try:
                     (row_again,) = generator.rows(
-                        shown, grammar, 1, key, row.max_tokens, logprobs=row.logprobs
+                        shown, grammar, 1, key, row.max_tokens, logprobs=row.logprobs, stop=row.stop
                     )
                 except TokenformError as problem:  # as a prompt that has become too long
                     results[place] = problem
@@ -151,7 +151,7 @@ class Validation:
             for _ in decoder.run(list(rows.values()), generator.batch_size):
                 pass
             for place, row in rows.items():
-                read = row.output.error or generator.result(row, grammar, self._call.stop, keep_invalid=True)
+                read = row.output.error or generator.result(row, grammar, keep_invalid=True)
                 results[place] = read
         for place, one in enumerate(results):
             if isinstance(one, Result) and one.error is not None:

@@ -19,7 +19,9 @@ from tokenform.decoding.aligned.protocols import LanguageModel
 from tokenform.decoding.aligned.results import Sample
 from tokenform.decoding.aligned.sampler import AlignedSampler
 from tokenform.decoding.aligned.side_by_side import side_by_side
+from tokenform.decoding.calls import ends_of
 from tokenform.decoding.options import Call
+from tokenform.decoding.pieces import first_stop
 from tokenform.decoding.progress import Progress
 from tokenform.decoding.results import Estimates, Result, Stats, finder, read_value
 from tokenform.decoding.samplers.local import Local
@@ -47,7 +49,8 @@ def all_weighted(
             prompt, grammar, seed = request
             drawn = weighted(
                 generator, sampler, prompt, grammar, call.n, seed,
-                model=model, max_tokens=call.max_tokens, validators=validators, **call.chat,
+                model=model, max_tokens=call.max_tokens, validators=validators, stop=call.stop,
+                **call.chat,
             )  # fmt: skip
             bar.advance(texts=1)
             return drawn
@@ -75,6 +78,7 @@ def weighted(
     model: LanguageModel,
     max_tokens: int,
     validators: bool = True,
+    stop: str | Sequence[str] = (),
     **chat: Any,
 ) -> list[Result]:
     """At least one and at most n results of one prompt, in the order drawn; the errors are those of `sample`.
@@ -82,8 +86,10 @@ def weighted(
     Args:
         model: a `language_model` of the generator's.
         validators: as for `Generator.problem`.
+        stop: as for `sample`.
         chat: as for `think`.
     """
+    ends = ends_of(stop, grammar)
     ids, prompt_length, thought = think(
         generator, sampler, prompt, grammar, max_tokens=max_tokens, seed=seed, **chat
     )
@@ -94,6 +100,13 @@ def weighted(
     results = draw_weighted(sampler, problem, grammar, n, seed, thought)
     for result in results:
         result.prompt = generator.shown(ids[:prompt_length])
+    if ends:
+        assert isinstance(grammar, Grammar)
+        accepts = grammar.compile(generator.vocabulary).matches
+        for result in results:
+            end, result.stopped = first_stop(result.text, ends, accepts)
+            result.text = result.text[:end]
+            result.value, result.error = read_value(grammar, result.text)
     return results
 
 

@@ -90,7 +90,9 @@ class Writing:
                 own temperature.
             drafter: in place of the generator's own; None is plain decoding.  It changes no text.
             batch_size: most sequences that run together, in place of the generator's.
-            stop: without a constraint: texts at which a text ends; it is returned without them.
+            stop: texts that end the text where it is complete; it is returned without them
+                (`Result.stopped`).  They cut no call and no other text that the constraint would not accept,
+                and have no part in JSON documents.
             on_error: how an error of one text affects a batch: "raise" raises it when all other texts are
                 written (they are in its attribute `results`, with None in its place); "return" puts it in
                 the place of its result.

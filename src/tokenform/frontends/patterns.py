@@ -60,14 +60,14 @@ def regex(
     return Grammar(_core.regex(pattern, dialect=dialect), form=form, source=pattern)
 
 
-def choice(texts: Iterable[str]) -> Grammar:
-    """Exactly one of the given texts.
+def choice(texts: Iterable[str], *more: str) -> Grammar:
+    """Exactly one of the given texts: a list of them, or each as an argument.
 
     Raises:
         OptionError: an entry is not a str.
         UnsatisfiableGrammar: there are none.
     """
-    listed = [texts] if isinstance(texts, str) else _listed(texts)
+    listed: list[Any] = [texts, *more] if isinstance(texts, str) or more else _listed(texts)
     for text in listed:
         if not isinstance(text, str):
             kind = type(text).__name__

@@ -57,7 +57,7 @@ class CanvasScheduler(JobQueue):
         """
         with self._changed:
             self._refuse(1)
-        job = Job(grammar, (), owner, listener, n)
+        job = Job(grammar, owner, listener, n)
         chat_options = options.get("chat_options")
         job.prompt_tokens = len(self.generator.prompt_ids(prompt, grammar, chat_options=chat_options))
         watch = _Watch(self.generator, job, n)

@@ -179,7 +179,7 @@ class Engine:
     def _submit_jobs(self, request: TextRequest, key: Key, on_piece: Callable[[Piece], None]) -> Job:
         """The jobs of several prompts, as one: it ends with the first that fails, and they with it."""
         grammar: Any = request.grammar  # of no weight here: each job has its own
-        whole = Job(grammar, (), key.name, on_piece, request.texts)
+        whole = Job(grammar, key.name, on_piece, request.texts)
         prompts = [request.prompt, *request.further_prompts]
 
         def tell(number: int, piece: Piece) -> None:

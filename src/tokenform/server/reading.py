@@ -63,8 +63,6 @@ def text_request(
     drafter = _drafter(body.drafter)
     if isinstance(chosen, AlignedSampler):
         _check_whole(body, type(chosen).__name__, drafter, alternatives)
-    if body.stops() and (final is not None or turn is not None) and not engine.diffusion:
-        raise Refused("stop is for free text: a constraint says itself where texts end.", param="/stop")
     render = getattr(engine.generator.tokenizer, "apply_chat_template", None)
     return TextRequest(
         prompt,

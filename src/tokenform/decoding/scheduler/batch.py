@@ -205,7 +205,7 @@ class RunningBatch:
                 return
             written += text.pieces.finish()
             try:
-                result = self._generator.result(row, text.job.grammar, text.job.stop)
+                result = self._generator.result(row, text.job.grammar)
             except Exception as error:  # a value that can't be made of it, or a validator's own mistake
                 text.job.fail(error)
                 return

@@ -6,7 +6,7 @@ Invariant: a job ends once; a listener that raises ends its own job and no other
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable
 from concurrent.futures import Future, InvalidStateError
 from dataclasses import dataclass
 
@@ -72,7 +72,7 @@ class Job:
 
     Attributes:
         owner: its texts take turns with those of other owners.
-        grammar, stop: the constraint of its texts, and where they end.
+        grammar: the constraint of its texts.
         future: of its results, in order; for `asyncio.wrap_future`.  Cancelling it cancels the job.
         prompt_tokens: how many the prompt has.
         expected: how many results there will be.
@@ -81,12 +81,11 @@ class Job:
     def __init__(
         self,
         grammar: Constraint,
-        stop: str | Sequence[str] = (),
         owner: Hashable = None,
         listener: Listener | None = None,
         expected: int = 1,
     ) -> None:
-        self.grammar, self.stop, self.owner, self.expected = grammar, stop, owner, expected
+        self.grammar, self.owner, self.expected = grammar, owner, expected
         self.future, self.prompt_tokens = Future[list[Result]](), 0
         self._listener = listener
         self._results: dict[int, Result] = {}

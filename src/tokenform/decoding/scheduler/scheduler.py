@@ -31,11 +31,9 @@ from tokenform.decoding.calls import (
     ending_at,
     pair,
     seeds_of,
-    texts_of,
 )
 from tokenform.decoding.draws import Transform
 from tokenform.decoding.generator import Generator
-from tokenform.decoding.pieces import TextPieces
 from tokenform.decoding.results import Result
 from tokenform.decoding.scheduler.batch import JobText, RunningBatch
 from tokenform.decoding.scheduler.jobs import Job, Listener, Load, Piece
@@ -121,21 +119,23 @@ class Scheduler(JobQueue):
             raise OptionError("a job has one prompt and one grammar, not a list of either.")
         chosen = self.generator.chosen(sampler)
         (seed,) = seeds_of(seed, 1)
-        job = Job(constraint, stop, owner, listener, n)
+        job = Job(constraint, owner, listener, n)
         if isinstance(chosen, AlignedSampler):
             if penalties is not None or transforms or alternatives or drafter is not None:
                 options = "penalties, transforms, alternatives and drafters are not for"
                 raise OptionError(f"{options} {type(chosen).__name__}.")
             prompt_options: Any = {"thinking": thinking, "chat_options": chat_options}
-            return self._submit_sampler(job, chosen, prompt, constraint, max_tokens, seed, prompt_options)
+            return self._submit_sampler(
+                job, chosen, prompt, constraint, max_tokens, seed, stop, prompt_options
+            )
         if drafter is not None:
             self._batch.decoder.check_own(drafter)
         rows = self.generator.rows(
             prompt, constraint, n, seed, max_tokens, companion_prompt,
-            limits=limits, thinking=thinking, chat_options=chat_options,
+            limits=limits, stop=stop, thinking=thinking, chat_options=chat_options,
         )  # fmt: skip
         job.prompt_tokens = len(rows[0].prompt)
-        texts = [JobText(job, row, TextPieces(texts_of(job.stop))) for row in rows]
+        texts = [JobText(job, row, row.pieces()) for row in rows]
         distribution = self._batch.decoder.distribution(chosen, transforms, penalties)
         for row in rows:
             row.sampler, row.drafter = distribution, drafter
@@ -164,6 +164,7 @@ class Scheduler(JobQueue):
         constraint: Constraint,
         max_tokens: int,
         seed: int | None,
+        stop: str | Sequence[str],
         prompt_options: dict[str, Any],
     ) -> Job:
         """Starts the texts of a faithful sampler; `prompt_options`: for `Generator.prompt_ids`."""
@@ -176,7 +177,7 @@ class Scheduler(JobQueue):
             results = weighted(
                 generator, chosen, prompt, constraint, job.expected, seed,
                 model=_CancellableModel(generator.language_model(), job.future), max_tokens=max_tokens,
-                **prompt_options,
+                stop=stop, **prompt_options,
             )  # fmt: skip
             job.expected = len(results)
             for number, one in enumerate(results):

@@ -216,3 +216,13 @@ class Output:
     reason: str = ""
     error: TokenformError | None = None
     report: Report = field(default_factory=Report)
+
+    def shorten(self, count: int) -> None:
+        """Takes back all tokens but the first `count`."""
+        if count >= len(self.tokens):
+            return
+        self.logprob -= sum(self.token_logprobs[count:])
+        for each in (self.tokens, self.token_logprobs, self.guessed, self.likeliest):
+            del each[count:]
+        self.decided = [one for one in self.decided if one.place < count]
+        self.state, self.cut = None, None if self.cut is None or self.cut.place >= count else self.cut

@@ -103,7 +103,7 @@ class Messages(ApiPath):
         result = results[0]
         items = items_of(work, result)
         head = _head(work, [_block(item) for item in items], _usage(work, result))
-        return {**head, "stop_reason": _reason(result, items)} | extras_of(work, result)
+        return {**head, **_ended(result, items)} | extras_of(work, result)
 
     async def events(self, work: Work, pieces: AsyncIterator[Piece]) -> AsyncIterator[Event]:
         yield _event("message_start", message=_head(work, [], _usage(work)))
@@ -111,8 +111,7 @@ class Messages(ApiPath):
         async for step, piece in steps_of(work, pieces):
             if step is None:
                 if piece.result is not None:
-                    ended = {"stop_sequence": None, "stop_details": None, "container": None}
-                    delta = {"stop_reason": _reason(piece.result, items), **ended}
+                    delta = {**_ended(piece.result, items), "stop_details": None, "container": None}
                     usage = _usage(work, piece.result)
                     more = extras_of(work, piece.result)
                     yield _event("message_delta", delta=delta, usage=usage, **more)
@@ -165,10 +164,14 @@ def _usage(work: Work, result: Result | None = None) -> dict[str, Any]:
     return {"input_tokens": work.job.prompt_tokens, "output_tokens": output_tokens, **caches, **others}
 
 
-def _reason(result: Result, items: list[OutputItem]) -> str:
+def _ended(result: Result, items: list[OutputItem]) -> dict[str, Any]:
+    """Why the message ended, and at which of the stop sequences."""
+    reason = "tool_use" if any(item.name is not None for item in items) else "end_turn"
     if finish(result) == "length":
-        return "max_tokens"
-    return "tool_use" if any(item.name is not None for item in items) else "end_turn"
+        reason = "max_tokens"
+    elif result.stopped is not None:
+        reason = "stop_sequence"
+    return {"stop_reason": reason, "stop_sequence": result.stopped}
 
 
 def _delta(step: ItemStep) -> dict[str, Any]:
