@@ -147,6 +147,6 @@ def test_what_can_not_be_added() -> None:
     with pytest.raises(OptionError, match="no value 'x'"):
         program["x"]
     with pytest.raises(OptionError, match="stop="):
-        tf.gen("x", regex="a", stop="b")
+        tf.gen("x", regex="a", stop="")
     with pytest.raises(ModelError, match="a program runs"):
         tf.Program(3) + tf.gen()

@@ -23,7 +23,7 @@ from tokenform.frontends.captures import Capture
 with extras():
     from tokenform.decoding.aligned.beam import Beam
     from tokenform.decoding.aligned.masked import Masked
-    from tokenform.decoding.calls import DEFAULT_MAX_TOKENS, ending_at
+    from tokenform.decoding.calls import DEFAULT_MAX_TOKENS, ending_at, texts_of
     from tokenform.decoding.keyed_random import keyed
     from tokenform.decoding.options import Call
     from tokenform.decoding.samplers import Local
@@ -68,16 +68,14 @@ def gen(
         name: of its value in the program; None: it is only written.
         schema, regex, choices: its constraint, as for `tf.generate`; without one, any text.
         grammar, type: old names of `schema`.
-        stop: without a constraint: texts before which it ends.
+        stop: texts before which it ends, where it is complete.
         max_tokens: most tokens; it ends within them.
         temperature: in place of the program's.
         append: append the value to the name's list.
     """
     constraint = one_constraint(schema, choices=choices, regex=regex, grammar=grammar, type=type)
-    stops = (stop,) if isinstance(stop, str) else tuple(stop)
-    if stops and constraint is not None:
-        raise OptionError("stop= is for free text; a constraint says itself where texts end.")
-    return Gen(name, to_constraint(constraint), stops, max_tokens, temperature, append)
+    stops = tuple(texts_of(stop))
+    return Gen(name, to_constraint(ending_at(stops, constraint)), stops, max_tokens, temperature, append)
 
 
 def select(options: Sequence[str], name: str | None = None, *, append: bool = False) -> Gen:
@@ -170,7 +168,7 @@ class Program:
     def _write(self, request: Gen) -> Program:
         """Writes the next text, with its values."""
         writer = _writer(self.model)
-        grammar = ending_at(request.stop, None) if request.stop else request.constraint
+        grammar = request.constraint
         temperature = self.temperature if request.temperature is None else request.temperature
         prompt, seed = self._prompt(writer, grammar), keyed(self.seed, self.generated)
         if isinstance(prompt, str) and not writer.own_format:  # the model goes on with the text
@@ -178,13 +176,10 @@ class Program:
         sampler = _sampler(grammar, temperature)
         options = {"max_tokens": request.max_tokens, "sampler": sampler, "thinking": False}
         keywords = {**options, "seed": self.seed, "temperature": temperature, "name": request.name}
-        call = replace(Call.of(grammar, {**options, "seed": seed}), keywords=keywords)
+        call = replace(Call.of(grammar, {**options, "seed": seed, "stop": request.stop}), keywords=keywords)
         result = writer.write(prompt, call)
         text, value, start = result.text, result.value, len(self.text)
         captures = grammar.captures(text) if isinstance(grammar, Grammar) else {}
-        for stop in request.stop:
-            text = text.partition(stop)[0]
-        value = text if request.stop else value
         values = {**self.captures}
         for name, one in captures.items():
             values[name] = [each.moved(start) for each in one] if isinstance(one, list) else one.moved(start)
