@@ -6,13 +6,14 @@ import datetime
 import decimal
 import random
 import uuid
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Generic, Literal, TypeVar
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import tokenform as tf
+from tokenform import errors
 
 from .test_random_types import BYTES, drawn, quick
 from .values import Colour, Kind, Level, clocks, decimals, floats, moments, text, whole
@@ -92,3 +93,63 @@ def test_moments_are_no_other_strings() -> None:
     assert automaton.matches((head + '"2024-03-17T09:30:00", "keys": {"1": "2024-01-01"}}').encode())
     for wrong in ('"soon"}', '"2024-03-17"}', '"2024-03-17T09:30:00", "keys": {"a": "2024-01-01"}}'):
         assert not automaton.matches((head + wrong).encode())
+
+
+Held = TypeVar("Held")
+
+
+class Box(msgspec.Struct, Generic[Held], tag=True):
+    held: Held
+    days: dict[datetime.date, Held]
+
+    def __post_init__(self) -> None:
+        if len(self.days) > 5:
+            raise ValueError("too many")
+
+
+class Crate(msgspec.Struct, Generic[Held], tag=True):
+    at: datetime.datetime
+
+
+class Frozen(msgspec.Struct, frozen=True):
+    inside: tuple[Frozen, ...] = ()
+
+
+class ByIdentity(msgspec.Struct, eq=False):
+    n: int = 0
+
+
+@pytest.mark.parametrize(
+    "tp",
+    [
+        Box[int], Box[Box[datetime.date]], Box[int] | Crate[datetime.time], list[Note | Count | None],
+        dict[str, Box[int] | Crate[str] | int | None], Note | Count | None, set[Frozen], set[ByIdentity],
+        set[Any], frozenset[tuple[int, str]], set[frozenset[int]], set[int | str | Frozen | None],
+    ],
+    ids=lambda tp: str(tp)[:60],
+)  # fmt: skip
+def test_what_is_written_is_read(tp: Any) -> None:
+    made = msgspec.defstruct("Made", [("f", tp)])
+    automaton, rng = tf.from_type(made).compile(BYTES), random.Random(3)
+    for _ in range(40):
+        text = drawn(automaton, rng)
+        try:
+            msgspec.json.decode(text, type=made)
+        except msgspec.ValidationError as error:
+            assert "too many" in str(error), text
+
+
+def test_a_struct_with_arguments_is_one() -> None:
+    grammar = tf.from_type(Box[int])
+    assert grammar.shapes.coded
+    value = grammar.parse('{"type": "Box", "held": 1, "days": {}}')
+    assert value == msgspec.json.decode(b'{"type": "Box", "held": 1, "days": {}}', type=Box[int])
+
+
+@pytest.mark.parametrize(
+    "tp", [set[Note], set[list[int]], frozenset[tuple[int, dict[str, int]]], dict[bool, int]]
+)
+def test_what_can_be_no_member_or_key(tp: Any) -> None:
+    made = msgspec.defstruct("Made", [("f", tp)])
+    with pytest.raises(errors.InvalidType, match="use a list"):
+        tf.from_type(made)

@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 from typing import Any, Literal
 
+from tokenform.errors import InvalidType
 from tokenform.frontends.json_names import INTEGER
 from tokenform.frontends.meanings import MEANING, whole_match
 from tokenform.frontends.number_patterns import base64_texts
@@ -57,7 +58,14 @@ class _Walk:
                 self._follow(part, info)
         elif kind == "UnionType":
             self._union(schema, info)
+        elif kind in ("SetType", "FrozenSetType") and type(info.item_type).__name__ == "AnyType":
+            schema["items"] = {"type": ["null", "boolean", "number", "string"]}  # lists have no hash
         elif kind in _ARRAYS:
+            if "Set" in kind and not _hashed(info.item_type):
+                name = getattr(getattr(info.item_type, "cls", None), "__name__", "these values")
+                raise InvalidType(
+                    f"msgspec makes no set of {name}, which need a hash (frozen=True); use a list"
+                )
             self.narrow(schema.get("items"), info.item_type)
         elif kind == "TupleType":
             for part, inner in zip(schema.get("prefixItems", []), info.item_types):
@@ -92,7 +100,7 @@ class _Walk:
     def _union(self, schema: Any, info: Any) -> None:
         """A union has at most one type for each of JSON's, but for Structs, which have names."""
         kinds = [inner.type if type(inner).__name__ == "Metadata" else inner for inner in info.types]
-        named = {getattr(getattr(inner, "cls", None), "__name__", None): inner for inner in kinds}
+        named = {_definition(inner.cls): inner for inner in kinds if hasattr(inner, "cls")}
         for part in [schema, *schema.get("anyOf", []), *schema.get("oneOf", [])]:
             name = str(part.get("$ref", "")).removeprefix("#/$defs/")
             if name:
@@ -100,9 +108,49 @@ class _Walk:
                 if found is not None:
                     self._follow(part, found)
                 continue
+            if part is not schema and "anyOf" in part:  # the Structs, beside other types
+                self._union(part, info)
+                continue
             for inner in kinds:
                 if _json_kind(inner) == part.get("type") and "enum" not in part:
                     self.narrow(part, inner)
+
+
+def _definition(cls: Any) -> str:
+    """The name under which msgspec exports a class: `Box[int]` is `Box_int_`."""
+    import msgspec
+
+    return str(msgspec.json.schema(cls).get("$ref", "")).removeprefix("#/$defs/")
+
+
+def _hashed(info: Any, around: tuple[Any, ...] = ()) -> bool:
+    """Whether all values of a type have a hash, so that they may be in a set.
+
+    around: the classes that it stands in.
+    """
+    kind, cls = type(info).__name__, getattr(info, "cls", None)
+    inside: list[Any] = []
+    if kind == "Metadata":
+        inside = [info.type]
+    elif kind == "UnionType":
+        inside = list(info.types)
+    elif kind in ("TupleType", "VarTupleType"):
+        inside = list(info.item_types) if kind == "TupleType" else [info.item_type]
+    elif hasattr(info, "fields") and cls not in around:
+        inside, around = [one.type for one in info.fields], (*around, cls)
+        if not _hashes_fields(cls):
+            return False
+    elif kind in ("ListType", "SetType", "CollectionType", "DictType", "ByteArrayType", "AnyType"):
+        return False
+    return all(_hashed(one, around) for one in inside)
+
+
+def _hashes_fields(cls: Any) -> bool:
+    import msgspec
+
+    if getattr(cls, "__hash__", None) is msgspec.Struct.__hash__:
+        return bool(cls.__struct_config__.frozen) or not cls.__struct_config__.eq
+    return getattr(cls, "__hash__", None) is not None and not issubclass(cls, dict)
 
 
 _OWN = ("type", "format", "contentEncoding", "minLength", "maxLength")
@@ -145,6 +193,8 @@ def _names(info: Any) -> dict[str, Any]:
         return whole_match(_PLAIN + "(?:[eE][+-]?[0-9]{1,3})?")
     if kind == "UUIDType":
         return {"format": "uuid"}
+    if kind in ("BoolType", "NoneType"):
+        raise InvalidType("msgspec reads no such key from a JSON object's names; use a list of pairs")
     if kind in ("LiteralType", "EnumType"):
         return {"enum": _members(info)}
     if kind == "UnionType":

@@ -20,7 +20,9 @@ from tokenform.frontends.struct_schemas import read_schema
 
 def holds_struct(tp: Any) -> bool:
     """Whether a type is a `msgspec.Struct`, or a generic, union or the like with one in it."""
-    if isinstance(tp, type) and hasattr(tp, "__struct_fields__"):
+    if any(
+        isinstance(one, type) and hasattr(one, "__struct_fields__") for one in (tp, typing.get_origin(tp))
+    ):
         return True
     return any(holds_struct(part) for part in typing.get_args(tp) if part is not tp)
 
@@ -75,7 +77,7 @@ class StructReader:
                     continue
                 found.add(part)
                 todo += typing.get_type_hints(part, include_extras=True).values()
-            todo += [one for one in typing.get_args(part) if one is not part]
+            todo += [one for one in (typing.get_origin(part), *typing.get_args(part)) if one is not part]
         return found
 
 
