@@ -7,6 +7,7 @@ Rejected: cattrs for attrs classes (its hooks say how values are made, not which
 
 from __future__ import annotations
 
+import inspect
 import sys
 import types
 import typing
@@ -32,12 +33,13 @@ def portable(tp: Any, around: tuple[Any, ...] = ()) -> Any:
     Raises:
         InvalidType: an attrs class holds itself.
     """
-    if isinstance(tp, type) and hasattr(tp, "__attrs_attrs__"):
+    cls = typing.get_origin(tp) or tp
+    if isinstance(cls, type) and hasattr(cls, "__attrs_attrs__"):
         if tp in around:
             raise InvalidType(
-                f"the attrs class {tp.__qualname__} holds itself; use a dataclass or a pydantic model for it."
+                f"the attrs class {cls.__qualname__} holds itself; use a dataclass or a pydantic model."
             )
-        return _annotated[tp, AttrsClass(tp, around)]
+        return _annotated[cls, AttrsClass(tp, around)]
     if typing.is_typeddict(tp) and sys.version_info < (3, 12):
         hints = typing.get_type_hints(tp, include_extras=True)
         return _record(tp, {key: (hint, key in tp.__required_keys__) for key, hint in hints.items()}, around)
@@ -59,19 +61,20 @@ class AttrsClass:
     """How pydantic reads an attrs class: a record of its fields, handed to the class.
 
     Args:
-        cls: the class.
+        tp: the class, or one with arguments for its type variables.
         around: the attrs classes that it stands in.
     """
 
-    def __init__(self, cls: Any, around: tuple[Any, ...]) -> None:
-        hints = typing.get_type_hints(cls, include_extras=True)
+    def __init__(self, tp: Any, around: tuple[Any, ...]) -> None:
+        cls = typing.get_origin(tp) or tp
+        hints = _hints(cls, tp)
         missing = [one.name for one in cls.__attrs_attrs__ if one.init and one.name not in hints]
         if missing:
             raise InvalidType(f"the field {missing[0]} of {cls.__qualname__} has no annotation; give it one.")
         fields = {
             one.alias: (hints[one.name], not _has_default(one)) for one in cls.__attrs_attrs__ if one.init
         }
-        self._cls, self._record = cls, _record(cls, fields, (*around, cls))
+        self._cls, self._record = cls, _record(cls, fields, (*around, tp))
 
     def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> Any:
         return core_schema.no_info_after_validator_function(self._made, handler.generate_schema(self._record))
@@ -81,6 +84,31 @@ class AttrsClass:
             return self._cls(**fields)
         except TypeError as error:  # so do validators of attrs refuse a value
             raise ValueError(*error.args[:1]) from error
+
+
+def _hints(cls: Any, tp: Any) -> dict[str, Any]:
+    """The annotations of a class, with what its and its parents' type variables stand for."""
+    given: dict[Any, dict[Any, Any]] = {}
+    todo: list[tuple[Any, dict[Any, Any]]] = [(tp, {})]
+    while todo:
+        part, around = todo.pop()
+        owner, arguments = typing.get_origin(part) or part, typing.get_args(part)
+        known = dict(zip(getattr(owner, "__parameters__", ()), [_filled(one, around) for one in arguments]))
+        given.setdefault(owner, known)
+        todo += [(one, known) for one in owner.__dict__.get("__orig_bases__", owner.__bases__)]
+    made = {}
+    for name, hint in typing.get_type_hints(cls, include_extras=True).items():
+        owner = next(one for one in cls.__mro__ if name in inspect.get_annotations(one))
+        made[name] = _filled(hint, given[owner])
+    return made
+
+
+def _filled(hint: Any, given: dict[Any, Any]) -> Any:
+    """An annotation with types in the place of its type variables."""
+    if isinstance(hint, typing.TypeVar):
+        return given.get(hint, hint)
+    inside = getattr(hint, "__parameters__", ())
+    return hint[tuple(given.get(one, one) for one in inside)] if given and inside else hint
 
 
 def _has_default(field: Any) -> bool:
