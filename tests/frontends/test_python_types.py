@@ -7,6 +7,7 @@ import datetime
 import decimal
 import enum
 import fractions
+import functools
 import importlib.util
 import ipaddress
 import json
@@ -142,6 +143,23 @@ def test_the_arguments_of_a_function_call_it():
         return left + right
 
     assert add(**tf.from_type(add).parse('{"left": 1}')) == 11
+
+
+def test_what_stands_for_a_function_is_not_called():
+    def add(left: int, right: int = 10, *, name: str = "") -> int:
+        raise AssertionError
+
+    def shown(function):
+        return list(tf.from_type(function).schema["properties"])
+
+    assert tf.from_type(functools.partial(add, name="sum")).parse('{"left": 1}') == {"left": 1}
+    assert shown(functools.partial(add, name="sum")) == ["left", "right"]
+    assert shown(functools.partial(functools.partial(add, 3), name="sum")) == ["right"]
+    assert shown(functools.lru_cache(add)) == ["left", "right", "name"]
+    assert tf.generate("left is 3", functools.partial(add, right=1, name="")).value.keys() == {"left"}
+    for bare in (functools.partial(int, base=2), functools.partial(Opaque)):
+        with pytest.raises(errors.InvalidType, match="give a function"):
+            tf.from_type(bare)
 
 
 class Opaque:

@@ -10,6 +10,7 @@ custom types); reading a function's arguments by calling it (a document must not
 
 from __future__ import annotations
 
+import functools
 import inspect
 import sys
 import types
@@ -50,7 +51,7 @@ def from_type(tp: Any, *, name: str | None = None, **options: Any) -> Grammar:
         LimitExceeded: it is too large.
         UnsupportedSchema: the schema that it has can't be enforced.
     """
-    label = name or getattr(tp, "__qualname__", None) or str(tp)
+    label = name or getattr(_plain(tp), "__qualname__", None) or str(tp)
     check_strings(tp, label)
     read = reader_of(tp, label)
     schema = exported(read)
@@ -68,11 +69,25 @@ def is_type(value: Any) -> bool:
     """Whether `from_type` is meant: a class, a typing form or a function."""
     return (
         isinstance(value, type)
-        or inspect.isfunction(value)
-        or inspect.ismethod(value)
+        or _is_function(value)
         or typing.get_origin(value) is not None
         or isinstance(value, typing.ForwardRef | typing.NewType | typing_extensions.TypeAliasType)
     )
+
+
+def _is_function(value: Any) -> bool:
+    """Whether a document of this is its arguments."""
+    plain = _plain(value)
+    return inspect.isfunction(plain) or inspect.ismethod(plain)
+
+
+def _plain(value: Any) -> Any:
+    """The function that a method, a `partial` or a decorated function (`__wrapped__`) stands for."""
+    if isinstance(value, type):
+        return value
+    while isinstance(value, functools.partial):
+        value = value.func
+    return inspect.unwrap(value) if hasattr(value, "__wrapped__") else value
 
 
 class TypeReader:
@@ -141,12 +156,14 @@ def check_importable(tp: Any) -> None:
 
 def reader_of(tp: Any, label: str) -> TypeReader | StructReader:
     """What reads the documents of a type; raises what `from_type` does."""
+    if isinstance(tp, functools.partial) and not _is_function(tp):  # pydantic would call it
+        raise InvalidType(f"{label} has no annotations; give a function that calls it.")
     if tp is pydantic.BaseModel:
         raise InvalidType("BaseModel itself has no fields; give a class that is derived from it.")
     try:
         if holds_struct(tp):
             return StructReader(tp, label)
-        if inspect.isfunction(tp) or inspect.ismethod(tp):
+        if _is_function(tp):
             read = _signature_reader(tp, label)
         else:
             read = TypeReader(pydantic.TypeAdapter(portable(tp)), label)
@@ -168,14 +185,18 @@ def exported(read: TypeReader | StructReader) -> dict[str, Any]:
 
 
 def _signature_reader(function: Callable[..., Any], label: str) -> TypeReader:
-    """The arguments of a function, by name."""
-    written = dict(inspect.unwrap(function).__annotations__)
+    """The arguments of a function, by name; those that a `partial` has already are not written."""
+    plain = _plain(function)
+    written = dict(plain.__annotations__)
     made = written.pop("return", None)  # it may be known to type checkers alone
     parameters = types.SimpleNamespace(__annotations__=written)
-    hints = typing.get_type_hints(parameters, inspect.unwrap(function).__globals__, include_extras=True)
+    hints = typing.get_type_hints(parameters, plain.__globals__, include_extras=True)
+    known = function.keywords if isinstance(function, functools.partial) else {}
     fields: dict[str, Any] = {}
     names: dict[str, str] = {}
     for number, parameter in enumerate(inspect.signature(function).parameters.values()):
+        if parameter.name in known:
+            continue
         if parameter.kind not in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):
             raise InvalidType(f"{label} takes {parameter}: only parameters that have a name can be written.")
         if parameter.name not in hints:
@@ -187,7 +208,7 @@ def _signature_reader(function: Callable[..., Any], label: str) -> TypeReader:
         fields[field] = (portable(hints[parameter.name]), pydantic.Field(default, alias=parameter.name))
     if not fields and getattr(made, "__name__", made) == "Grammar":
         raise InvalidType(f"{label} makes a grammar: call it, {label}().")
-    model = pydantic.create_model(getattr(function, "__name__", "arguments"), **fields)
+    model = pydantic.create_model(plain.__name__, **fields)
     return TypeReader(pydantic.TypeAdapter(model), label, names)
 
 
