@@ -302,3 +302,27 @@ def test_computed_fields_wait_for_the_whole_instance() -> None:
             assert json.loads(value.model_dump_json(exclude_none=True)).keys() <= {"name", "items", "total"}
     assert reader.value() == Basket.model_validate_json(text) and reader.value().total == 8
     assert reader.value().model_dump()["total"] == 8
+
+
+@dataclasses.dataclass(slots=True)
+class Span:
+    start: int
+    end: int
+    length: int = dataclasses.field(init=False)
+    unit: str = dataclasses.field(init=False, default="m")
+    notes: list[str] = dataclasses.field(init=False, default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.length = self.end - self.start
+
+
+def test_fields_that_no_document_has_wait_for_the_whole_instance() -> None:
+    text = '{"start": 2, "end": 5}'
+    reader = JsonReader(tf.from_type(Span).shapes.typed())
+    for char in text[:-1]:
+        reader.feed(char)
+        value = reader.value()
+        assert isinstance(value, Span) and repr(value).startswith("Span(start=")
+        assert (value.length, value.unit, value.notes) == (None, None, None)
+    reader.feed(text[-1])
+    assert reader.value() == Span(2, 5) and reader.value().length == 3

@@ -15,6 +15,7 @@ found by their decorators (what `Annotated`, parent classes and dataclasses brin
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -87,7 +88,7 @@ class Shapes:
             schema = schema["schema"]
         for one in self._definitions:
             self._by_ref[one["ref"]] = one
-        for one in _nodes([schema, *self._definitions]):
+        for one in nodes([schema, *self._definitions]):
             if "ref" in one:
                 self._by_ref.setdefault(one["ref"], one)
         self._schema = schema
@@ -135,9 +136,9 @@ class Shapes:
     def _referred(self, schema: Core) -> list[Any]:
         found: dict[str, Core] = {}
         todo: list[Core] = [schema]
-        inside = {one["ref"] for one in _nodes([schema]) if "ref" in one}
+        inside = {one["ref"] for one in nodes([schema]) if "ref" in one}
         while todo:
-            for one in _nodes([todo.pop()]):
+            for one in nodes([todo.pop()]):
                 name = one.get("schema_ref") if one.get("type") == "definition-ref" else None
                 if name is not None and name not in found and name not in inside:
                     found[name] = self._by_ref[name]
@@ -159,7 +160,7 @@ class Shapes:
             seen: set[str] = set()
             todo, known = [schema], False
             while todo and not known:
-                for one in _nodes([todo.pop()]):
+                for one in nodes([todo.pop()]):
                     known = known or judged(one)
                     name = one.get("schema_ref") if one.get("type") == "definition-ref" else None
                     if name is not None and name not in seen:
@@ -399,6 +400,8 @@ class Typed:
         kind = partial_class(base["cls"])
         made = kind.__new__(kind)
         if base["type"] == "dataclass":
+            for one in dataclasses.fields(kind):  # those that no document has, too
+                blank.setdefault(one.name, None)
             for name, value in (blank | fields).items():
                 object.__setattr__(made, name, value)
             return made
@@ -472,7 +475,7 @@ def _children(node: Core) -> list[Core]:
     return found
 
 
-def _nodes(roots: list[Any]) -> Iterator[Core]:
+def nodes(roots: list[Any]) -> Iterator[Core]:
     """Every node below these, themselves included, without following references."""
     todo = list(roots)
     while todo:
