@@ -11,7 +11,17 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 import pydantic
 import pytest
-from pydantic import AliasChoices, AliasPath, BaseModel, ConfigDict, Discriminator, Field, Tag, TypeAdapter
+from pydantic import (
+    AliasChoices,
+    AliasPath,
+    BaseModel,
+    ConfigDict,
+    Discriminator,
+    Field,
+    Tag,
+    TypeAdapter,
+    create_model,
+)
 
 import tokenform as tf
 from tokenform import errors
@@ -115,6 +125,35 @@ CASES: list[tuple[Any, list[str], list[str]]] = [
 ]  # fmt: skip
 
 
+class Access(enum.Flag):
+    READ = 1
+    WRITE = 2
+    OWN = 8
+
+
+class Modes(enum.IntFlag):
+    A = 1
+    B = 2
+    C = 4
+
+
+class Asked(BaseModel):
+    model_config = ConfigDict(validate_default=True)
+    size: Annotated[int, Field(ge=5)] = 3
+    name: str = "x"
+
+
+CASES += [
+    (Access, ["0", "3", "11"], ["4", "12"]),
+    (list[Modes], ["[0, 7]"], ["[-1]"]),
+    (Asked, ['{"size": 5}'], ["{}", '{"name": "y"}']),
+    (create_model("Optional", size=(int, Field(None, validate_default=True))), ['{"size": 5}'], ["{}"]),
+    (set[Any], ['["a", 1, null, false]', "[]"], ["[[1]]", '[{"a": 1}]']),
+    (set, ['["a"]'], ["[[]]"]),
+    (set[list[int]] | list[list[int]], ["[[1]]"], ["[1]"]),
+]
+
+
 @pytest.mark.parametrize(("tp", "taken", "refused"), CASES, ids=lambda part: str(part)[:40])
 def test_masks_are_what_pydantic_takes(tp: Any, taken: list[str], refused: list[str]) -> None:
     automaton = tf.from_type(tp).compile(BYTES)
@@ -134,6 +173,23 @@ class Deep(BaseModel):
     inner: list[Coloured]
 
 
+class Basket(BaseModel):
+    cats: set[Cat]
+
+
+class Hue(enum.Enum):
+    RED = "red"
+    BLUE = "blue"
+
+
+class Red(BaseModel):
+    kind: Literal[Hue.RED]
+
+
+class Blue(BaseModel):
+    kind: Literal[Hue.BLUE] = Hue.BLUE
+
+
 class AtPath(BaseModel):
     first: int = Field(validation_alias=AliasPath("names", 0))
 
@@ -151,6 +207,11 @@ class Pairs(BaseModel):
         (AtPath, "field 'first' of AtPath .*AliasChoices"),
         (Pairs, "field 'by_place' of Pairs .*list of pairs"),
         (dict[Literal[1, 2], int], "list of pairs"),
+        (Basket, "field 'cats' of Basket .*no hash; use a list"),
+        (frozenset[dict[str, int]], "no hash"),
+        (set[tuple[int, list[int]]], "no hash"),
+        (Annotated[Red | Blue, Field(discriminator="kind")], "field 'kind' of Red .*use the Enum itself"),
+        (Literal[b"x"] | type[int], "no JSON"),
         (list[type[int]], "a class, which no document holds"),
     ],
 )
@@ -168,6 +229,7 @@ def test_what_no_document_can_say_is_said_at_once(tp: Any, said: str) -> None:
         (pydantic.HttpUrl, '"http://xn--0/"'),
         (Annotated[bytes, Field(min_length=2)], '"a"'),
         (Found, '{"kind": "cat", "name": "x"}'),
+        (set[int | list[int]], "[[1]]"),
     ],
 )
 def test_what_no_mask_holds_is_judged_as_validators_are(tp: Any, text: str) -> None:

@@ -12,12 +12,14 @@ Rejected: patching the reader (its answers are pydantic's, and stay so).
 from __future__ import annotations
 
 import datetime
+import enum
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from fractions import Fraction
 from typing import Any
 
 from pydantic.errors import PydanticInvalidForJsonSchema
+from pydantic_core import SchemaValidator, ValidationError
 
 from tokenform.frontends.json_names import names_read
 from tokenform.frontends.meanings import MEANING, whole_match
@@ -26,7 +28,8 @@ from tokenform.frontends.number_patterns import base64_texts, decimals, hex_text
 from tokenform.frontends.pattern_dialects import WithDialects
 from tokenform.frontends.text_ranges import NEVER
 from tokenform.frontends.time_patterns import dates, datetimes, durations, times
-from tokenform.frontends.type_rules import BOUNDS, members_read, same_day, spaces
+from tokenform.frontends.type_rules import BOUNDS, CODE, flags, hashed, members_read, same_day, spaces
+from tokenform.frontends.value_shapes import nodes
 
 # A double has at most 17 digits; `1+2j` as Python writes it.
 _FLOAT = r"[0-9]{1,309}(?:\.[0-9]{1,340})?(?:[eE][+-]?[0-9]{1,2})?"
@@ -147,7 +150,8 @@ class Readable(WithDialects):
         return self._members(schema, schema["expected"], super().literal_schema)
 
     def enum_schema(self, schema: Any) -> dict[str, Any]:
-        return self._members(schema, schema["members"], super().enum_schema)
+        made = self._members(schema, schema["members"], super().enum_schema)
+        return _with(made, flags(schema["cls"])) if issubclass(schema["cls"], enum.Flag) else made
 
     def _members(self, schema: Any, given: Any, export: Callable[[Any], dict[str, Any]]) -> dict[str, Any]:
         """What a document can say of these values."""
@@ -191,12 +195,43 @@ class Readable(WithDialects):
                 made["propertyNames"] = names
         return made
 
+    def set_schema(self, schema: Any) -> dict[str, Any]:
+        return self._hashing(super().set_schema, schema)
+
+    def frozenset_schema(self, schema: Any) -> dict[str, Any]:
+        return self._hashing(super().frozenset_schema, schema)
+
+    def _hashing(self, export: Callable[[Any], dict[str, Any]], schema: Any) -> dict[str, Any]:
+        """A set, whose members have a hash."""
+        items = schema.get("items_schema") or {"type": "any"}
+        if hashed(items, self.nodes) is False:
+            raise PydanticInvalidForJsonSchema(
+                "pydantic makes no set of values that have no hash; use a list, or a frozen class"
+            )
+        made = export(schema)
+        plain = {"type": ["null", "boolean", "number", "string"]}
+        return made | {"items": _with(made["items"], plain)} if items["type"] == "any" else made
+
     def tagged_union_schema(self, schema: Any) -> dict[str, Any]:
         made = super().tagged_union_schema(schema)
+        self._some(made["oneOf"], schema["choices"].values())
         tag = (made.get("discriminator") or {}).get("propertyName")
         if isinstance(tag, str):  # it is looked for before any default is
             made["oneOf"] = [_requiring(part, tag) for part in made["oneOf"]]
         return made
+
+    def union_schema(self, schema: Any) -> dict[str, Any]:
+        made = super().union_schema(schema)
+        self._some(
+            made.get("anyOf", [made]),
+            (one[0] if isinstance(one, tuple) else one for one in schema["choices"]),
+        )
+        return made
+
+    def _some(self, made: list[Any], choices: Iterable[Any]) -> None:
+        """Raises what a member says, if no member of a union can be read."""
+        for choice in () if made else choices:
+            self.generate_inner(choice)
 
     def tuple_schema(self, schema: Any) -> dict[str, Any]:
         made = super().tuple_schema(schema)
@@ -226,6 +261,23 @@ class Readable(WithDialects):
             raise
         finally:
             self._around.pop()
+
+    def field_is_required(self, field: Any, total: bool) -> bool:
+        """A field whose default its reader refuses (`validate_default`) has to be there."""
+        return super().field_is_required(field, total) or self._refuses_default(field["schema"])
+
+    def _refuses_default(self, schema: Any) -> bool:
+        asked = schema.get("validate_default", self._said("validate_default"))
+        if schema["type"] != "default" or not asked or "default" not in schema:
+            return False
+        inner = schema["schema"]
+        if any(one["type"] in (*CODE, "definition-ref") for one in nodes([inner])):
+            return False  # what it says may depend on other fields
+        try:
+            SchemaValidator(inner, self._config.core_config(None)).validate_python(schema["default"])
+        except ValidationError:
+            return True
+        return False
 
     def _get_alias_name(self, field: Any, name: str) -> str:
         """The name in a document: the field's own where the model says that its aliases aren't read."""

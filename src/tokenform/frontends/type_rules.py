@@ -15,6 +15,7 @@ Invariant: a node that `judged` does not name is read whenever its meaning (`rea
 | bytes counted in UTF-8; multiples of a Decimal in a string | judged |
 | hosts of URLs, past and future moments, the tag that a function finds | judged |
 | sizes of sets and mappings once equal members are one | judged |
+| a hash of a set's members | masks; refused where none has one; judged where only some have |
 """
 
 from __future__ import annotations
@@ -29,8 +30,13 @@ import pydantic_core
 CODE = ("function-after", "function-before", "function-wrap", "function-plain")
 BOUNDS = ("ge", "gt", "le", "lt", "multiple_of")
 MAPPINGS = ("dict", "counter", "ordered-dict", "frozendict")
+_MOST_FLAGS = 12
 # Kinds whose equal values have one text each.
 _ONE_TEXT = ("str", "int", "bool", "enum", "literal", "none")
+_HASHED = (
+    "str", "int", "float", "bool", "none", "decimal", "date", "time", "datetime", "timedelta", "bytes",
+    "enum", "literal", "uuid", "url", "multi-host-url", "complex", "fraction", "frozenset",
+)  # fmt: skip
 _SPACE = r"\t\n\u000b\u000c\r \u0085\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
 
 
@@ -47,8 +53,9 @@ def judged(node: Mapping[str, Any]) -> bool:
     if kind == "bytes":
         return bool(node.get("min_length")) or node.get("max_length") is not None
     if kind in ("set", "frozenset"):
-        items = (node.get("items_schema") or {}).get("type")
-        return bool(node.get("min_length")) and items not in _ONE_TEXT
+        items = node.get("items_schema") or {"type": "any"}
+        several = bool(node.get("min_length")) and items["type"] not in _ONE_TEXT
+        return several or (items["type"] != "any" and not hashed(items))
     if kind in MAPPINGS:
         keys = node.get("keys_schema") or {}
         several = bool(node.get("min_length")) and keys.get("type") not in _ONE_TEXT
@@ -59,6 +66,38 @@ def judged(node: Mapping[str, Any]) -> bool:
         place = node.get("variadic_item_index")
         return place is not None and place + 1 < len(node["items_schema"])
     return kind in ("url", "multi-host-url")
+
+
+def hashed(node: Mapping[str, Any], known: Mapping[str, Any] | None = None) -> bool | None:
+    """Whether all values of a node have a hash, as members of a set need it, or none; None if it depends.
+
+    known: definitions by name.
+    """
+    kind = node["type"]
+    if kind in _HASHED:
+        return True
+    if kind in ("list", "deque", "dict", "counter", "ordered-dict", "set", "typed-dict", "generator"):
+        return False
+    if kind == "definition-ref":  # of a type that holds itself: without looking further
+        found = (known or {}).get(node["schema_ref"])
+        return None if found is None else hashed(found)
+    if kind in ("default", "nullable", "custom-error"):
+        inner = hashed(node["schema"], known)
+        return None if kind == "nullable" and not inner else inner
+    if kind == "union":
+        each = {hashed(one[0] if isinstance(one, tuple) else one, known) for one in node["choices"]}
+        return each.pop() if len(each) == 1 else None
+    if kind in ("tuple", "named-tuple"):
+        parts = [one["schema"] for one in node["fields"]] if "fields" in node else node["items_schema"]
+        each = {hashed(one, known) for one in parts}
+        fixed = node.get("variadic_item_index") is None
+        return True if each <= {True} else False if fixed and False in each else None
+    if kind in ("model", "dataclass"):
+        return False if node["cls"].__hash__ is None else hashed(node["schema"], known)
+    if kind in ("model-fields", "dataclass-args"):
+        fields = node["fields"].values() if isinstance(node["fields"], Mapping) else node["fields"]
+        return all(hashed(one["schema"], known) for one in fields) or None
+    return None
 
 
 def _with_zone(node: Mapping[str, Any]) -> bool:
@@ -99,6 +138,20 @@ def _nothing(bound: Any) -> tuple[Any, Any]:
     kind: Any = type(bound)
     zone = {"tzinfo": bound.tzinfo} if getattr(bound, "tzinfo", None) is not None else {}
     return kind.max.replace(**zone) if zone else kind.max, kind.min.replace(**zone) if zone else kind.min
+
+
+def flags(cls: Any) -> dict[str, Any]:
+    """The numbers that an `enum.Flag` is read from: its flags and their sums."""
+    every = 0
+    for one in cls.__members__.values():
+        every |= one.value
+    if every & (every + 1) == 0:
+        return {"type": "integer", "minimum": 0, "maximum": every}
+    bits = [1 << place for place in range(every.bit_length()) if every >> place & 1]
+    sums = [0]
+    for bit in bits[:_MOST_FLAGS]:
+        sums += [one + bit for one in sums]
+    return {"enum": sums + bits[_MOST_FLAGS:]}
 
 
 def members_read(node: Any, members: Iterable[Any]) -> list[tuple[Any, Any]]:
