@@ -298,3 +298,28 @@ def test_a_text_drawn_again_says_that_the_budget_cut_in(small: tf.Generator) -> 
             assert (one.reason == "length") == (one.cut_at is not None)
             reasons.add((tokens, one.reason))
     assert (14, "length") in reasons
+
+
+class Labelled(BaseModel):
+    n: Annotated[int, Field(ge=0, le=9999)]
+    label: str
+
+    @field_validator("n")
+    @classmethod
+    def even(cls, value: int) -> int:
+        if value % 2:
+            raise ValueError("odd")
+        return value
+
+
+@pytest.mark.parametrize("truncation", [{"top_k": 5}, {"top_p": 0.3}, {}], ids=str)
+@pytest.mark.parametrize("budget", range(8, 13))
+def test_texts_are_drawn_again_within_a_tight_budget(budget: int, truncation: dict[str, Any]) -> None:
+    for seed in range(3):
+        options: Any = {"max_tokens": budget, "seed": seed, "on_error": "return", **truncation}
+        for temperature in (0.0, 1.0) if not truncation else (1.0,):
+            result: Any = tf.generate("Ada 1815", Labelled, temperature=temperature, **options)
+            if isinstance(result, errors.InvalidType):  # what truncation leaves is odd
+                assert "no text that the masks allow is left" in str(result)
+            else:
+                assert result.value.n % 2 == 0 and len(result.tokens) <= budget

@@ -269,6 +269,10 @@ class LocalDistribution(WrappedModel):
         for place, prefix in enumerate(prefixes):
             written = tuple(prefix[len(row.prompt) :])
             state, remaining = self._state(written), row.max_tokens - len(written)
+            shortest = row.automaton.distance(state, remaining)
+            if shortest is None or shortest > remaining:  # asked for ahead of its turn, and never reached
+                masked[place] = 0.0
+                continue
             node = Node(prefix, (), len(row.prompt), row.automaton, state, remaining)
             masked[place], refused = self._sampler.distribution([model_logprobs[place]], node)
             if refused > 0:
