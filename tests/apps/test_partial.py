@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import dataclasses
 import datetime
 import json
@@ -265,6 +266,15 @@ def test_a_stream_of_tool_calls(small: tf.Generator) -> None:
     values = list(stream)
     assert stream.result is not None and values[-1] == stream.result.tool_calls
     assert told == [values[-1][0].arguments["colour"]]
+    assert len({call[0].id for call in values if call} | {stream.result.tool_calls[0].id}) == 1
+
+    async def ids() -> set[str]:
+        async with tf.AsyncGenerator(small) as generator:
+            stream = generator.stream("x", grammar, partial=True, max_tokens=200)
+            found = {call[0].id async for call in stream if call}
+            return found | {stream.result.tool_calls[0].id}
+
+    assert len(asyncio.run(ids())) == 1
     grown = [call[0].arguments for call in values if call]
     assert all(within(before, after) for before, after in pairwise(grown))
 

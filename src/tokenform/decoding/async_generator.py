@@ -330,6 +330,7 @@ class AsyncStream(Generic[T]):
         if piece.result is None:
             return self._reader.value()
         self._reader.finish()
+        piece.result.value = self._reader.last(piece.result.value)
         return piece.result.value
 
 

@@ -51,7 +51,9 @@ class Partials(Generic[T]):
                 self.result = ended.value
                 if self.result is None:  # it was closed
                     raise
-                return self.result.value
+                last: T = self._reader.last(self.result.value)
+                self.result.value = last
+                return last
             value = self._reader.value()
             if value is not MISSING:
                 return value  # type: ignore[no-any-return]

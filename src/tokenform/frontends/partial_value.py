@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any, Protocol
 
 from tokenform.errors import InvalidType, OptionError
@@ -30,6 +31,10 @@ class PartialValue(Protocol):
 
     def value(self) -> Any:
         """The value so far; `MISSING` where nothing is known yet."""
+        ...
+
+    def last(self, value: Any) -> Any:
+        """The value of the whole text, after `finish`: a call has the id that it had before."""
         ...
 
 
@@ -104,6 +109,9 @@ class Document:
     def value(self) -> Any:
         return self._reader.value()
 
+    def last(self, value: Any) -> Any:
+        return value
+
 
 class Calls:
     """The calls of a turn, each with the arguments so far; content and reasoning beside them.
@@ -135,6 +143,11 @@ class Calls:
             calls.append(self._call())
         content, reasoning = "".join(self._content) or None, "".join(self._reasoning) or None
         return ToolCalls(calls, content, reasoning)
+
+    def last(self, value: Any) -> Any:
+        known = [*self._done] if self._open is None else [*self._done, self._call()]
+        calls = [replace(call, id=before.id) for call, before in zip(value, known)]
+        return ToolCalls(calls, value.content, value.reasoning)
 
     def _call(self) -> ToolCall:
         assert self._open is not None
