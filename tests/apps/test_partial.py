@@ -336,3 +336,18 @@ def test_fields_that_no_document_has_wait_for_the_whole_instance() -> None:
         assert (value.length, value.unit, value.notes) == (None, None, None)
     reader.feed(text[-1])
     assert reader.value() == Span(2, 5) and reader.value().length == 3
+
+
+def test_what_the_reader_drops_is_in_no_partial_value() -> None:
+    def place(start: int, end: int) -> None: ...
+
+    for tp in (Span, Part, place):
+        first, second = ("left", "right") if tp is Part else ("start", "end")
+        text = f'{{"{first}": 2, "more": [1], "{second}": {json.dumps("r") if tp is Part else 5}}}'
+        grammar = tf.from_type(tp, additional="schema")
+        reader = JsonReader(grammar.shapes.typed())
+        for char in text:
+            reader.feed(char)
+            value = reader.value()
+            assert "more" not in repr(value)
+        assert value == grammar.parse(text)

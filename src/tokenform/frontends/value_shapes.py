@@ -391,19 +391,20 @@ class Typed:
     def _instance(self, fields: dict[str, Any]) -> Any:
         """An instance of which only these fields are known; the others are None."""
         assert self._record is not None
-        base = self._base
+        base, blank = self._base, {name: None for name, _ in _fields(self._record)}
+        if self._record.get("extra_behavior") != "allow":  # the reader drops what the type doesn't declare
+            fields = {name: value for name, value in fields.items() if name in blank}
         if self.arguments is not None:
             return {self.arguments[name]: value for name, value in fields.items()}
         if base["type"] == "typed-dict":
             return fields
-        blank = {name: None for name, _ in _fields(self._record)}
         kind = partial_class(base["cls"])
         made = kind.__new__(kind)
         if base["type"] == "dataclass":
             for one in dataclasses.fields(kind):  # those that no document has, too
                 blank.setdefault(one.name, None)
-            for name, value in (blank | fields).items():
-                object.__setattr__(made, name, value)
+            for name in blank:
+                object.__setattr__(made, name, fields.get(name))
             return made
         object.__setattr__(made, "__dict__", blank | {k: v for k, v in fields.items() if k in blank})
         object.__setattr__(made, "__pydantic_fields_set__", {name for name in fields if name in blank})
