@@ -141,9 +141,15 @@ class Asked(BaseModel):
     model_config = ConfigDict(validate_default=True)
     size: Annotated[int, Field(ge=5)] = 3
     name: str = "x"
+    tags: Annotated[list[str], Field(min_length=1)] = Field(default_factory=list, validate_default=False)
+
+
+class Tagged(BaseModel):
+    tags: Annotated[list[str], Field(min_length=1, validate_default=True)] = Field(default_factory=list)
 
 
 CASES += [
+    (Tagged, ['{"tags": ["a"]}'], ["{}"]),
     (Access, ["0", "3", "11"], ["4", "12"]),
     (list[Modes], ["[0, 7]"], ["[-1]"]),
     (Asked, ['{"size": 5}'], ["{}", '{"name": "y"}']),

@@ -268,13 +268,16 @@ class Readable(WithDialects):
 
     def _refuses_default(self, schema: Any) -> bool:
         asked = schema.get("validate_default", self._said("validate_default"))
-        if schema["type"] != "default" or not asked or "default" not in schema:
+        if schema["type"] != "default" or not asked:
             return False
-        inner = schema["schema"]
+        inner, make = schema["schema"], schema.get("default_factory")
+        if make not in (None, list, dict, set, tuple, str):
+            return False  # the caller's own, which only the reader calls
         if any(one["type"] in (*CODE, "definition-ref") for one in nodes([inner])):
             return False  # what it says may depend on other fields
+        default = schema["default"] if make is None else make()
         try:
-            SchemaValidator(inner, self._config.core_config(None)).validate_python(schema["default"])
+            SchemaValidator(inner, self._config.core_config(None)).validate_python(default)
         except ValidationError:
             return True
         return False
