@@ -142,6 +142,8 @@ async def all_of(*arguments, **options):
         ({"schema": {"type": "objct"}}, errors.InvalidSchema, "objct"),
         ({"schema": [{"type": "objct"}]}, errors.TokenformError, "objct|a stream has one prompt"),
         ({"stop": [""]}, errors.OptionError, "stop="),
+        ({"stop": 5}, errors.OptionError, "stop=5"),
+        ({"max_seconds": "5"}, errors.OptionError, "max_seconds='5'|nothing is written again"),
     ],
 )
 def test_a_call_is_read_before_its_model_is_opened(face, options, kind, message):
@@ -188,6 +190,13 @@ class Order:
 def test_a_wrong_value_is_answered_with_the_right_one(options, message):
     with pytest.raises(errors.TokenformError, match=message):
         tf.generate(PROMPT, **options)
+
+
+def test_no_stop_is_none_too(generator):
+    with_none = generator.generate(PROMPT, stop=None, max_tokens=8)
+    assert with_none.text == generator.generate(PROMPT, max_tokens=8).text
+    assert generator.generate(PROMPT, Status, stop=None).value == "paid"
+    assert "".join(generator.stream(PROMPT, stop=None, max_tokens=8)) == with_none.text
 
 
 def test_a_list_of_schemas_gives_a_list_of_results(generator):

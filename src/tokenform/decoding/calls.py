@@ -62,19 +62,21 @@ def seeds_of(seed: int | Sequence[int] | None, count: int) -> Sequence[int | Non
     return list(seed)
 
 
-def texts_of(stop: str | Sequence[str]) -> list[str]:
-    """The texts at which a text ends.
+def texts_of(stop: str | Sequence[str] | None) -> list[str]:
+    """The texts at which a text ends; None: there are none.
 
     Raises:
         OptionError: one is empty, or no text.
     """
+    if stop is None:
+        return []
     texts = [stop] if isinstance(stop, str) or not isinstance(stop, Iterable) else list(stop)
     if not all(isinstance(one, str) and one for one in texts):
         raise OptionError(f"stop={stop!r} is not possible; give texts, none of them empty.")
     return texts
 
 
-def ends_of(stop: str | Sequence[str], grammar: Grammar | Condition) -> list[str]:
+def ends_of(stop: str | Sequence[str] | None, grammar: Grammar | Condition) -> list[str]:
     """The stop texts that count under a constraint: none in a JSON document, which says itself where it ends.
 
     Raises:
@@ -86,7 +88,7 @@ def ends_of(stop: str | Sequence[str], grammar: Grammar | Condition) -> list[str
     return stops
 
 
-def ending_at(stop: str | Sequence[str], grammar: Any) -> Any:
+def ending_at(stop: str | Sequence[str] | None, grammar: Any) -> Any:
     """The constraint; for None, free text that ends at the first of these texts, or without any of them."""
     stops = texts_of(stop)
     if isinstance(grammar, list | tuple):

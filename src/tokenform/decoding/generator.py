@@ -416,7 +416,7 @@ class Generator(Prompted, Writing):
         limits: Limits | None = None,
         logprobs: bool = True,
         drafter: Any = OWN,
-        stop: str | Sequence[str] = (),
+        stop: str | Sequence[str] | None = (),
         thinking: Thinking | bool | int | None = None,
         chat_options: Mapping[str, Any] | None = None,
     ) -> list[Row]:

@@ -62,7 +62,7 @@ class Options(TypedDict, total=False):
     sampler: AnySampler | None
     drafter: Any
     batch_size: int | None
-    stop: str | Sequence[str]
+    stop: str | Sequence[str] | None
     on_error: Literal["raise", "return"]
     on_invalid: Reaction
     feedback: bool
@@ -152,7 +152,7 @@ class Call:
     sampler: AnySampler | None = None
     drafter: Any = OWN
     batch_size: int | None = None
-    stop: str | Sequence[str] = ()
+    stop: str | Sequence[str] | None = ()
     on_error: str = "raise"
     on_invalid: str = "resample"
     feedback: bool = False
@@ -193,8 +193,9 @@ class Call:
             check_drafter(call.drafter)
         if streamed:
             call.check_streamed()
-        if call.max_seconds is not None and not call.max_seconds > 0:
-            raise OptionError(f"max_seconds={call.max_seconds!r} is not possible; give a number above 0.")
+        seconds = call.max_seconds
+        if seconds is not None and not (isinstance(seconds, int | float) and seconds > 0):
+            raise OptionError(f"max_seconds={seconds!r} is not possible; give a number above 0.")
         if call.feedback and call.on_invalid != "resample":
             raise OptionError(f'feedback=True writes texts again; on_invalid="{call.on_invalid}" does not.')
         call.check_values()

@@ -78,7 +78,7 @@ def weighted(
     model: LanguageModel,
     max_tokens: int,
     validators: bool = True,
-    stop: str | Sequence[str] = (),
+    stop: str | Sequence[str] | None = (),
     **chat: Any,
 ) -> list[Result]:
     """At least one and at most n results of one prompt, in the order drawn; the errors are those of `sample`.

@@ -79,7 +79,7 @@ class Scheduler(JobQueue):
         sampler: AnySampler | None = None,
         penalties: Penalties | None = None,
         transforms: Sequence[Transform] = (),
-        stop: str | Sequence[str] = (),
+        stop: str | Sequence[str] | None = (),
         alternatives: int = 0,
         logprobs: bool = True,
         drafter: Any = None,
@@ -164,7 +164,7 @@ class Scheduler(JobQueue):
         constraint: Constraint,
         max_tokens: int,
         seed: int | None,
-        stop: str | Sequence[str],
+        stop: str | Sequence[str] | None,
         prompt_options: dict[str, Any],
     ) -> Job:
         """Starts the texts of a faithful sampler; `prompt_options`: for `Generator.prompt_ids`."""
