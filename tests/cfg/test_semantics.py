@@ -12,7 +12,8 @@ from lark import Lark
 from tests.grammars.judge import accepts, text_of
 from tests.grammars.test_real_texts import _python_text, _standard_library
 
-from tokenform import Grammar, TokenAutomaton, Vocabulary
+from tokenform import Grammar, TokenAutomaton, Vocabulary, regex
+from tokenform.errors import UnsatisfiableGrammar
 from tokenform.frontends.gbnf import gbnf
 from tokenform.frontends.lark import lark
 
@@ -54,6 +55,54 @@ def test_longest_match_among_the_terminals_that_can_come() -> None:
     grammar = lark(source)
     for text in ["if x", "ifx", "if=x", "x=if", "iff=y", "x = y", "if", "a=", " if  q "]:
         assert accepted(grammar, text) == accepts(judge, text), text
+
+
+# what is ignored is named by rules, too
+IGNORED = {
+    "literal": 'start: "a" (" " "b" | "c")\n%ignore " "',
+    "pattern of the same text": 'start: "a" (" " "b" | "c")\n%ignore / +/',
+    "name": 'start: WS? "b" | "a" WS WS "c"?\nWS: / +/\n%ignore WS',
+    "pattern before another": 'start: "a" (X "b" | "c")\nX: / /\n%ignore /[ ]/',
+    "pattern behind another": 'start: "a" (X "b" | "c")\nX: /[ ]/\n%ignore / /',
+    "priority": 'start: "a" (X "b" | "c")\nX.2: " "\n%ignore / /',
+    "one of the two cases": 'start: "a" ("B"i "b" | "c")\n%ignore /[Bx]/',
+}
+
+
+@pytest.mark.parametrize("source", IGNORED.values(), ids=IGNORED.keys())
+def test_what_is_ignored_and_named_by_rules(source: str) -> None:
+    every = Lark(source, parser="earley", lexer="dynamic_complete", ambiguity="forest")
+    longest = Lark(source, parser="lalr", lexer="contextual")
+    for text in texts("ab cB", 5):
+        assert accepted(lark(source, lexer="dynamic"), text) == accepts(every, text), text
+        assert accepted(lark(source), text) == accepts(longest, text), text
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        'start: "a" " " "b"\n%ignore " "',
+        'start: "a" " " "b"\nWS: /\\s+/\n%ignore WS',
+        'start: "a" X "b"\nX: / /\n%ignore /[ ]+/',
+    ],
+)
+def test_a_rule_that_waits_for_what_is_ignored_has_no_text(source: str) -> None:
+    assert accepts(Lark(source, parser="earley", lexer="dynamic_complete"), "a b")
+    assert accepted(lark(source, lexer="dynamic"), "a b")
+    assert not accepts(Lark(source, parser="lalr", lexer="contextual"), "a b")
+    with pytest.raises(UnsatisfiableGrammar, match="ignored"):
+        lark(source)
+
+
+def test_what_is_ignored_and_named_beside_a_grammar_inside() -> None:
+    for inside in ("DIGITS", "%json {}"):
+        source = f'start: "a" (WS "b" | "c") | "d" {inside}\nWS: / +/\n%ignore WS'
+        digits = {"DIGITS": regex("[0-9]+")} if inside == "DIGITS" else {}
+        every = lark(source, lexer="dynamic", definitions=digits)
+        for text in ("a b", "a  b", " a b ", "a c", "ac", "d 1", "d1 "):
+            assert accepted(every, text), (inside, text)
+        for text in ("ab", "d", " "):
+            assert not accepted(every, text), (inside, text)
 
 
 GBNF = r"""

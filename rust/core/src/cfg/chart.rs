@@ -205,6 +205,22 @@ impl Chart {
         memo!(self.steps, (set, terminal), self.merge(&[(set, terminal)], &[]))
     }
 
+    /// The set after terminals that end at one place. One that is ignored leads back to its set, and on as well where a
+    /// rule reads it.
+    pub fn after(&mut self, ends: &[(ItemSetId, u32)]) -> Option<ItemSetId> {
+        let ignored = |end: &&(ItemSetId, u32)| self.grammar.terminals[end.1 as usize].ignored;
+        let same: Vec<ItemSetId> = ends.iter().filter(ignored).map(|end| end.0).collect();
+        let mut read = ends.to_vec();
+        if !same.is_empty() {
+            read.retain(|&(set, terminal)| self.lr0(set).terminals.contains(&terminal));
+        }
+        match (&read[..], &same[..]) {
+            ([], [set]) => Some(*set),
+            ([(set, terminal)], []) => self.step(*set, *terminal),
+            _ => self.merge(&read, &same),
+        }
+    }
+
     /// The set after terminals that end at one place, where other texts lead back to the sets `same`.
     pub fn merge(&mut self, ends: &[(ItemSetId, u32)], same: &[ItemSetId]) -> Option<ItemSetId> {
         let mut items: Vec<Item> = Vec::new();

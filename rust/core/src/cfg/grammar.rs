@@ -11,7 +11,7 @@ use std::collections::BinaryHeap;
 
 use super::layout::Layout;
 use super::orders::{Order, Orders};
-use super::spec::{GrammarSpec, OrderEntry};
+use super::spec::{Entry, GrammarSpec, OrderEntry};
 use super::split_terminals::{self, FollowSet, SplitTerminal};
 use super::terminals;
 use crate::error::{Error, Kind, Result};
@@ -162,32 +162,28 @@ pub fn read_with(structure: GrammarSpec, lexicon: &mut Lexicon, parts: &Parts) -
     let GrammarSpec { segmented, ambiguous, starts_at_once, .. } = structure;
     let ignored: KeyedSet<&str> = structure.ignore.iter().map(String::as_str).collect();
     let mut terminals = Vec::new();
-    let mut order: Vec<(i64, bool, usize)> = Vec::new();
+    let mut order: Vec<Entry> = Vec::new();
     let mut looking: Vec<(usize, Pattern)> = Vec::new();
     for entry in structure.terminals {
         let (term, pattern) = terminals::read(&mut lexicon.terms, &entry, segmented)?;
         looking.extend(pattern.map(|pattern| (terminals.len(), pattern)));
-        order.push((-entry.priority, entry.literal.is_none(), terminals.len()));
         let ignored = ignored.contains(entry.name.as_str());
         let cost = match term {
             Terms::EMPTY => NEVER,
             _ => lexicon.terms.least_length(term).map_or(1, u64::from),
         };
-        let literal = entry.literal.filter(|_| entry.flags.is_empty());
         terminals.push(Terminal {
-            name: entry.name,
+            name: entry.name.clone(),
             term: Some(term),
             ignored,
             lazy: entry.lazy,
-            literal,
+            literal: entry.literal.clone().filter(|_| entry.flags.is_empty()),
             cost,
             ..Terminal::default()
         });
+        order.push(entry);
     }
-    order.sort_unstable();
-    for (rank, &(_, _, at)) in order.iter().enumerate() {
-        terminals[at].rank = rank as u32;
-    }
+    rank(&mut lexicon.terms, &mut terminals, &order);
     for name in structure.declare {
         let (part, cost) = parts.known.get(&name).map_or((None, 0), |&(part, cost)| (Some(part), cost));
         terminals.push(Terminal { name, rank: u32::MAX, part, cost, ..Terminal::default() });
@@ -218,6 +214,10 @@ pub fn read_with(structure: GrammarSpec, lexicon: &mut Lexicon, parts: &Parts) -
             split_terminals::split_terminals(&mut lexicon.terms, &mut terminals, &begins).unwrap_or_default();
     }
     let looks_around = terminals.iter().any(|t| t.around.is_some());
+    if !segmented && !starts_at_once {
+        let newline = layout.as_ref().map(|l| l.newline);
+        leave_out_ignored(&mut lexicon.terms, &mut terminals, newline, ambiguous);
+    }
     let mut grammar = Grammar {
         terminals,
         segmented,
@@ -231,6 +231,64 @@ pub fn read_with(structure: GrammarSpec, lexicon: &mut Lexicon, parts: &Parts) -
     };
     grammar.read_rules(&structure.rules, &structure.orders, &structure.start)?;
     Ok(grammar)
+}
+
+/// What decides among matches of one length: the priority, a literal before patterns, the order of the entries.
+///
+/// As in Lark's lexer, a pattern that is ignored does not give way to a literal: words that both match are ignored, if the
+/// pattern comes first or has all flags of the literal.
+fn rank(terms: &mut Terms, terminals: &mut [Terminal], entries: &[Entry]) {
+    let ignored: Vec<usize> =
+        (0..entries.len()).filter(|&at| terminals[at].ignored && entries[at].literal.is_none()).collect();
+    let mut order: Vec<(i64, bool, usize, usize)> = Vec::new();
+    for (at, entry) in entries.iter().enumerate() {
+        let hidden = entry.literal.as_ref().and_then(|word| {
+            ignored.iter().copied().rfind(|&other| {
+                let flags = entry.flags.chars().all(|flag| entries[other].flags.contains(flag));
+                entries[other].priority == entry.priority
+                    && (flags || other < at)
+                    && terminals[other].term.is_some_and(|term| matches(terms, term, word))
+            })
+        });
+        order.push(match hidden {
+            Some(other) => (-entry.priority, true, other, at + 1),
+            None => (-entry.priority, entry.literal.is_none(), at, 0),
+        });
+    }
+    let mut ranked: Vec<usize> = (0..entries.len()).collect();
+    ranked.sort_unstable_by_key(|&at| order[at]);
+    for (rank, at) in ranked.into_iter().enumerate() {
+        terminals[at].rank = rank as u32;
+    }
+}
+
+/// Terminals whose words are all ignored have none for the rules: texts would wait for them without end.
+fn leave_out_ignored(
+    terms: &mut Terms,
+    terminals: &mut [Terminal],
+    newline: Option<u32>,
+    ignored_outrank: bool,
+) {
+    let plain = |t: &Terminal| t.around.is_none() && t.forms.is_none() && t.form_of.is_none();
+    let rank = |t: &Terminal| if ignored_outrank { 0 } else { t.rank };
+    let ignored: Vec<(u32, TermId)> =
+        terminals.iter().filter(|t| t.ignored && plain(t)).filter_map(|t| Some((rank(t), t.term?))).collect();
+    for (at, terminal) in (0u32..).zip(terminals) {
+        let first = ignored.iter().filter(|other| other.0 <= terminal.rank).map(|other| other.1);
+        let mut read: Vec<TermId> = first.map(|words| terms.not(words)).collect();
+        let Some(term) = terminal.term.filter(|_| plain(terminal) && !read.is_empty()) else { continue };
+        read.push(term);
+        let read = terms.and(&read);
+        let live = crate::work::naming(|| format!("The terminal {}", terminal.name), || terms.live(read));
+        if !live && newline != Some(at) {
+            terminal.cost = NEVER;
+        }
+    }
+}
+
+fn matches(terms: &mut Terms, term: TermId, word: &str) -> bool {
+    let rest = word.chars().fold(term, |term, letter| terms.derive(term, u32::from(letter)));
+    terms.nullable(rest)
 }
 
 impl Grammar {
@@ -275,7 +333,13 @@ impl Grammar {
                 .terminals
                 .iter()
                 .find(|t| t.term == Some(Terms::EMPTY) && t.around.is_none() && t.forms.is_none());
-            let why = empty.map(|t| format!(": the terminal {} matches no text at all", t.name));
+            let used = |t: &&Terminal| entries.iter().any(|entry| entry.1.contains(&t.name));
+            let ignored = self.terminals.iter().filter(|t| t.cost >= NEVER).find(used);
+            let why = match (empty, ignored) {
+                (Some(t), _) => Some(format!(": the terminal {} matches no text at all", t.name)),
+                (None, Some(t)) => Some(format!(": all that the terminal {} matches is ignored", t.name)),
+                (None, None) => None,
+            };
             return Err(Error::new(
                 Kind::UnsatisfiableGrammar,
                 format!("The start rule '{name}' derives no text{}", why.unwrap_or_default()),

@@ -133,14 +133,7 @@ impl Scannerless {
             }
         }
         crate::lists::sort_unique(&mut ended);
-        let (skipped, read): (Vec<_>, Vec<_>) =
-            ended.into_iter().partition(|&(_, t)| self.chart.grammar.terminals[t as usize].ignored);
-        let back: Vec<ItemSetId> = skipped.into_iter().map(|(set, _)| set).collect();
-        let set = if read.is_empty() && back.len() <= 1 {
-            back.first().copied()
-        } else {
-            self.chart.merge(&read, &back)
-        };
+        let set = self.chart.after(&ended);
         crate::lists::sort_unique(&mut begun);
         if set.is_none() && begun.is_empty() {
             return None;
@@ -236,9 +229,9 @@ impl ByteAutomaton for Scannerless {
     fn describe(&mut self, pos: Pos, _: Seen) -> (Vec<String>, Option<String>) {
         let Some(ctx) = self.at_border(pos) else { return (vec!["the rest of a character".into()], None) };
         let threads = self.threads(ctx);
-        let terminals = &self.chart.grammar.terminals;
-        let mut left: Vec<(u32, Option<TermId>)> =
-            threads.iter().filter(|t| !terminals[t.1 as usize].ignored).map(|t| (t.1, Some(t.2))).collect();
+        let mut read = threads;
+        read.retain(|&(set, terminal, _)| self.chart.lr0(set).terminals.contains(&terminal));
+        let mut left: Vec<(u32, Option<TermId>)> = read.into_iter().map(|t| (t.1, Some(t.2))).collect();
         crate::lists::sort_unique(&mut left);
         let ends = self.accepting(pos, &[]);
         (super::describe::in_words(&self.chart.grammar, &mut self.lexicon, &left, ends), None)
@@ -254,8 +247,9 @@ impl Scannerless {
         for &(set, terminal, rest) in context.begun.iter() {
             let Some(word) = self.word(rest, most) else { continue };
             let ignored = self.chart.grammar.terminals[terminal as usize].ignored;
-            let next = if ignored { Some(set) } else { self.chart.step(set, terminal) };
-            starts.extend(next.map(|set| (word, set)));
+            let back = ignored.then_some(set);
+            let sets = [back, self.chart.step(set, terminal)];
+            starts.extend(sets.into_iter().flatten().map(|set| (word.clone(), set)));
         }
         let mut best: Option<Vec<u8>> = None;
         for (mut text, set) in starts {

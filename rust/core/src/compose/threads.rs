@@ -56,17 +56,8 @@ impl CompositeAutomaton {
     pub(super) fn frames_after(&mut self, host: u32, ends: &[(u32, u32)]) -> Vec<u32> {
         match &mut self.hosts[host as usize] {
             OuterGrammar::Plain(chart) => {
-                let ignored = |t: u32| chart.grammar.terminals[t as usize].ignored;
-                let same: Vec<ItemSetId> =
-                    ends.iter().filter(|e| ignored(e.1)).map(|e| ItemSetId(e.0)).collect();
-                let read: Vec<(ItemSetId, u32)> =
-                    ends.iter().filter(|e| !ignored(e.1)).map(|e| (ItemSetId(e.0), e.1)).collect();
-                let set = match (&read[..], &same[..]) {
-                    ([], [set]) => Some(*set),
-                    ([(set, terminal)], []) => chart.step(*set, *terminal),
-                    _ => chart.merge(&read, &same),
-                };
-                set.map(|s| s.0).into_iter().collect()
+                let ends: Vec<(ItemSetId, u32)> = ends.iter().map(|e| (ItemSetId(e.0), e.1)).collect();
+                chart.after(&ends).map(|s| s.0).into_iter().collect()
             }
             OuterGrammar::Lexed(_) => {
                 let after = |s: &mut crate::cfg::scanned::Scanned| {
