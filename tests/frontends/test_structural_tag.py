@@ -9,7 +9,7 @@ from itertools import product
 import pytest
 
 import tokenform as tf
-from tokenform.errors import InvalidGrammar, InvalidSchema, UnsupportedRegex, UnsupportedSchema
+from tokenform.errors import InvalidGrammar, InvalidRegex, InvalidSchema, UnsupportedRegex, UnsupportedSchema
 
 INTEGER = {"type": "json_schema", "json_schema": {"type": "integer"}}
 
@@ -276,6 +276,12 @@ def test_control_tokens_stand_where_their_texts_do():
             {"type": "or", "elements": [A, {"type": "regex", "pattern": r"(a)\1"}]},
             UnsupportedRegex,
             "/format/elements/1/pattern",
+        ),
+        ({"type": "regex", "pattern": "a)|(?:b"}, InvalidRegex, "/format/pattern"),
+        (
+            {"type": "or", "elements": [{"type": "regex", "pattern": "a)(?:b"}]},
+            InvalidRegex,
+            "/format/elements/0/pattern",
         ),
         ({"type": "repeat", "min": 3, "max": 1, "content": A}, InvalidGrammar, "/format"),
         (tag(3, "a"), InvalidGrammar, "/format/begin"),

@@ -25,7 +25,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from tokenform import _core
-from tokenform.errors import InvalidGrammar, TokenformError
+from tokenform.errors import InvalidGrammar, InvalidRegex, TokenformError
 from tokenform.frontends import forms
 from tokenform.frontends.ebnf_reader import is_ebnf
 from tokenform.frontends.garbage import collected_later
@@ -217,6 +217,12 @@ class _TagReader:
     def regex(self, spec: Any, place: str, ends: _Ends, depth: int) -> Node:
         pattern = str_in(spec, "pattern", place)
         self._parts.append((f"{place}/pattern", lambda: regex(pattern, dialect="auto")))
+        try:
+            regex(pattern, dialect="auto")  # alone: a group that ends in it is not the one around it
+        except InvalidRegex:
+            self.blame()
+        except TokenformError:
+            pass  # that of the whole text says so
         # as XGrammar reads it: `\d` is a digit of ASCII, `.` is any character, a line break too
         return Given({"language": {"regex": f"^(?s:{pattern})$", "dialect": "auto"}})
 
