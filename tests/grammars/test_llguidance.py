@@ -203,6 +203,8 @@ REFUSED = [
     ("%llguidance {}\nstart: /a", 2, 8),
     ("%llguidance {}\nstart: /[a/", 2, 8),
     ("%llguidance {}\nstart: /a/\nb: /(/", 3, 4),
+    ("%llguidance {}\nstart: /a)|(?:b/", 2, 8),
+    ("%llguidance {}\nstart: /a)(?:b/i", 2, 8),
     ("%llguidance {}\nstart: x{_y}\nx: /a/", 2, 8),
     ("%llguidance {}\nstart.2: /a/", 2, 1),
     ("%llguidance {}\nstart: /a/\nstart: /b/", 3, 1),

@@ -216,8 +216,9 @@ class LlguidanceReader(Words):
             if set(flags) - set("imsux"):
                 raise self.mistake("flags of a regex are i, m, s, u and x", at)
             pattern = pattern.replace("\\/", "/")
-            end = "\n" if "x" in flags else ""
-            self.check_pattern(f"(?{flags.replace('u', '')}:{pattern}{end})", "rust", at)
+            kept, end = flags.replace("u", ""), "\n" if "x" in flags else ""
+            self.check_pattern(f"(?{kept}){pattern}" if kept else pattern, "rust", at)
+            self.check_pattern(f"(?{kept}:{pattern}{end})", "rust", at)  # as it is read
             return RegexNode("regex", (pattern, flags), at)
         if token.kind in ("name", "special", "reference"):
             if token.kind == "name" and self.has("{") and not re.match(r"\s*[\d,+-]", self.text[self._at :]):
