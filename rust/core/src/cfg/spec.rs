@@ -4,7 +4,7 @@ use serde_json::{json, Value};
 
 use crate::lexical::TermId;
 
-/// One terminal; among matches of one length and priority a literal is preferred, then the first.
+/// One terminal; among matches of one length and priority a literal is preferred to what is not ignored, then the first.
 #[derive(Default)]
 pub struct Entry {
     pub name: String,
