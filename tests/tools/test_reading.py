@@ -8,6 +8,7 @@ from contextlib import suppress
 from typing import Any
 
 import pytest
+from jsonschema import Draft202012Validator, FormatChecker
 
 from tokenform.errors import ToolError
 from tokenform.frontends.tools import FORMATS, Format, ToolCallStream, parse_tool_calls
@@ -58,6 +59,23 @@ def test_the_error_says_where() -> None:
 def test_validation_can_be_left_out() -> None:
     text = '<tool_call>\n{"name": "get_weather", "arguments": {}}\n</tool_call>'
     assert parse_tool_calls(text, TOOLS, format="hermes", validate=False)[0].arguments == {}
+
+
+@pytest.mark.parametrize("other", [{"type": "string", "format": "uuid"}, {"type": "string"}])
+@pytest.mark.parametrize("name", FORMATS)
+def test_a_choice_that_formats_decide(name: str, other: dict[str, Any]) -> None:
+    """Calls are written with formats asserted: without them both branches of such a `oneOf` are right."""
+    day = {"oneOf": [{"type": "string", "format": "date"}, other]}
+    schema = {"type": "object", "properties": {"day": day}, "required": ["day"]}
+    judge = Draft202012Validator(schema, format_checker=FormatChecker())
+    for value in ("2024-05-06", "tomorrow"):
+        text = written_call("remind", {"day": value}, FORMATS[name])
+        try:
+            read = list(parse_tool_calls(text, [{"name": "remind", "parameters": schema}], format=name))
+        except ToolError:
+            read = []
+        right = judge.is_valid({"day": value})
+        assert [call.arguments for call in read] == ([{"day": value}] if right else []), text
 
 
 def test_deep_nesting_is_an_error_and_no_crash() -> None:
