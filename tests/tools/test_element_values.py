@@ -12,9 +12,10 @@ from tokenform.engine import Vocabulary
 from tokenform.errors import LimitExceeded, ToolError
 from tokenform.frontends.gbnf import gbnf
 from tokenform.frontends.to_gbnf import to_gbnf
-from tokenform.frontends.tools import find_format, parse_tool_calls, tools
+from tokenform.frontends.tools import FORMATS, find_format, parse_tool_calls, tools
 from tokenform.frontends.tools.compiled import shape_form
 from tokenform.frontends.tools.shape import AnyOrder, Regex, Shape, Text
+from tokenform.frontends.tools.shown import written_call
 
 from .test_engine_walks import tokens_of, vocabulary
 
@@ -117,6 +118,66 @@ def test_null_is_null_where_a_string_may_stand(name: str) -> None:
     }
     (got,) = parse_tool_calls(call(name, ("v", ("null", False))), [definition], format=name)
     assert got.arguments == {"v": None}
+
+
+def read_value(name: str, schema: Any, text: str) -> Any:
+    """The argument `v` of the only call."""
+    parameters = {"type": "object", "properties": {"v": schema}, "required": ["v"]}
+    (got,) = parse_tool_calls(text, [{"name": "f", "parameters": parameters}], format=name)
+    return got.arguments["v"]
+
+
+@pytest.mark.parametrize("name", ELEMENTS)
+@pytest.mark.parametrize("schema", [{"type": ["integer", "boolean", "string"]}, {}], ids=str)
+def test_a_text_that_begins_as_json_and_its_closing_marker(name: str, schema: Any) -> None:
+    """The marker counts by what follows it, behind JSON as behind a text."""
+    close = "</arg_value>" if name.startswith("glm") else "</parameter>"
+    for text in (f"true{close}<param", f"7{close} times", f"7{close}{close}"):
+        assert read_value(name, schema, call(name, ("v", text))) == text
+    assert read_value(name, schema, call(name, ("v", ("7", False)))) == 7
+
+
+@pytest.mark.parametrize("name", ["qwen3_coder", "glm45", "minimax"])
+def test_a_word_of_python_where_no_such_text_may_stand(name: str) -> None:
+    schema = {"anyOf": [{"type": "boolean"}, {"type": "string", "maxLength": 3}]}
+    assert read_value(name, schema, call(name, ("v", "True"))) is True
+    assert read_value(name, {"type": ["boolean", "string"]}, call(name, ("v", "True"))) == "True"
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_items_of_lists_that_are_named_whole(name: str) -> None:
+    lists: list[Any] = [[1, "1", None], [["1", 1], {"k": [2, "2"]}], [], "x", {"k": [1]}]
+    for value in lists:
+        text = written_call("f", {"v": value}, FORMATS[name])
+        assert read_value(name, {"enum": lists}, text) == value
+
+
+def test_an_empty_element_is_a_list_where_the_schema_takes_one() -> None:
+    text = written_call("f", {"v": []}, FORMATS["minimax_m3"])
+    for other in ("number", "boolean", "null"):
+        assert read_value("minimax_m3", {"type": [other, "array"]}, text) == []
+        assert read_value("minimax_m3", {"type": [other, "object"]}, text) == {}
+    assert read_value("minimax_m3", {"type": ["array", "object"], "minItems": 1}, text) == {}
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("functiongemma", "<start_function_call>call:f{b:1,v:2,b:3}<end_function_call>"),
+        ("gemma4", "<|tool_call>call:f{b:1,v:2,b:3}<tool_call|>"),
+        ("llama4_pythonic", "[f(b=1, v=2, b=3)]"),
+        ("qwen3_coder", call("qwen3_coder", ("b", ("1", False)), ("v", ("2", False)), ("b", ("3", False)))),
+    ],
+)
+def test_the_last_of_two_arguments_that_are_not_declared_counts(name: str, text: str) -> None:
+    parameters = {"properties": {"v": WHOLE}, "required": ["v"], "additionalProperties": WHOLE}
+    definition = {"name": "f", "parameters": {"type": "object", **parameters}}
+    auto = tools([definition], format=name, json_options={"order": "any"}).compile(vocabulary(name, False))
+    assert auto.matches(text.encode())
+    (got,) = parse_tool_calls(text, [definition], format=name)
+    assert got.arguments == {"b": 3, "v": 2}
+    with pytest.raises(ToolError, match="given twice"):
+        parse_tool_calls(text.replace("b", "v"), [definition], format=name)
 
 
 @pytest.mark.parametrize("name", ELEMENTS)

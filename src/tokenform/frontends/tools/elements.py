@@ -64,7 +64,7 @@ class NestedReader(ArgumentsReader):
         emit("{")
         while (head := (yield from self._opened(self.layout.member))) is not None:
             key, kind = head
-            self.key(key, seen, not depth, emit)
+            self.key(key, seen, not depth and place.member(key).declared, emit)
             yield from self._value(emit, place.member(key), kind, self._closer(key), depth + 1)
         emit("}")
 
@@ -148,13 +148,22 @@ class NestedReader(ArgumentsReader):
         opens = self.layout.marker + "<"
         child = (yield from self.source.matches(opens)) and not (yield from self.source.matches(opens + "/"))
         first_item = child and (yield from self.source.matches(self.layout.item))
-        ends = (yield from self.source.matches(opens + "/")) and "string" not in kinds
+        ends = yield from self.source.matches(opens + "/")
         self.source.undo(mark)
         if child:
             return LIST if "array" in kinds and (first_item or "object" not in kinds) else OBJECT
-        if ends and kinds & {"array", "object"} and not kinds & {"number", "integer", "boolean"}:
-            return LIST if "array" in kinds else OBJECT
+        if ends and kinds & {"array", "object"} and not (yield from self._blank_text(place)):
+            return LIST if "array" in kinds and ("object" not in kinds or place.takes([])) else OBJECT
         return TEXT
+
+    def _blank_text(self, place: Place) -> Reading[bool]:
+        """Whether the whitespace that stands here, alone in its element, is a text that the place takes."""
+        if "string" not in place.kinds:
+            return False
+        mark, pieces = self.source.mark(), list[str]()
+        yield from self.source.until([self.layout.marker], pieces.append)
+        self.source.undo(mark)
+        return place.takes("".join(pieces))
 
     def _text(self, emit: Emit, place: Place, kind_index: int, open_kind: bool) -> Reading[None]:
         """Raw text or JSON up to the next marker."""

@@ -64,7 +64,7 @@ class MarkedReader(ArgumentsReader):
         yield from self.source.blank()
         while not (yield from self.source.accept(closer)):
             name = yield from self._name()
-            self.key(name, seen, not depth, self.calls.fragment)
+            self.key(name, seen, not depth and place.member(name).declared, self.calls.fragment)
             yield from self.source.blank()
             yield from self._value(place.member(name), depth + 1)
             yield from comma(self.source, closer)

@@ -126,9 +126,9 @@ class Place:
 
     def item(self, index: int) -> Place:
         """The place of the item at this index."""
-        index = min(index, max((len(first_items(part)) for part in self._parts), default=0))
+        index = min(index, max((len(_firsts(part)) for part in self._parts), default=0))
         if (index,) not in self._inside:
-            firsts = [(first_items(part), further_items(part)) for part in self._parts]
+            firsts = [(_firsts(part), further_items(part)) for part in self._parts]
             schemas = [first[index] if index < len(first) else further for first, further in firsts]
             # by the first that is said; what is said besides is judged with the whole call
             said = next((one for one in schemas if one is not True), True)
@@ -146,6 +146,16 @@ class Place:
         except TokenformError:
             return [self._root]
         return parts
+
+
+def _firsts(part: Mapping[str, Any]) -> list[Any]:
+    """The schemas of a list's first items; of lists that are named whole, those of all items."""
+    values = [part["const"]] if "const" in part else part.get("enum", ())
+    lists = [value for value in values if isinstance(value, list)]
+    if not lists:
+        return first_items(part)
+    places = range(max(map(len, lists)))
+    return [{"enum": [one[place] for one in lists if place < len(one)]} for place in places]
 
 
 @lru_cache(maxsize=256)

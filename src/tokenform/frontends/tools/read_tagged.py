@@ -107,11 +107,13 @@ class TaggedReader(ArgumentsReader):
             marked = json_only or not isinstance(value, str)
             return not strings or (marked and argument.takes(value))
 
-        if (json_only or kinds - {"string"}) and (yield from self._json(fits, loose=not strings)):
+        if (json_only or kinds - {"string"}) and (
+            yield from self._json(fits, loose=not strings, texts=strings and not json_only)
+        ):
             return
         pieces: list[str] = []
         yield from self._raw(pieces.append)
-        value = self._word_or_text("".join(pieces), argument, key)
+        value = self._text_or_word("".join(pieces), argument, key)
         self._emit(json.dumps(value, ensure_ascii=False))
 
     def _json_middle(self) -> Reading[None]:
@@ -123,16 +125,20 @@ class TaggedReader(ArgumentsReader):
                     return
         yield from self.calls.literal(middle or self.layout.middle)
 
-    def _json(self, fits: Callable[[Any], bool], loose: bool) -> Reading[bool]:
+    def _json(self, fits: Callable[[Any], bool], loose: bool, texts: bool) -> Reading[bool]:
         """A value that is JSON up to the closing marker, which may stand in its strings; False: it is none,
-        or none that fits."""
+        or none that fits.  texts: it may be the beginning of a text, in which the marker stands."""
         pieces: list[str] = []
         mark = self.source.mark()
         found = False
         try:
             yield from json_value(self.source, pieces.append, loose)
             yield from self.source.blank()
-            ended = (yield from self.source.accept(self.layout.close)) or (yield from self._next())
+            ended = yield from self.source.accept(self.layout.close)
+            if not ended:
+                ended = yield from self._next()
+            elif texts:
+                ended = yield from self._followed()
             found = ended and fits(json.loads("".join(pieces)))
         except (ToolError, ValueError, RecursionError):
             found = False
@@ -220,13 +226,14 @@ class TaggedReader(ArgumentsReader):
             raise fail(self.source, f"an argument is followed by what is spelled {here!r}")
         return found
 
-    def _word_or_text(self, text: str, argument: Place, key: str) -> Any:
-        """A raw value that is no JSON: the text itself where a string may stand, else a word of Python's."""
-        if "string" in argument.kinds:
-            return text
+    def _text_or_word(self, text: str, argument: Place, key: str) -> Any:
+        """A raw value that is no JSON: the text itself where it may stand, else a word of Python."""
         word = text.strip().lower()
+        strings = "string" in argument.kinds
         if word in WORDS and argument.kinds & {"boolean", "null"} and argument.takes(WORDS[word]):
-            return WORDS[word]
+            return text if strings and argument.takes(text) else WORDS[word]
+        if strings:
+            return text
         raise fail(self.source, f"the value of the argument {key!r} is no JSON")
 
 
