@@ -9,7 +9,7 @@ import jsonschema
 import pytest
 
 import tokenform as tf
-from tokenform.errors import ToolError
+from tokenform.errors import ToolError, UnsatisfiableSchema
 from tokenform.frontends.tools import FORMATS, find_format
 from tokenform.frontends.tools.judge import byte_vocabulary
 from tokenform.frontends.tools.shown import written_call
@@ -287,3 +287,36 @@ def test_what_was_read_tells_the_types_of_the_rest(name: str, value: dict[str, A
     text = written_call("f", value, find_format(name))
     assert grammar.core.compile(byte_vocabulary()).matches(text.encode()), text
     assert grammar.parse(text)[0].arguments == value
+
+
+NOTHING: list[dict[str, Any]] = [
+    {"not": {}},
+    {"enum": []},
+    {"type": "integer", "enum": ["a"]},
+    {"allOf": [TEXT, WHOLE]},
+    of({"inside": {"enum": []}}, "inside"),
+    {"type": "array", "items": {"enum": []}, "minItems": 1},
+]
+
+
+@pytest.mark.parametrize("order", ["declared", "any"])
+@pytest.mark.parametrize("name", FORMATS)
+def test_what_nothing_satisfies_is_left_out_and_where_it_is_required_named(name: str, order: str) -> None:
+    form = FORMATS[name]
+    options: dict[str, Any] = {"format": form, "tool_choice": "required", "json_options": {"order": order}}
+    for schema in NOTHING:
+        tool = {"name": "f", "parameters": of({"no": schema, "n": WHOLE})}
+        grammar = tf.tools([tool], **options)
+        assert schema == {"not": {}} or any("never written" in line for line in grammar.report), schema
+        auto = grammar.compile(byte_vocabulary())
+        for value in ({"n": 3}, {}):
+            assert auto.matches(written_call("f", value, form).encode()), (schema, value)
+        for value in ({"no": "a"}, {"no": 1}, {"no": {}}, {"no": [1]}):
+            assert not auto.matches(written_call("f", value, form).encode()), (schema, value)
+        tool["parameters"]["required"] = ["no"]
+        good = {"name": "g", "parameters": of({"n": WHOLE})}
+        with pytest.raises(UnsatisfiableSchema, match=r"tool 'f': .*satisfies") as told:
+            tf.tools([good, tool], **options)
+        assert told.value.pointer.startswith("/properties/no")
+        (line, *_) = tf.tools([good, tool], on_bad_tool="omit", **options).report
+        assert line.startswith("tool 'f' is left out")

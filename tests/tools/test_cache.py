@@ -80,6 +80,19 @@ def test_the_same_list_is_the_same_grammar_and_another_is_not() -> None:
         assert [automaton.matches((text % v).encode()) for v in ("1", '"1"')] == [value == "1", value != "1"]
 
 
+@pytest.mark.parametrize("also", [{}, {"no": {"enum": []}}, {"no": {"not": {}}}], ids=str)
+def test_what_its_owner_does_to_a_definition_later_is_not_seen(also: dict[str, Any]) -> None:
+    TOOLS.clear()
+    GRAMMARS.clear()
+    changed = tool("f", size={"enum": ["small", "large"]}, **also)
+    changed["function"]["parameters"]["required"] = ["size"]
+    same = copy.deepcopy(changed)
+    tf.tools([changed], format="hermes")
+    changed["function"]["parameters"]["properties"]["size"]["enum"].remove("large")
+    read = tf.tools([same], format="llama4_pythonic", tool_choice="required").compile(BYTES)
+    assert read.matches(b'[f(size="small")]') and read.matches(b'[f(size="large")]')
+
+
 def test_what_is_no_plain_json_is_read_each_time() -> None:
     def f(a: int) -> int:
         """A function."""

@@ -207,8 +207,8 @@ class Rules:
         return {"grammar": structure}
 
     def rule(self, name: str, expansions: Sequence[Sequence[str]]) -> str:
-        """Adds the expansions of a rule."""
-        for order, expansion in enumerate(expansions):
+        """Adds the expansions of a rule; without any no text is of it: it leads to itself alone."""
+        for order, expansion in enumerate(expansions or [[name]]):
             entry = {"origin": name, "expansion": list(expansion), "priority": 0, "order": order}
             self.rules.append(entry)
         return name

@@ -140,7 +140,7 @@ def _from_json(tool: Mapping[str, Any], index: int, bare: bool = False) -> Tool:
     description = said if isinstance(said, str) else ""
     if bare:
         try:
-            shown = parameters if isinstance(parameters, Mapping) and _text(parameters, name) else None
+            shown = loads(_text(parameters, name)) if isinstance(parameters, Mapping) else None
         except InvalidSchema:
             shown = None
         return Tool(name, description, ANY_OBJECT, shown=shown)
@@ -149,7 +149,7 @@ def _from_json(tool: Mapping[str, Any], index: int, bare: bool = False) -> Tool:
 
 
 def _checked(parameters: Any, name: str) -> tuple[Mapping[str, Any], str]:
-    """The schema of an object, as given where it is one, and its text; or an error that names the tool."""
+    """The schema of an object, which is nobody else's, and its text; or an error that names the tool."""
     if parameters is None:
         parameters = {"type": "object", "properties": {}}
     if not isinstance(parameters, Mapping):
@@ -161,9 +161,9 @@ def _checked(parameters: Any, name: str) -> tuple[Mapping[str, Any], str]:
         raise InvalidSchema(
             f"the parameters of tool {name!r} are no JSON Schema, at {place or '/'}: {message}", pointer=place
         )
-    if parameters.get("type") == "object":
-        return parameters, text
     plain = loads(text)
+    if plain.get("type") == "object":
+        return plain, text
     if plain.get("type", "object") not in ("object", ["object"]):
         raise InvalidSchema(f'the parameters of tool {name!r} must have "type": "object"', pointer="/type")
     plain["type"] = "object"

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tokenform import _core
-from tokenform.errors import TokenformError
+from tokenform.errors import TokenformError, ToolError, UnsatisfiableGrammar
 from tokenform.frontends import forms
 from tokenform.frontends.garbage import collected_later
 from tokenform.frontends.grammar import Grammar
@@ -168,20 +168,31 @@ def _usable(
 
 
 def _alone(tool: Tool, options: TurnOptions) -> TokenformError | None:
-    """The error of a tool by itself."""
+    """The error of a tool by itself, where it has to be called."""
     try:
-        shape = tool_shape([tool], format=options.format, strict=options.strict)
+        shape = tool_shape([tool], format=options.format, tool_choice="required", strict=options.strict)
         forms.compiled(shape_form(shape, options.spelling), tool.name)
+    except UnsatisfiableGrammar:
+        return _unsatisfiable(tool)
     except TokenformError as error:
         return error
     return None
+
+
+def _unsatisfiable(tool: Tool) -> TokenformError:
+    """Why no call of a tool can be written: its schema has no value, or none that the format can write."""
+    try:
+        _core.json_schema(tool.text)
+    except TokenformError as error:
+        return error
+    return ToolError("no arguments of it can be written in this format; choose a format that writes JSON")
 
 
 def _blamed(error: TokenformError, known: Sequence[Tool], options: TurnOptions) -> TokenformError:
     """The error with the name of the tool that it is about."""
     for tool in known:
         own = _alone(tool, options)
-        if isinstance(own, type(error)):
+        if own is not None and (isinstance(own, type(error)) or isinstance(error, UnsatisfiableGrammar)):
             message = re.sub(r"^(?:JSON|[{\"].*?) \(\d+\): ", "", str(own))
             return type(own)(f"tool {tool.name!r}: {message}", pointer=own.pointer, keyword=own.keyword)
     return error

@@ -135,10 +135,6 @@ class Tags(Notation):
             if layout.python_words and not strings and not keywords & _HAS_VALUES:
                 value = choice([value, *(Text(word) for kind, word in words if kind in kinds)])
             options.append(self._json((layout.json_middle or layout.middle).rstrip("\n"), value))
-        if not options:
-            raise ToolError(
-                f"{owner}: no value of it can be written in this format; choose a format that writes JSON"
-            )
         return choice(options)
 
     @property
