@@ -50,6 +50,19 @@ def test_generators_by_name(outlines, model):
 
 
 @pytest.mark.filterwarnings("ignore")
+def test_a_generator_that_goes_on_behind_its_own_text(outlines, model):
+    tokenizer = copy.deepcopy(model.hf_tokenizer)
+    tokenizer.chat_template = None  # the prompts are the texts alone
+    bare = outlines.from_transformers(model.model, tokenizer)
+    code = outlines.Generator(bare, outlines.regex(r"[A-Z]-\d{4};"), backend="tokenform")
+    text = "The numbers:"
+    for _ in range(3):
+        new = code(text, max_new_tokens=20)
+        assert re.fullmatch(r"[A-Z]-\d{4};", new)
+        text += new
+
+
+@pytest.mark.filterwarnings("ignore")
 def test_what_is_wrong_is_said(outlines, model):
     with pytest.raises(UnsupportedRegex):
         outlines.Generator(model, outlines.regex(r"(a)\1"), backend="tokenform")

@@ -109,6 +109,16 @@ def test_a_second_turn_that_begins_with_the_first_starts_anew(model, tokenizer):
     assert {first, second} <= {"yes", "no"}
 
 
+def test_a_prompt_that_is_the_first_with_its_text_starts_anew_behind_a_reset(model, tokenizer):
+    processor = GrammarLogitsProcessor(tf.choice(["yes", "no"]), tokenizer, model=model)
+    prompt = "Ada"
+    for _ in range(3):
+        processor.reset()
+        (text,) = written(model, tokenizer, [prompt], processor)
+        assert text in {"yes", "no"}
+        prompt += text
+
+
 def test_beams_beyond_the_texts_there_are(model, tokenizer):
     processor = GrammarLogitsProcessor(tf.choice(["yes", "no"]), tokenizer, model=model)
     (text,) = written(model, tokenizer, ["Ada"], processor, num_beams=5)

@@ -43,6 +43,10 @@ class LlamaCppProcessor:
     def __init__(self, grammar: Any, vocabulary: Vocabulary, *, max_tokens: int | None = None) -> None:
         self.following = HistoryMatcher(grammar, vocabulary, max_tokens=max_tokens)
 
+    def reset(self) -> None:
+        """The next call's ids are a prompt, even where they are those before with their text."""
+        self.following.reset()
+
     def __call__(self, input_ids: NDArray[np.intc], scores: NDArray[np.single]) -> NDArray[np.single]:
         """Scores [V] with -inf where the grammar forbids, given all ids so far [n]."""
         allowed = self.following.allowed(input_ids)

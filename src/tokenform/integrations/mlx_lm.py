@@ -44,6 +44,10 @@ class MlxProcessor:
         vocabulary = tokenizer if isinstance(tokenizer, Vocabulary) else _vocabulary(tokenizer, size)
         self.following = HistoryMatcher(grammar, vocabulary, max_tokens=max_tokens)
 
+    def reset(self) -> None:
+        """The next call's ids are a prompt, even where they are those before with their text."""
+        self.following.reset()
+
     def __call__(self, tokens: Any, logits: Any) -> Any:
         """Logits [1, V] with -inf where the grammar forbids, given the sequence's ids [n]."""
         import mlx.core as mx

@@ -20,7 +20,7 @@ from typing import Any
 import outlines.backends
 from outlines.backends.base import BaseBackend
 
-from tokenform.engine import Grammar, Vocabulary
+from tokenform.engine import Grammar
 from tokenform.errors import ModelError, OptionError
 from tokenform.frontends import json_schema, regex
 from tokenform.frontends.grammar_text import grammar_of_text
@@ -86,32 +86,19 @@ def _matching(pattern: str) -> Grammar:
 def _for_transformers(model: Any, grammar: Grammar) -> Any:
     from tokenform.integrations.transformers import GrammarLogitsProcessor
 
-    class ResettingProcessor(GrammarLogitsProcessor):
-        def reset(self) -> None:
-            """Nothing: another prompt begins anew."""
-
-    return ResettingProcessor(grammar, model.hf_tokenizer, model=model.model)
+    return GrammarLogitsProcessor(grammar, model.hf_tokenizer, model=model.model)
 
 
 def _for_llama_cpp(model: Any, grammar: Grammar) -> Any:
     from tokenform.integrations.llama_cpp import LlamaCppProcessor, read_gguf
 
-    return _resetting(LlamaCppProcessor, grammar, read_gguf(model.model.model_path))
+    return LlamaCppProcessor(grammar, read_gguf(model.model.model_path))
 
 
 def _for_mlx_lm(model: Any, grammar: Grammar) -> Any:
     from tokenform.integrations.mlx_lm import MlxProcessor
 
-    return _resetting(MlxProcessor, grammar, model.mlx_tokenizer)
-
-
-def _resetting(processor: Any, grammar: Grammar, vocabulary: Vocabulary | Any) -> Any:
-    class Processor(processor):  # type: ignore[misc]
-        def reset(self) -> None:
-            """The next call's ids are a prompt."""
-            self.following.reset()
-
-    return Processor(grammar, vocabulary)
+    return MlxProcessor(grammar, model.mlx_tokenizer)
 
 
 _PROCESSORS = {"Transformers": _for_transformers, "LlamaCpp": _for_llama_cpp, "MLXLM": _for_mlx_lm}

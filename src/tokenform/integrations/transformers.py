@@ -73,7 +73,9 @@ def _vocabulary(model: Any, tokenizer: Any) -> Vocabulary:
 class GrammarLogitsProcessor(LogitsProcessor):  # type: ignore[misc,unused-ignore]
     """Keeps what `model.generate` writes to a grammar, or to one grammar for each prompt of the batch.
 
-    One object serves one model; a call with another prompt begins anew.
+    One object serves one model; a call with another prompt begins anew.  Where that is the prompt before with
+    its own text behind it, and nothing else, the call looks like a step back (assisted generation takes such
+    ones): call `reset()` before it.
 
     Args:
         grammar: a grammar, schema or type; or a list with one for each prompt of the batch.
@@ -111,6 +113,10 @@ class GrammarLogitsProcessor(LogitsProcessor):  # type: ignore[misc,unused-ignor
         self._prompt = 0  # its length
         # of each row: after the prompt, and after each token; None where it was refused
         self._states: list[list[State | None]] = []
+
+    def reset(self) -> None:
+        """The next call's ids are prompts, whatever came before."""
+        self._ids = None
 
     @torch.inference_mode()
     def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
