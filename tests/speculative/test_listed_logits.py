@@ -370,3 +370,19 @@ def test_listed_ids_are_those_of_the_mask():
     ids = drawer.listed(sampler, Node([1], automaton=auto_, state=auto_.start))
     assert ids is not None and ids.tolist() == np.asarray(auto_.allowed_tokens(auto_.start)).tolist()
     assert drawer.listed(sampler, Node([1])) is None
+
+
+@pytest.mark.parametrize("local", LOCALS)
+def test_a_forced_token_that_no_longer_fits_has_all_that_are_allowed(local):
+    """The tokenizer's own way through a forced text may be longer than the tokens that are left."""
+    tokens = [b"a", b"b", b"c", b"bc", b"abc", b""]
+    vocabulary = tf.Vocabulary(tokens, eos=[5])
+    auto_ = tf.regex("abc").compile(vocabulary)
+    drawer, sampler = LazyDrawer(), MaskedSampler(LOCALS[local], len(tokens), [5])
+    scores = np.arange(len(tokens), dtype=np.float64)
+    for remaining, listed, drawn in ((9, [0], 0), (2, [0], 0), (1, [0, 4], 4)):
+        node = Node([1], automaton=auto_, state=auto_.start, remaining=remaining, forced=0)
+        ids = drawer.listed(sampler, node)
+        assert ids is not None and ids.tolist() == listed
+        answer = drawer.one(sampler, [Listed(ids, scores[ids], len(tokens))], node)
+        assert answer.error is None and answer.token == drawn

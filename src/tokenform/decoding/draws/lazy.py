@@ -123,9 +123,9 @@ class LazyDrawer:
         """The only ids whose logits a draw reads; None for all, or where that is not known."""
         if not sampler.untouched or node.automaton is None:
             return None
-        if node.forced is not None:
-            return np.array([node.forced])
         try:
+            if node.forced is not None and sampler.fits(node, node.forced):
+                return np.array([node.forced])
             allowed = self._allowed(node.automaton, node.state, sampler.size)
         except TokenformError:  # the draw raises it again
             return None
