@@ -7,6 +7,12 @@ from typing import Any
 
 import pytest
 
+import tokenform as tf
+from tokenform.frontends.tools import FORMATS
+from tokenform.frontends.tools.shown import written_call
+from tokenform.server.endpoints.items import Writer
+from tokenform.server.tooling import CallLayout
+
 FORM = {
     "type": "json_schema",
     "json_schema": {
@@ -158,3 +164,21 @@ def close(got: list[Any], wanted: list[Any]) -> None:
     for one, other in zip(got, wanted, strict=True):
         assert one["logprob"] == pytest.approx(other["logprob"], abs=1e-4)
         assert len(one["top_logprobs"]) == len(other["top_logprobs"]) == 2
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_no_call_is_finished_by_the_end_of_a_cut_text(name: str) -> None:
+    """Elements have no end of their own: all of a call's, or none of it, counts."""
+    arguments = {"city": "Oslo b", "days": 12}
+    tool = {"name": "weather", "parameters": {**PARAMETERS, "required": []}}
+    text = written_call("weather", arguments, FORMATS[name])
+    layout = CallLayout([tool], FORMATS[name], tf.tools([tool], format=name))
+    for place in range(len(text) + 1):
+        writer = Writer(layout)
+        told = "".join(step.delta for step in [*writer.feed(text[:place]), *writer.close(cut=True)])
+        for item in writer.items:
+            if item.name is not None and not item.cut:
+                assert json.loads(item.text) == arguments, text[:place]
+        if any(item.cut for item in writer.items):
+            with pytest.raises(ValueError):
+                json.loads(told[told.index("{") :] if "{" in told else "")

@@ -102,9 +102,13 @@ class Writer:
         Args:
             cut: the text breaks off here.
         """
-        steps = [] if self._reader is None else self._read(self._reader.close(cut=cut))
-        if cut and self._open and self.items[-1].name is not None:
-            self.items[-1].cut = not is_whole(self.items[-1].text)
+        last = self.items[-1] if self._open else None
+        if cut and last is not None and last.name is not None:
+            last.cut = not is_whole(last.text)
+        deltas = [] if self._reader is None else self._reader.close(cut=cut)
+        if cut:  # what the end of a text makes of a call was not written
+            deltas = [delta for delta in deltas if "tool_calls" not in delta]
+        steps = self._read(deltas)
         if all(item.thought for item in self.items):
             steps += self._begin(OutputItem(_fresh("msg")))
         return steps + self._end()
