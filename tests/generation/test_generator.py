@@ -169,6 +169,20 @@ def test_stream_pieces_join_to_the_text(generator):
     )
 
 
+def test_a_stream_has_its_result_once_it_has_ended(generator):
+    def passed_on():
+        return (yield from generator.stream("x", choices=["ab"]))
+
+    with generator.stream("x", choices=["ab"]) as stream:
+        assert stream.result is None and "".join(stream) == stream.result.text == "ab"
+        assert next(stream, None) is None and stream.result.value == "ab"
+    stream = passed_on()
+    with pytest.raises(StopIteration) as ended:
+        while True:
+            next(stream)
+    assert ended.value.value.text == "ab"
+
+
 def test_stream_can_be_abandoned(generator):
     stream = generator.stream("x", tf.json_schema(PERSON), seed=0, max_tokens=80)
     next(stream)

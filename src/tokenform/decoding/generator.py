@@ -40,7 +40,7 @@ from tokenform.decoding.instructions import has_patterns, is_bare
 from tokenform.decoding.keyed_random import fresh_seed
 from tokenform.decoding.mixing import Mixing
 from tokenform.decoding.options import OWN, Call, check_drafter, drawn_with
-from tokenform.decoding.partial import Partials
+from tokenform.decoding.partial import Partials, TextStream
 from tokenform.decoding.progress import Progress
 from tokenform.decoding.prompts import (
     Prompted,
@@ -278,7 +278,7 @@ class Generator(Prompted, Writing):
         if row.preamble is not None:
             row.preamble.listener = call.on_reasoning
         pieces = self._stream(row, constraint, self.decoder(chosen, 1, drafter=call.drafter), call)
-        return Partials(pieces, constraint, call.on_field) if call.partial else pieces
+        return Partials(pieces, constraint, call.on_field) if call.partial else TextStream(pieces)
 
     def messages(self, prompt: Any, grammar: Constraint) -> list[Any] | None:
         """The chat messages of a prompt, with everything that is added to them; None where it is no chat."""

@@ -1,15 +1,57 @@
-"""A stream of growing values, from a stream of text."""
+"""Streams of one text, and of its growing value."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator, Mapping
 from typing import Any, Generic
 
+from typing_extensions import Self, TypeVar
+
 from tokenform.decoding.results import Result, T
 from tokenform.frontends.partial_value import MISSING, Fields, partial_value
 
+Part = TypeVar("Part", default=str)
 
-class Partials(Generic[T]):
+
+class TextStream(Generic[T, Part]):
+    """A text while it is written, in pieces; see `Generator.stream`.
+
+    With `yield from` its value is the result.
+
+    Attributes:
+        result: the text's, once the stream has ended.
+    """
+
+    def __init__(self, pieces: Generator[str, None, Result]) -> None:
+        self._pieces = pieces
+        self.result: Result[T] | None = None
+
+    def __repr__(self) -> str:
+        state = "to be read" if self.result is None else f"ended: {self.result!r}"
+        return f"<{type(self).__name__}, {state}>"
+
+    def __iter__(self) -> Iterator[Part]:
+        return self
+
+    def __next__(self) -> Part:
+        try:
+            return next(self._pieces)  # type: ignore[return-value]
+        except StopIteration as ended:
+            self.result = self.result or ended.value
+            raise StopIteration(self.result) from None
+
+    def close(self) -> None:
+        """Cancels the text, and frees its memory."""
+        self._pieces.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+class Partials(TextStream[T, T]):
     """The values of a text while it is written; see `Generator.stream`.
 
     Iterating gives the value after each piece: complete fields, growing strings, lists and objects.  Fields
@@ -23,12 +65,9 @@ class Partials(Generic[T]):
     def __init__(
         self, pieces: Generator[str, None, Result], grammar: Any, on_field: Mapping[str, Any] | None = None
     ) -> None:
-        self._pieces, self._fields = pieces, Fields(on_field)
+        super().__init__(pieces)
+        self._fields = Fields(on_field)
         self._reader = partial_value(grammar, self._fields.tell)
-        self.result: Result[T] | None = None
-
-    def __repr__(self) -> str:
-        return f"<Partials, {'to be read' if self.result is None else f'ended: {self.result!r}'}>"
 
     def on_field(self, pointer: str, function: Callable[[Any], Any]) -> Partials[T]:
         """Calls a function with the value of a field as soon as it is complete.
@@ -37,9 +76,6 @@ class Partials(Generic[T]):
             pointer: a JSON Pointer, as `/items/0/price`; `*` stands for any one key or number.
         """
         self._fields.add(pointer, function)
-        return self
-
-    def __iter__(self) -> Iterator[T]:
         return self
 
     def __next__(self) -> T:
@@ -58,13 +94,3 @@ class Partials(Generic[T]):
             if value is not MISSING:
                 return value  # type: ignore[no-any-return]
         raise StopIteration
-
-    def close(self) -> None:
-        """Cancels the text, and frees its memory."""
-        self._pieces.close()
-
-    def __enter__(self) -> Partials[T]:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()

@@ -8,13 +8,12 @@ prompt.
 from __future__ import annotations
 
 from collections.abc import Callable
-from collections.abc import Generator as Yields
 from typing import Any, Literal, overload
 
 from typing_extensions import TypeForm, Unpack
 
 from tokenform.decoding.options import AnyOptions, Call, Options, StreamOptions, with_keywords
-from tokenform.decoding.partial import Partials
+from tokenform.decoding.partial import Partials, TextStream
 from tokenform.decoding.prompts import Prompt
 from tokenform.decoding.results import Result, T
 
@@ -192,7 +191,7 @@ class Writing:
         *,
         partial: Literal[False] = False,
         **options: Unpack[StreamOptions],
-    ) -> Yields[str, None, Result]: ...
+    ) -> TextStream: ...
     @with_keywords(streamed=True)
     def stream(self, prompt: Any, schema: Any = None, *, partial: bool = False, **options: Any) -> Any:
         """Write one text for one prompt, in pieces as they come.
@@ -203,9 +202,8 @@ class Writing:
             partial: yield the value so far instead of the text (`Partials`), of the requested type.
             on_field: with `partial`, functions by JSON Pointer, called with the values of complete fields.
             on_reasoning: called with the characters of the reasoning before the text as they come.
-        Yields:
-            Text of whole characters; the pieces joined are the text.
         Returns:
-            The `Result`, as the generator's return value.
+            An iterator of text of whole characters; the pieces joined are the text.  When it has ended, its
+            `result` is the `Result`.
         """
         return self.pieces(prompt, Call.of(schema, {"partial": partial, **options}, streamed=True))

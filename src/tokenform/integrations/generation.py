@@ -10,7 +10,6 @@ from __future__ import annotations
 import inspect
 import os
 import threading
-from collections.abc import Generator as Yields
 from collections.abc import Mapping
 from typing import Any, Literal, overload
 
@@ -32,7 +31,7 @@ with extras():
         check_names,
         with_keywords,
     )
-    from tokenform.decoding.partial import Partials
+    from tokenform.decoding.partial import Partials, TextStream
     from tokenform.decoding.prompts import Prompt
     from tokenform.decoding.results import Result, T
     from tokenform.decoding.writing import Function, Many
@@ -212,7 +211,7 @@ def stream(
     *,
     partial: Literal[False] = False,
     **options: Unpack[StreamFunctionOptions],
-) -> Yields[str, None, Result]: ...
+) -> TextStream: ...
 @with_keywords(streamed=True, model=True)
 def stream(prompt: Any, schema: Any = None, **options: Any) -> Any:
     """Write one text in pieces, as they come: `Generator.stream` with the keywords of `generate`.
