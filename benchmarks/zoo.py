@@ -272,7 +272,7 @@ def main() -> int:
         lines.extend(rules(make, draft, draws))
     if "samplers" in options.parts:
         found.extend(laws.laws(first, options.runs or (10 if options.quick else 100), 20, options.only or ()))
-        if not options.quick and not options.only:
+        if options.model and not options.quick and not options.only:  # raw, the other hardly writes JSON
             found.extend(laws.races(first, 5))
     print(table(lines))
     print(text_table(list(laws.TITLES), [laws.cells(one) for one in found]))
