@@ -193,11 +193,13 @@ def rules(make: Callable[..., tf.Generator], draft: Any, draws: int) -> Iterator
     """Draws with drafts at temperature 1 beside the distribution of local masking, by enumeration."""
     # not finite, else the text is decided as one value; max_tokens makes it so
     grammar, prompt = tf.regex("[ab][01]+"), "Say a letter and some digits."
+    # the law of masks alone: a text of a pattern may end where the model would go on with another text
+    token = tf.Local(1.0, values="token", forced="any")
     todo: dict[str, Any] = {"plain": None, "auto": auto()}
     if draft is not None:
         todo["DraftModel"] = DraftModel(draft)
     for name, drafter in todo.items():
-        writer = make(drafter=drafter, sampler=tf.Local(1.0, forced="any"), policy=policies.Fixed)
+        writer = make(drafter=drafter, sampler=token, policy=policies.Fixed)
         problem = writer.problem(prompt, grammar, max_tokens=4, sampler=tf.samplers.Masked())
         want, began = trie_distribution(problem, None), time.process_time()
         found = writer.sample(prompt, grammar, n=draws, max_tokens=4, seed=1)

@@ -156,7 +156,7 @@ def test_what_stands_for_a_function_is_not_called():
     assert shown(functools.partial(add, name="sum")) == ["left", "right"]
     assert shown(functools.partial(functools.partial(add, 3), name="sum")) == ["right"]
     assert shown(functools.lru_cache(add)) == ["left", "right", "name"]
-    assert tf.generate("left is 3", functools.partial(add, right=1, name="")).value.keys() == {"left"}
+    assert shown(functools.partial(add, right=1, name="")) == ["left"]
     for bare in (functools.partial(int, base=2), functools.partial(Opaque)):
         with pytest.raises(errors.InvalidType, match="give a function"):
             tf.from_type(bare)

@@ -30,6 +30,10 @@ class CapturingRules:
     made: Callable[[RegexNode], Grammar]
     pieces: dict[Key, PartOfText] = field(default_factory=dict)
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Without the pieces, whose keys are of this process: others have their parts under other keys."""
+        return self.__dict__ | {"pieces": {}}
+
     @cached_property
     def capturing(self) -> set[str]:
         known = self.text.definitions
