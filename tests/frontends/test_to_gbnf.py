@@ -216,6 +216,22 @@ def test_a_recursion_that_rules_cannot_say_is_refused_by_name(schema, options, p
     assert raised.value.pointer == pointer and "GBNF" in str(raised.value)
 
 
+def test_the_work_of_all_states_is_bounded_as_that_of_a_call():
+    """Each state costs more than the one before it: no call of the 4,000 is long, and all took a minute."""
+    grammar = tf.lark('?start: " " | start+ " " start')
+    with pytest.raises(LimitExceeded, match=r"Limits\.work.* in GBNF.*lexer='dynamic'"):
+        grammar.to_gbnf()
+    within = tf.regex(r"\w{1,20}")
+    before = tf.engine.Limits()
+    assert within.to_gbnf()
+    try:
+        tf.engine.set_limits(tf.engine.Limits(work=1_000_000))
+        with pytest.raises(LimitExceeded, match=r"1000000 steps of work \(Limits\.work\)"):
+            within.to_gbnf()
+    finally:
+        tf.engine.set_limits(before)
+
+
 def test_a_recursion_deeper_than_python_reads_is_refused():
     inner = {"$ref": "#/$defs/n"}
     for _ in range(300):

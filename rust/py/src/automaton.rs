@@ -402,7 +402,7 @@ impl TokenAutomaton {
         self.core.stats().states
     }
 
-    /// What the automaton holds, and why earlier epochs of it ended.
+    /// What the automaton holds, why earlier epochs of it ended, and the work of its calls so far.
     fn stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let s = self.core.stats();
         let out = PyDict::new(py);
@@ -414,6 +414,7 @@ impl TokenAutomaton {
         out.set_item("ended_full", s.full)?;
         out.set_item("ended_by_errors", s.failed)?;
         out.set_item("ended_cleared", s.cleared)?;
+        out.set_item("work", s.work)?;
         Ok(out)
     }
 

@@ -36,7 +36,7 @@ STATES = 4000
 """Most states of a part."""
 
 _BEYOND = (
-    "{what} has more than {states} states in GBNF. What does that: documents that nest without bound, "
+    "{what} needs more than {bound} in GBNF. What does that: documents that nest without bound, "
     "undeclared keys (none comes twice, which GBNF can't say), uniqueItems, multipleOf, long counts "
     "(maxLength, maxItems), numbers in every spelling, a lexer's longest match. What helps: smaller bounds, "
     "json_schema(schema, additional='forbid', numbers='canonical', whitespace='compact'), "
@@ -48,7 +48,8 @@ def to_gbnf(form: Form, name: str) -> str:
     """A form as a grammar in GBNF, whose start rule is `root`.
 
     Raises:
-        LimitExceeded: the language needs more states than `STATES`: it is not regular, or counts far.
+        LimitExceeded: the language needs more states than `STATES`, or more work than a call may do: it is
+            not regular, or counts far.
         InvalidGrammar: control tokens, which GBNF spells by their text alone.
     """
     writer = _GbnfWriter(name)
@@ -63,6 +64,7 @@ class _GbnfWriter:
         self.name = name
         self.lines: list[str] = []
         self._parts = 0
+        self._work = _core.Limits().work  # what is left of it for all walks together
 
     def symbol(self, form: Form) -> str:
         """The name of a rule for a form."""
@@ -156,8 +158,7 @@ class _GbnfWriter:
                 ways.append(())
             rules[name(left, begun)] = ways
             if len(rules) > STATES:
-                what = f"{len(members)} members in any order of {self.name}"
-                raise LimitExceeded(_BEYOND.format(what=what, states=STATES))
+                raise _beyond(f"{len(members)} members in any order of {self.name}")
             rests = [left - {one} for one in left] + ([left] if others is not None else [])
             waiting += [(rest, True) for rest in rests if name(rest, True) not in rules]
         return rules
@@ -182,9 +183,10 @@ class _GbnfWriter:
     def _walk(self, own: str, form: Form) -> None:
         """A rule for each state of a part, the start first."""
         what = f"a part of {self.name}" if self._parts > 1 else self.name
-        walker = _Walker(forms.compiled(form, what).compile(byte_vocabulary()))
-        names = {walker.automaton.start: own}
-        waiting = [walker.automaton.start]
+        automaton = forms.compiled(form, what).compile(byte_vocabulary())
+        walker = _Walker(automaton, self._work, what)
+        names = {automaton.start: own}
+        waiting = [automaton.start]
         for state in waiting:
             targets: dict[Any, list[tuple[int, int]]] = {}
             for low, high, target in walker.steps(state):
@@ -193,13 +195,18 @@ class _GbnfWriter:
             for target, ranges in targets.items():
                 if target not in names:
                     if len(names) >= STATES:
-                        raise LimitExceeded(_BEYOND.format(what=what, states=STATES))
+                        raise _beyond(what)
                     names[target] = f"{own}-{len(names)}"
                     waiting.append(target)
                 ways.append(f"{_class(ranges)} {names[target]}")
-            if walker.automaton.is_accepting(state):
+            if automaton.is_accepting(state):
                 ways.append('""')
             self.lines.append(f"{names[state]} ::= {' | '.join(ways)}")
+        self._work -= walker.work()
+
+
+def _beyond(what: str, bound: str = f"{STATES} states") -> LimitExceeded:
+    return LimitExceeded(_BEYOND.format(what=what, bound=bound))
 
 
 def _structure(form: Form) -> dict[str, Any] | None:
@@ -222,11 +229,21 @@ def _looks_around(entry: TerminalEntry) -> bool:
 
 
 class _Walker:
-    """The steps of an automaton over bytes by whole characters."""
+    """The steps of an automaton over bytes by whole characters.
 
-    def __init__(self, automaton: _core.TokenAutomaton) -> None:
-        self.automaton = automaton
+    Raises:
+        LimitExceeded: they need more than `most` units of work in all, or one more than a call may do.
+    """
+
+    def __init__(self, automaton: _core.TokenAutomaton, most: int, what: str) -> None:
+        self._automaton = automaton
+        self._most = most
+        self._what = what
         self._rests: dict[tuple[Any, int], list[tuple[int, int, Any]]] = {}
+
+    def work(self) -> int:
+        """Units of work so far."""
+        return self._automaton.stats()["work"]
 
     def steps(self, state: Any) -> Iterator[tuple[int, int, Any]]:
         """Ranges of code points and the state after each."""
@@ -262,10 +279,7 @@ class _Walker:
         """Ranges of bytes and the state after each."""
         first = last = -2
         target: Any = None
-        for byte in self.automaton.allowed_tokens(state).tolist():
-            if byte >= 256:
-                continue
-            after = self.automaton.advance(state, byte)
+        for byte, after in self._after(state):
             if byte == last + 1 and after == target:
                 last = byte
                 continue
@@ -274,6 +288,17 @@ class _Walker:
             first, last, target = byte, byte, after
         if last >= 0:
             yield first, last, target
+
+    def _after(self, state: Any) -> list[tuple[int, Any]]:
+        """Each byte that may come, and the state after it."""
+        bound = f"{_core.Limits().work} steps of work (Limits.work)"
+        if self.work() > self._most:
+            raise _beyond(self._what, bound)
+        try:
+            allowed = self._automaton.allowed_tokens(state).tolist()
+            return [(byte, self._automaton.advance(state, byte)) for byte in allowed if byte < 256]
+        except LimitExceeded as error:
+            raise _beyond(self._what, bound) from error
 
 
 def _class(ranges: list[tuple[int, int]]) -> str:

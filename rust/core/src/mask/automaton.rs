@@ -69,6 +69,8 @@ pub struct Stats {
     pub failed: u32,
     /// Those that ended to free memory for the process.
     pub cleared: u32,
+    /// Units of work of all calls so far, but for those that were cut.
+    pub work: u64,
 }
 
 /// A constraint over the tokens of a vocabulary.
@@ -106,6 +108,7 @@ pub struct TokenAutomaton {
     used: AtomicU64,
     full: AtomicU32,
     failed: AtomicU32,
+    work: AtomicU64,
     pub(super) cleared: AtomicU32,
 }
 
@@ -146,6 +149,7 @@ impl TokenAutomaton {
             used: AtomicU64::new(reclaim::now()),
             full: AtomicU32::new(0),
             failed: AtomicU32::new(0),
+            work: AtomicU64::new(0),
             cleared: AtomicU32::new(0),
             vocab,
         });
@@ -288,6 +292,7 @@ impl TokenAutomaton {
             spent = work::spent();
             answer
         });
+        self.work.fetch_add(spent, Ordering::Relaxed);
         let cut = answer.is_err();
         let answer = answer.unwrap_or_else(|cut| Err(cut.into()));
         let spoilt = |error: &Error| cut || error.spoils() && !builder.ended_early(error);
@@ -492,6 +497,7 @@ impl TokenAutomaton {
             epochs: self.epochs.load(Ordering::Relaxed),
             full: self.full.load(Ordering::Relaxed),
             failed: self.failed.load(Ordering::Relaxed),
+            work: self.work.load(Ordering::Relaxed),
             cleared: self.cleared.load(Ordering::Relaxed),
         }
     }
