@@ -11,9 +11,11 @@ import pytest
 from jsonschema import Draft202012Validator, FormatChecker
 
 from tokenform.errors import ToolError
-from tokenform.frontends.tools import FORMATS, Format, ToolCallStream, parse_tool_calls
+from tokenform.frontends.tools import FORMATS, Format, ToolCallStream, parse_tool_calls, tools
 from tokenform.frontends.tools.reader import Reader
 from tokenform.frontends.tools.shown import written_call
+
+from .test_engine_walks import tokens_of, vocabulary
 
 CITY = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
 TOOLS = [{"name": "get_weather", "parameters": CITY}]
@@ -262,6 +264,24 @@ def test_a_call_in_a_thought_counts_only_where_the_thought_never_closes(name: st
 def test_a_thought_that_only_names_the_marker_stays_a_thought() -> None:
     got = parse_tool_calls("I might write <tool_call> here", TOOLS, format="hermes", reasoning="open")
     assert (len(got), got.reasoning) == (0, "I might write <tool_call> here")
+
+
+@pytest.mark.parametrize("name", ["hunyuan_v3", "step3", "deepseek_v3", "deepseek_v31", "gemma4", "lfm2"])
+def test_a_thought_that_a_call_ends_may_name_any_marker(name: str) -> None:
+    form = FORMATS[name]
+    call = written_call("get_weather", {"city": "Rome"}, form)
+    vocab = vocabulary(name, True)
+    auto = tools(TOOLS, format=name, tool_choice="required", reasoning="open").compile(vocab)
+    for marker in form.inner:
+        text = f"I may write {marker} here.{call}"
+        state = auto.start
+        for token in tokens_of(vocab, text):
+            assert auto.allows(state, token)
+            state = auto.advance(state, token)
+        assert auto.is_accepting(state)
+        got = parse_tool_calls(text, TOOLS, format=name, reasoning="open")
+        assert [c.arguments for c in got] == [{"city": "Rome"}]
+        assert (got.reasoning, got.content) == (f"I may write {marker} here.", None)
 
 
 @pytest.mark.parametrize("form", FORMATS.values(), ids=lambda form: form.name)

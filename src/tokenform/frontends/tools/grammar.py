@@ -110,7 +110,7 @@ class Builder:
     @property
     def key(self) -> Any:
         """Equal for turns whose trees differ in what is `OneOf` alone; None: none is known."""
-        parts = [part for wire in self.wires() for part in wire.call]
+        parts = [part for wire in self.form.written for part in wire.call]
         turned = any(isinstance(part, JsonCall) and part.turned for part in parts)
         by_names = self.form.at_start and self.mode != "required" and isinstance(self.form.wire.call[0], Name)
         if not self._own or turned or by_names:
@@ -146,7 +146,7 @@ class Builder:
         """
         rest = Free(not_prefix=(r"[\s;,]*[\[{<]", r"\s*[;,\]}]"), allow=self.allowed())
         ways: list[Node] = [sequence(BLANK, self.calls(most), rest)]
-        marked = [wire for wire in self.wires() if self.form.opener(wire) in self.form.special]
+        marked = [wire for wire in self.form.written if self.form.opener(wire) in self.form.special]
         if marked:
             until = tuple(Trigger(t, special=True) for t in dict.fromkeys(map(self.form.opener, marked)))
             before = Free(until=until, not_prefix=self.beginnings(), allow=self.allowed())
@@ -187,13 +187,9 @@ class Builder:
         return optional(opener) if self.form.prompt_opens and reasoning == "auto" else opener
 
     def triggers(self) -> tuple[Trigger, ...]:
-        texts = dict.fromkeys(map(self.form.opener, self.wires()))
+        texts = dict.fromkeys(map(self.form.opener, self.form.written))
         whole = self.form.whole_word
         return tuple(Trigger(text, special=text in self.form.special, whole_word=whole) for text in texts)
-
-    def wires(self) -> tuple[Wire, ...]:
-        """The layouts that the grammar allows."""
-        return (self.form.wire, *(wire for wire in self.form.also if wire.written))
 
     def allowed(self) -> tuple[str, ...]:
         """Special tokens that are part of free text."""
@@ -214,7 +210,7 @@ class Builder:
 
     def calls(self, most: int | None) -> Node:
         """One call, or several in a row, with the section around them, in any of the layouts."""
-        return choice([self._calls(wire, most) for wire in self.wires()])
+        return choice([self._calls(wire, most) for wire in self.form.written])
 
     def _calls(self, wire: Wire, most: int | None) -> Node:
         one = self.call(wire)
@@ -229,7 +225,7 @@ class Builder:
 
     def one(self) -> Node:
         """One call, in any layout that has no section."""
-        return choice([self.call(wire) for wire in self.wires() if wire.section is None])
+        return choice([self.call(wire) for wire in self.form.written if wire.section is None])
 
     def call(self, wire: Wire) -> Node:
         """One call of any of the tools; what stands before the name is written once for all of them."""

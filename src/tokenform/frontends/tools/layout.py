@@ -287,6 +287,11 @@ class Format:
         if isinstance(parts[named[0]], Name) and len(parts) == named[0] + 1:
             raise ToolError(f"the format {self.name!r}: a literal or arguments must follow the name")
 
+    @property
+    def written(self) -> tuple[Wire, ...]:
+        """The layouts that the grammar allows."""
+        return (self.wire, *(wire for wire in self.also if wire.written))
+
     @cached_property
     def inner(self) -> tuple[str, ...]:
         """Tokens that stand in calls alone: free text holds none."""

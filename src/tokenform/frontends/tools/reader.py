@@ -74,6 +74,7 @@ class Reader(TurnRead):
         super().__init__(form, known, thought_state(reasoning, prompt, form), validate)
         self._layouts = Openers(form, known)
         self._openers = self._layouts.table()
+        self._ending = [*map(form.opener, form.written)] if form.trigger_ends_reasoning else []
         self._sure = [o for o, wires in self._openers.items() if not all(w.guess for w in wires)]
         self._reading = read_harmony(self) if self.form.channels else self._read()
         self._done = False
@@ -264,22 +265,24 @@ class Reader(TurnRead):
         """
         mark = self.source.mark()
         closes, end = yield from self._past_calls(closed)
-        if self.form.trigger_ends_reasoning:
-            end = mark
         if closes or end is None:
             end = self.source.position
         self.source.undo(mark)
         self.thought(self.source.take(end - mark))
 
     def _past_calls(self, closed: str) -> Reading[tuple[bool, int | None]]:
-        """Passes over text and calls: whether the marker comes, outside of calls; where the first call is."""
+        """Passes over text and calls: whether the marker comes, outside of calls; where the first call is.
+
+        What the grammar ends a thought by begins a call, and be it a broken one.
+        """
         silent = CallReader(self.form, self.calls.tools, self.source, Nobody())
         stops, first = [closed, *self._sure], None
         while (stop := (yield from self.source.until(stops, lambda text: None))) not in (None, closed):
             place = self.source.position
-            if not (yield from self._passes(stop, silent)):
+            passed = yield from self._passes(stop, silent)
+            if not passed:
                 self.source.take(len(stop))
-            elif first is None:
+            if first is None and (passed or stop in self._ending):
                 first = place
         return stop == closed, first
 
