@@ -53,7 +53,10 @@ class NestedReader(ArgumentsReader):
 
     def arguments(self) -> Reading[None]:
         self.calls.more = self.layout.member
-        yield from self._members(self.calls.fragment, self.place, 0)
+        yield from self.settled(self._outermost, self.place, self.calls.fragment)
+
+    def _outermost(self, place: Place, emit: Emit) -> Reading[None]:
+        yield from self._members(emit, place, 0)
 
     def _members(self, emit: Emit, place: Place, depth: int) -> Reading[None]:
         """All elements that stand here, as the members of one object."""
@@ -127,18 +130,25 @@ class NestedReader(ArgumentsReader):
         )
         if self.layout.kinds and kind_index is None:
             raise fail(self.source, f"{kind!r} is no kind of element")
-        if kind_index is None:
-            kind_index = yield from self._element_kind(place)
-        if kind_index == OBJECT:
+
+        def read(place: Place, emit: Emit) -> Reading[None]:
+            yield from self._inside(emit, place, kind_index, depth)
+            if not (yield from self.source.accept(closer)):
+                raise fail(self.source, f"{closer!r} is needed here")
+
+        yield from self.settled(read, place, emit)
+
+    def _inside(self, emit: Emit, place: Place, kind: int | None, depth: int) -> Reading[None]:
+        """What stands in an element.  kind: as it is marked; None: it is not."""
+        found = (yield from self._element_kind(place)) if kind is None else kind
+        if found == OBJECT:
             yield from self._members(emit, place, depth)
             yield from self.source.blank()
-        elif kind_index == LIST:
+        elif found == LIST:
             yield from self._items(emit, place, depth)
             yield from self.source.blank()
         else:
-            yield from self._text(emit, place, kind_index, kind == "")
-        if not (yield from self.source.accept(closer)):
-            raise fail(self.source, f"{closer!r} is needed here")
+            yield from self._text(emit, place, found, kind is None)
 
     def _element_kind(self, place: Place) -> Reading[int]:
         """Whether elements follow, and of which kind."""

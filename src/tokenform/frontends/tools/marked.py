@@ -25,7 +25,7 @@ from tokenform.frontends.tools.order import in_order
 from tokenform.frontends.tools.places import Place, leaf
 from tokenform.frontends.tools.pythonic import COLON, COMMA, Bracketed
 from tokenform.frontends.tools.read_literals import ArgumentsReader
-from tokenform.frontends.tools.read_values import DEPTH, comma, fail, inside_string
+from tokenform.frontends.tools.read_values import DEPTH, Emit, comma, fail, inside_string
 from tokenform.frontends.tools.shape import (
     Choice,
     Json,
@@ -48,27 +48,30 @@ class MarkedReader(ArgumentsReader):
     layout: MarkedArguments
 
     def arguments(self) -> Reading[None]:
-        yield from self.source.blank()
-        if (yield from self.source.accept("(")):
-            yield from self._members(self.place, ")", 0)
-        elif (yield from self.source.accept("{")):
-            yield from self._members(self.place, "}", 0)
-        else:
-            raise fail(self.source, "the arguments must be an object in braces")
+        yield from self.settled(self._outermost, self.place, self.calls.fragment)
         self.calls.whole = True
 
-    def _members(self, place: Place, closer: str, depth: int) -> Reading[None]:
+    def _outermost(self, place: Place, emit: Emit) -> Reading[None]:
+        yield from self.source.blank()
+        if (yield from self.source.accept("(")):
+            yield from self._members(emit, place, ")", 0)
+        elif (yield from self.source.accept("{")):
+            yield from self._members(emit, place, "}", 0)
+        else:
+            raise fail(self.source, "the arguments must be an object in braces")
+
+    def _members(self, emit: Emit, place: Place, closer: str, depth: int) -> Reading[None]:
         """Further inside, where members may be of any name, the last holds, as in Python."""
         seen: set[str] = set()
-        self.calls.fragment("{")
+        emit("{")
         yield from self.source.blank()
         while not (yield from self.source.accept(closer)):
             name = yield from self._name()
-            self.key(name, seen, not depth and place.member(name).declared, self.calls.fragment)
+            self.key(name, seen, not depth and place.member(name).declared, emit)
             yield from self.source.blank()
-            yield from self._value(place.member(name), depth + 1)
+            yield from self._value(emit, place.member(name), depth + 1)
             yield from comma(self.source, closer)
-        self.calls.fragment("}")
+        emit("}")
 
     def _until(self, *stops: str) -> Reading[str]:
         """Bare text up to one of these, in which no mark stands."""
@@ -93,31 +96,34 @@ class MarkedReader(ArgumentsReader):
             raise fail(self.source, "an object needs ':' after a key")
         return "".join(pieces).strip()
 
-    def _value(self, place: Place, depth: int) -> Reading[None]:
+    def _value(self, emit: Emit, place: Place, depth: int) -> Reading[None]:
         if depth > DEPTH:
             raise fail(self.source, f"values are nested deeper than {DEPTH}")
+        yield from self.settled(lambda place, emit: self._read(emit, place, depth), place, emit)
+
+    def _read(self, emit: Emit, place: Place, depth: int) -> Reading[None]:
         if (yield from self.source.accept(self.layout.opened)):
-            yield from self._string(place)
+            yield from self._string(emit, place)
         elif (yield from self.source.accept("{")):
-            yield from self._members(place, "}", depth)
+            yield from self._members(emit, place, "}", depth)
         elif (yield from self.source.accept("[")):
             yield from self.source.blank()
             count = 0
             while not (yield from self.source.accept("]")):
-                self.calls.fragment(", " if count else "[")
-                yield from self._value(place.item(count), depth + 1)
+                emit(", " if count else "[")
+                yield from self._value(emit, place.item(count), depth + 1)
                 yield from comma(self.source, "]")
                 count += 1
-            self.calls.fragment("]" if count else "[]")
+            emit("]" if count else "[]")
         else:
             text = yield from self._until(",", "}", "]")
             if not text:
                 raise fail(self.source, "a value is needed here")
-            self.calls.fragment(leaf(self.source, text, place))
+            emit(leaf(self.source, text, place))
 
-    def _string(self, place: Place) -> Reading[None]:
+    def _string(self, emit: Emit, place: Place) -> Reading[None]:
         """The text up to the mark; JSON where the place takes no such string."""
-        emit, closed = self.calls.fragment, self.layout.closed
+        closed = self.layout.closed
         strings = place.silent or place.kinds == {"string"}
         pieces: list[str] = []
         if strings:

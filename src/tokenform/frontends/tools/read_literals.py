@@ -10,15 +10,19 @@ Complexity: linear in the text that is looked at, times the tools where a name i
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
+from tokenform.errors import ToolError
 from tokenform.frontends.tools.layout import Format, JsonCall, Maybe, Name, Part, Wire
 from tokenform.frontends.tools.openers import stops_after
 from tokenform.frontends.tools.places import Place
 from tokenform.frontends.tools.read_values import Emit, fail, json_value
 from tokenform.frontends.tools.source import Reading, Source
 from tokenform.frontends.tools.tool import Tool
+
+# Most characters of arguments that are read again in another reading; beyond it, there is the first alone.
+REREAD = 200_000
 
 
 class CallReport(Protocol):
@@ -214,10 +218,35 @@ class ArgumentsReader:
     def __init__(self, calls: LiteralReader, layout: Any, place: Place, ends: Sequence[str]) -> None:
         self.calls, self.source = calls, calls.source
         self.layout, self.place, self.ends = layout, place, ends
+        self._reread = 0
 
     def arguments(self) -> Reading[None]:
         """All of them, reported as one object of JSON."""
         raise NotImplementedError
+
+    def settled(
+        self, read: Callable[[Place, Emit], Reading[None]], place: Place, emit: Emit
+    ) -> Reading[None]:
+        """What `read` reads here: a value that the place takes, if one of its readings is one.
+
+        Where there are several, nothing is told of the value before its end.
+        """
+        for reading in (place, *place.readings) if place.readings else ():
+            if self._reread > REREAD:
+                break
+            mark, pieces = self.source.mark(), list[str]()
+            try:
+                yield from read(reading, pieces.append)
+                found = place.takes(json.loads("".join(pieces)))
+            except (ToolError, ValueError, RecursionError):
+                found = False
+            if found:
+                self.source.release(mark)
+                emit("".join(pieces))
+                return
+            self._reread += self.source.position - mark
+            self.source.undo(mark)
+        yield from read(place, emit)
 
     def key(self, key: str, seen: set[str], once: bool, emit: Emit) -> None:
         """Tells of the name of a member of an object; once: it may not come again."""

@@ -34,38 +34,34 @@ class TaggedReader(ArgumentsReader):
 
     def arguments(self) -> Reading[None]:
         self.calls.more = self.layout.before
-        self.place.begin()
-        seen: set[str] = set()
         yield from self.source.blank()
         if (yield from self.source.matches("{")):
             yield from self.calls.object(self.calls.fragment)
-            return
-        self.calls.fragment("{")
+        else:
+            yield from self.settled(self._elements, self.place, self.calls.fragment)
+
+    def _elements(self, place: Place, tell: Emit) -> Reading[None]:
+        seen: set[str] = set()
+        tell("{")
         while (yield from self.calls.try_literal(self.layout.before)):
             key = yield from self._key()
-            pieces: list[str] = []
-            declared = self.place.member(key).declared
-            if key in self.layout.wrappers and not declared:
+            argument = place.member(key)
+            if key in self.layout.wrappers and not argument.declared:
+                pieces: list[str] = []
                 self._emit = pieces.append
-                yield from self._value(key)
+                yield from self._value(key, argument)
                 inside = self._unwrapped("".join(pieces))
                 if inside:
-                    self.calls.fragment((", " if seen else "") + json.dumps(inside, ensure_ascii=False)[1:-1])
+                    tell((", " if seen else "") + json.dumps(inside, ensure_ascii=False)[1:-1])
                     seen |= set(inside)
                 else:
-                    self.key(key, seen, False, self.calls.fragment)
-                    self.calls.fragment("".join(pieces))
+                    self.key(key, seen, False, tell)
+                    tell("".join(pieces))
                 continue
-            self.key(key, seen, declared, self.calls.fragment)
-
-            def emit(text: str, pieces: list[str] = pieces) -> None:
-                pieces.append(text)
-                self.calls.fragment(text)
-
-            self._emit = emit
-            yield from self._value(key)
-            self.place.leave(key, "".join(pieces))
-        self.calls.fragment("}")
+            self.key(key, seen, argument.declared, tell)
+            self._emit = tell
+            yield from self._value(key, argument)
+        tell("}")
 
     def _key(self) -> Reading[str]:
         """The name of an argument, which holds nothing that a marker begins with."""
@@ -83,8 +79,8 @@ class TaggedReader(ArgumentsReader):
         whole = isinstance(value, dict) and all(self.place.member(key).declared for key in value)
         return value if whole else {}
 
-    def _value(self, key: str) -> Reading[None]:
-        layout, argument = self.layout, self.place.member(key)
+    def _value(self, key: str, argument: Place) -> Reading[None]:
+        layout = self.layout
         kinds = argument.kinds
         text_only, json_only = kinds == {"string"}, False
         if layout.json_middle is None:
