@@ -80,6 +80,7 @@ def test_a_document_satisfies_its_schema(client, seed, temperature):
     ("fields", "pattern"),
     [
         ({"response_format": {"type": "json_object"}}, r"\{(?s:.*)\}"),
+        ({"response_format": {"type": "json_object", "schema": {"const": {"a": 1}}}}, r'\{"a": ?1\}'),
         ({"structured_outputs": {"regex": "[a-c]{4}"}}, "[a-c]{4}"),
         ({"structured_outputs": {"choice": ["new", "paid"]}}, "new|paid"),
         ({"structured_outputs": {"grammar": 'root ::= "a" [0-9]'}}, "a[0-9]"),

@@ -68,7 +68,9 @@ class ConstraintReader:
             check_names(form, {"type"}, param)
             return None
         if kind == "json_object":
-            check_names(form, {"type"}, param)
+            check_names(form, {"type", "schema"}, param)
+            if form.get("schema") is not None:  # as llama.cpp and Together have it
+                return param, self.grammar("json", form["schema"], f"{param}/schema")
             return param, self.grammar("json_object", "", param)
         if kind == "json_schema":
             inner = form.get("json_schema")
