@@ -83,10 +83,25 @@ def test_streamed_responses(asks, model):
     assert kinds[:2] == ["response.created", "response.in_progress"]
     assert kinds[-1] in ("response.completed", "response.incomplete")
     assert event.response.output_text == text
+    assert events_of_known_items(asks.responses.create(model=model, input="Hello", stream=True)) > 1
     with asks.responses.stream(model=model, input="The parcel 4821 is paid.", text_format=Parcel) as stream:
         for _ in stream:
             pass
         assert stream.get_final_response().output_parsed.status == "paid"
+
+
+def events_of_known_items(events):
+    """How many events there are within items; each names the item that was added in its place."""
+    added, count = {}, 0
+    for event in events:
+        if event.type == "response.output_item.added":
+            added[event.output_index] = event.item.id
+        elif event.type == "response.output_item.done":
+            assert event.item.id == added[event.output_index]
+        elif hasattr(event, "item_id"):
+            assert event.item_id == added[event.output_index], event.type
+            count += 1
+    return count
 
 
 def test_functions_of_responses(asks, model):
@@ -99,6 +114,7 @@ def test_functions_of_responses(asks, model):
     for event in asks.responses.create(**fields, parallel_tool_calls=False, stream=True):
         text += event.delta if event.type == "response.function_call_arguments.delta" else ""
     assert text == call.arguments
+    assert events_of_known_items(asks.responses.create(**fields, stream=True)) > 1
     going = [
         {"role": "user", "content": QUESTION},
         call.model_dump(exclude_none=True),
@@ -128,6 +144,7 @@ def test_custom_tools_with_grammars(asks, model, syntax, definition, accepted):
     for event in asks.responses.create(**fields, parallel_tool_calls=False, stream=True):
         text += event.delta if event.type == "response.custom_tool_call_input.delta" else ""
     assert text == call.input
+    assert events_of_known_items(asks.responses.create(**fields, stream=True)) > 1
     custom = {"type": "custom", "custom": {"name": "code", "format": {"type": "grammar", "grammar": grammar}}}
     custom["custom"]["format"]["grammar"] = {"syntax": syntax, "definition": definition}
     fields = {"model": model, "messages": [{"role": "user", "content": "The code."}], "tools": [custom]}

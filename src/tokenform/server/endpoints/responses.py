@@ -166,7 +166,7 @@ def _ends_incomplete(item: OutputItem, result: Result) -> bool:
 
 
 def _events(step: ItemStep, status: str, heard: _Probabilities) -> list[tuple[str, dict[str, Any]]]:
-    item, place = step.item, {"item_id": step.item.id}
+    item, place = step.item, {"item_id": _id(step.item)}
     if item.name is not None:
         kind = "custom_tool_call_input" if item.custom else "function_call_arguments"
         if step.first:
@@ -218,6 +218,11 @@ def _thought_events(step: ItemStep, place: dict[str, str]) -> list[tuple[str, di
     return [("response.reasoning_text.delta", {**inside, "delta": step.delta})]
 
 
+def _id(item: OutputItem) -> str:
+    """The item's id, which its events have as `item_id`; a call's own id is another one."""
+    return item.id if item.name is None else f"{'ctc' if item.custom else 'fc'}_{item.id}"
+
+
 def _item(item: OutputItem, status: str = "completed") -> dict[str, Any]:
     """An item as the API has it."""
     if item.thought:
@@ -228,9 +233,9 @@ def _item(item: OutputItem, status: str = "completed") -> dict[str, Any]:
         head = {"id": item.id, "type": "message", "status": status, "role": "assistant"}
         return {**head, "content": [part]}
     if item.custom:
-        head = {"id": f"ctc_{item.id}", "type": "custom_tool_call", "status": status, "call_id": item.id}
+        head = {"id": _id(item), "type": "custom_tool_call", "status": status, "call_id": item.id}
         return {**head, "name": item.name, "input": "" if status == "in_progress" else item.text}
-    head = {"id": f"fc_{item.id}", "type": "function_call", "status": status, "call_id": item.id}
+    head = {"id": _id(item), "type": "function_call", "status": status, "call_id": item.id}
     return {**head, "name": item.name, "arguments": "" if status == "in_progress" else item.text}
 
 
