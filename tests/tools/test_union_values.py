@@ -140,3 +140,15 @@ def test_the_values_themselves() -> None:
         text = written_call("f", {"v": "1", "k": "s"}, FORMATS[name])
         (got,) = parse_tool_calls(text, [tool], format=name)
         assert got.arguments == {"v": "1", "k": "s"}, name
+
+
+def test_a_layout_in_which_no_argument_was_read_is_not_the_one() -> None:
+    """Command A's elements are none here: its older layout is meant."""
+    tool = definition(UNIONS["objects"][0], True)
+    values = "".join(
+        f'<cofl:tool_param name="{k}" string="true">{v}</cofl:tool_param>' for k, v in ("ks", "v1")
+    )
+    call = f'<cofl:tool_call id="0" name="f">{values}</cofl:tool_call>'
+    text = f"<cofl:tool_calls>{call}</cofl:tool_calls>"
+    (got,) = parse_tool_calls(text, [tool], format="command_a")
+    assert got.arguments == {"k": "s", "v": "1"}

@@ -132,23 +132,19 @@ class NestedReader(ArgumentsReader):
             raise fail(self.source, f"{kind!r} is no kind of element")
 
         def read(place: Place, emit: Emit) -> Reading[None]:
-            yield from self._inside(emit, place, kind_index, depth)
+            found = (yield from self._element_kind(place)) if kind_index is None else kind_index
+            if found == OBJECT:
+                yield from self._members(emit, place, depth)
+                yield from self.source.blank()
+            elif found == LIST:
+                yield from self._items(emit, place, depth)
+                yield from self.source.blank()
+            else:
+                yield from self._text(emit, place, found, kind_index is None)
             if not (yield from self.source.accept(closer)):
                 raise fail(self.source, f"{closer!r} is needed here")
 
-        yield from self.settled(read, place, emit)
-
-    def _inside(self, emit: Emit, place: Place, kind: int | None, depth: int) -> Reading[None]:
-        """What stands in an element.  kind: as it is marked; None: it is not."""
-        found = (yield from self._element_kind(place)) if kind is None else kind
-        if found == OBJECT:
-            yield from self._members(emit, place, depth)
-            yield from self.source.blank()
-        elif found == LIST:
-            yield from self._items(emit, place, depth)
-            yield from self.source.blank()
-        else:
-            yield from self._text(emit, place, found, kind is None)
+        return self.settled(read, place, emit)
 
     def _element_kind(self, place: Place) -> Reading[int]:
         """Whether elements follow, and of which kind."""

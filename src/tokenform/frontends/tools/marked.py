@@ -99,7 +99,7 @@ class MarkedReader(ArgumentsReader):
     def _value(self, emit: Emit, place: Place, depth: int) -> Reading[None]:
         if depth > DEPTH:
             raise fail(self.source, f"values are nested deeper than {DEPTH}")
-        yield from self.settled(lambda place, emit: self._read(emit, place, depth), place, emit)
+        return self.settled(lambda place, emit: self._read(emit, place, depth), place, emit)
 
     def _read(self, emit: Emit, place: Place, depth: int) -> Reading[None]:
         if (yield from self.source.accept(self.layout.opened)):

@@ -22,7 +22,7 @@ from tokenform.frontends.tools.source import Reading, Source
 from tokenform.frontends.tools.tool import Tool
 
 # Most characters of arguments that are read again in another reading; beyond it, there is the first alone.
-REREAD = 200_000
+REREAD = 50_000
 
 
 class CallReport(Protocol):
@@ -227,26 +227,38 @@ class ArgumentsReader:
     def settled(
         self, read: Callable[[Place, Emit], Reading[None]], place: Place, emit: Emit
     ) -> Reading[None]:
-        """What `read` reads here: a value that the place takes, if one of its readings is one.
+        """What `read` reads here: of the readings the first whose value the place takes, else the first.
 
         Where there are several, nothing is told of the value before its end.
         """
-        for reading in (place, *place.readings) if place.readings else ():
-            if self._reread > REREAD:
-                break
-            mark, pieces = self.source.mark(), list[str]()
+        return self._settled(read, place, emit) if place.readings else read(place, emit)
+
+    def _settled(
+        self, read: Callable[[Place, Emit], Reading[None]], place: Place, emit: Emit
+    ) -> Reading[None]:
+        mark = self.source.mark()
+        first: tuple[list[str], int, ToolError | None] | None = None
+        for reading in (place, *place.readings):
+            pieces: list[str] = []
+            wrong = None
             try:
                 yield from read(reading, pieces.append)
-                found = place.takes(json.loads("".join(pieces)))
-            except (ToolError, ValueError, RecursionError):
-                found = False
-            if found:
-                self.source.release(mark)
-                emit("".join(pieces))
-                return
-            self._reread += self.source.position - mark
-            self.source.undo(mark)
-        yield from read(place, emit)
+            except ToolError as error:
+                wrong = error
+            found = wrong is None and _takes(place, "".join(pieces))
+            first = (pieces, self.source.position, wrong) if found or first is None else first
+            self._reread += 0 if found else self.source.position - mark
+            self.source.back(mark)
+            if found or self._reread > REREAD:
+                break
+        self.source.release(mark)
+        assert first is not None
+        pieces, end, wrong = first
+        self.source.back(end)
+        for piece in pieces:
+            emit(piece)
+        if wrong is not None:
+            raise wrong
 
     def key(self, key: str, seen: set[str], once: bool, emit: Emit) -> None:
         """Tells of the name of a member of an object; once: it may not come again."""
@@ -256,3 +268,11 @@ class ArgumentsReader:
             )
         emit((", " if seen else "") + json.dumps(key, ensure_ascii=False) + ": ")
         seen.add(key)
+
+
+def _takes(place: Place, text: str) -> bool:
+    """Whether the place takes the value of a JSON text; no, where that is unclear."""
+    try:
+        return place.takes(json.loads(text))
+    except (ToolError, ValueError, RecursionError):
+        return False
