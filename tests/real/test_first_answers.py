@@ -189,6 +189,23 @@ LISTS = [
 ]
 
 
+NUMBERS = [
+    ("The fair had 12,500 visitors.", int, 12500),
+    ("The bridge is 2,737 m long.", int, 2737),
+    ("Mary paid $1,299.99 for the sofa.", float, 1299.99),
+    ("Die Lampe kostet 12,95 Euro.", float, 12.95),
+    ("Das Rad kostet 1.299,00 Euro.", float, 1299.0),
+    ("What does it cost? It costs 20 euros, not 1,500.", int, 20),
+]
+
+
+@pytest.mark.parametrize(("prompt", "kind", "right"), NUMBERS)
+def test_a_number_with_marks_between_its_digits_is_read_as_a_whole(
+    smol: tf.Generator, prompt: str, kind: type, right: float
+) -> None:
+    assert smol.generate(prompt, kind, max_tokens=24).value == right
+
+
 def test_a_list_holds_what_the_text_names(smol: tf.Generator) -> None:
     texts, constraints, right = zip(*LISTS, strict=True)
     written = [one.value for (one,) in smol.sample(list(texts), list(constraints), max_tokens=40)]

@@ -28,7 +28,11 @@ PROMPTS = [
     "Zürich, The Hague",
     "the plant kingdom; the plant, kingdom",
     "no.newark at 3.14.15, new.york; 7 or 7.5",
+    "the +44 20 7946 0958 no 12 or 7.5 030 1234 new",
+    "no: 1,250 the new york, 12,5 no -18.802 these; $7,125,250.75",
 ]
+READ = {PROMPTS[-1]: {"1,250": "1250", "12,5": "12.5", "-18.802": "-18802", "7,125,250.75": "7125250.75"}}
+"""Numbers as they stand in a prompt, and without their marks."""
 FIELDS = {"a": r"[a-z]+", "b": r"\d+(\.\d+)?", "c": r"[a-zA-Z]{2,} [a-z]+"}
 DOCUMENT = {
     "type": "object",
@@ -36,7 +40,7 @@ DOCUMENT = {
     "required": list(FIELDS),
     "additionalProperties": False,
 }
-PATTERNS = [r"[a-z]+", r"\d+(\.\d+)?", r"[a-z]{2,9} [a-z]+", r"\w+", r"[a-z0-9.]+"]
+PATTERNS = [r"[a-z]+", r"-?\d+(\.\d+)?", r"[a-z]{2,9} [a-z]+", r"\w+", r"[a-z0-9.]+", r"\+?[0-9 ]+[0-9]"]
 
 
 def spans(prompt: str, pattern: str) -> list[str]:
@@ -47,11 +51,23 @@ def spans(prompt: str, pattern: str) -> list[str]:
     def piece(begin: int, end: int) -> bool:
         """Of a longer one that goes on without a space."""
         more = [(b, e) for b, e in found if b <= begin and end <= e]
-        before = any(b < begin for b, _ in more) and not prompt[begin - 1].isspace()
+        before = any(b < begin for b, _ in more) and not apart(begin - 1)
         longer = any(b == begin and e > end and prompt[e - 1].isalnum() for b, e in more)
-        return before or (longer and not prompt[end].isspace())
+        return before or (longer and not apart(end))
 
-    return sorted({prompt[begin:end] for begin, end in found if not piece(begin, end)})
+    def apart(place: int) -> bool:
+        return prompt[place].isspace() and not re.fullmatch(r"\d\s\d", prompt[place - 1 : place + 2])
+
+    def in_number(begin: int, end: int) -> bool:
+        return any(re.fullmatch(r"\d[.,]\d", prompt[max(at, 0) : at + 3]) for at in (begin - 2, end - 1))
+
+    whole = {prompt[b:e] for b, e in found if not piece(b, e) and not in_number(b, e)}
+    read = {
+        one
+        for as_written, one in READ.get(prompt, {}).items()
+        if as_written not in whole and re.fullmatch(pattern, one)
+    }
+    return sorted(whole | read)
 
 
 def greedy(monkeypatch, gen: tf.Generator, prompt: str, pattern: str, budget: int = 30) -> tf.Result:
@@ -73,9 +89,12 @@ def judged(monkeypatch, gen: tf.Generator, prompt: str, pattern: str) -> tuple[s
     table = logprobs(gen.model, [*ids, *written.tokens])[len(ids) - 1 :]
     *best, after = table.argmax(-1).tolist()
     free = best == list(written.tokens) and not re.fullmatch(pattern, written.text + token_text(gen, after))
-    scores = {
-        text: text_logprob(gen.model, ids, gen.spell(text.encode()), eos) for text in spans(prompt, pattern)
+    some = spans(prompt, pattern)
+    cut = {
+        re.split(r"[.,]", as_written)[0] for as_written, one in READ.get(prompt, {}).items() if one in some
     }
+    free = free and written.text not in cut.difference(some)
+    scores = {text: text_logprob(gen.model, ids, gen.spell(text.encode()), eos) for text in some}
     own = text_logprob(gen.model, ids, written.tokens, eos)
     if free or not scores or own >= max(scores.values()):
         return written.text, written.text
@@ -140,6 +159,28 @@ def test_spans_are_those_of_a_regular_expression(pattern: str) -> None:
     for prompt in PROMPTS:
         found = spans_of(gen, automaton, prompt).at(automaton.start, False)
         assert sorted(one.decode() for one in found) == spans(prompt, pattern)
+
+
+@pytest.mark.parametrize(
+    ("prompt", "schema", "right"),
+    [
+        ("The fair had 12,500 visitors.", "integer", ["12500"]),
+        ("12.95 euros, or 3", "integer", ["3"]),
+        ("-1,250 or -7,25", "number", ["-1250", "-7.25"]),
+        ("1.299,00 and 1.250.000 and 18.802", "number", ["1250000", "1299.00", "18.802"]),
+        ("3 450 or 12\u202f000", "integer", ["12000", "3", "3450", "450"]),
+        ("1,2,3 at 10.0.0.1", "integer", []),
+        ("1,25,300 (1,250,75)", "number", []),
+        ("at 4,8 and 15", "number", ["15", "4.8"]),
+    ],
+)
+def test_a_piece_of_a_number_is_no_span_and_its_marks_are_none_of_its_own(
+    prompt: str, schema: str, right: list[str]
+) -> None:
+    gen = generator()
+    automaton = tf.json_schema({"type": schema}).compile(gen.vocabulary)
+    found = spans_of(gen, automaton, prompt).at(automaton.start, False)
+    assert sorted(one.decode() for one in found) == right
 
 
 def test_where_much_matches_nothing_is_weighed(monkeypatch) -> None:

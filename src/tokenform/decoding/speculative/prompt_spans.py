@@ -4,8 +4,9 @@ Purpose: a mask makes a value begin with the likeliest token that its pattern al
 about to write something else: for an address, "https" in place of "The", and then `https@jane.doe`.  The
 address mostly stands in the prompt, and is far likelier as a whole: `weighing.py` compares the two.
 Invariant: a span is a whole value at its place, and begins and ends where a word does.  It is no piece of a
-longer span, but for pieces between spaces: `ines.duarte@site.pt` and not `duarte@site.pt`, `Ines Duarte` and
-`Ms Ines Duarte`.  What is found is a function of the prompt and the place.
+longer span, but for pieces between spaces: `ines.duarte@site.pt` and not `duarte@site.pt`; `Ines Duarte` and
+`Ms Ines Duarte`, but `+44 20 7946` alone.  It is no piece of a number (`250` of `1,250`); such a number may
+also be read without its marks.  What is found is a function of the prompt and the place.
 Complexity: one look at the words of the prompt for each place, `STEPS` automaton steps for a text; after
 these nothing more is found.  An offset a word is kept.
 Rejected: strings of any text (no mask derails them).
@@ -14,10 +15,12 @@ Rejected: strings of any text (no mask derails them).
 from __future__ import annotations
 
 import contextlib
+import itertools
+import re
 from array import array
 from collections.abc import Iterator, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tokenform.engine import State
 from tokenform.errors import TokenformError, TokenRejected
@@ -37,8 +40,29 @@ LONGEST = 128
 """Most characters of a span."""
 STEPS = 1 << 18
 """Automaton steps in which all spans for one text are found."""
+_GROUPED = re.compile(
+    r"(?<![\d.,])((?<!\w)-)?"
+    r"(?:(\d{1,3})([,.'’ \xa0\u202f])\d{3}(?:\3\d{3})*((?!\3)[.,]\d+)?|(\d+)(,\d+))(?!\d|[.,]\d)"
+)
+"""A number with its thousands apart, or a decimal comma."""
+_NUMBER_MARKS = frozenset(".,\xa0\u202f")
+"""Between two digits the number goes on."""
 _MARKS = frozenset(b"!#$%&'()*+,-./:;<=>?@[]^`{|}~")
 """What strings of any text may begin with, beside letters and digits."""
+
+
+class Reading(NamedTuple):
+    """A number of the prompt with marks between its digits.
+
+    Attributes:
+        written: as it stands there, `1,250`.
+        first: its sign, and the digits before the first mark, `1`.
+        read: without marks but for the decimal point, `1250`.
+    """
+
+    written: bytes
+    first: bytes
+    read: bytes
 
 
 class SpanChoices(Choices):
@@ -108,6 +132,16 @@ class PromptSpans:
         self._weighing = None
 
     @cached_property
+    def _readings(self) -> list[Reading]:
+        found = []
+        for number in itertools.chain.from_iterable(map(_GROUPED.finditer, self._request.passages)):
+            sign, first, mark, decimals, whole, comma = number.groups("")
+            digits, rest = whole or number[0].removesuffix(decimals).replace(mark, ""), decimals or comma
+            read = (sign if whole else "") + digits + rest.replace(",", ".")
+            found.append(Reading(*(one.encode() for one in (number[0], sign + (first or whole), read))))
+        return found
+
+    @cached_property
     def _begins(self) -> list[tuple[str, array[int]]]:
         """The passages, and where words and marks begin in each."""
         return [
@@ -127,6 +161,7 @@ class PromptSpans:
                 firsts = set(self._spelling.firsts[automaton.allowed_tokens(state)].tolist())
                 if not quoted or _in_restricted_string(firsts):
                     self._look(state, quoted, firsts, found)
+                    self._read(state, quoted, found)
             self._spans[state] = list(found) if len(found) <= MOST and self._left > 0 else []
         return self._spans[state]
 
@@ -145,13 +180,21 @@ class PromptSpans:
                     self._left -= 1
                     if whole:
                         ends.append(end)
-                inside = bool(at) and not text[at - 1].isspace()
+                inside = at > 0 and _goes_on(text, at - 1)
                 last = max((end for end in ends if text[end - 1].isalnum()), default=0)
                 for end in ends:
-                    cut = end < last and not text[end].isspace()
-                    if not cut and not (inside and end <= reach):
+                    cut = end < last and _goes_on(text, end)
+                    if not (cut or (inside and end <= reach) or _in_number(text, at, end)):
                         found[text[at:end].encode()] = None
                 reach = max(reach, *ends, 0)
+
+    def _read(self, state: State, quoted: bool, found: dict[bytes, None]) -> None:
+        for one in self._readings:
+            self._left -= len(one.read)
+            with contextlib.suppress(TokenRejected):
+                end = self._request.automaton.step_bytes(state, one.read)
+                if one.written not in found and _ends(self._request.automaton, end, quoted):
+                    found[one.read] = None
 
     def _begun(self, live: Live, quoted: bool) -> Weighing | None:
         request, state = live.request, live.output.state
@@ -165,7 +208,8 @@ class PromptSpans:
             choosing = Choosing(place, request.sampler.local, key, budget, deepest - quoted)
         except TokenformError:  # a limit, or a span that the tokenizer can't write
             return None
-        return Weighing(choosing, budget, quoted)
+        pieces = {one.first for one in self._readings if one.read in found}
+        return Weighing(choosing, budget, quoted, pieces.difference(found))
 
 
 def prompt_spans(live: Live) -> PromptSpans | None:
@@ -175,6 +219,20 @@ def prompt_spans(live: Live) -> PromptSpans | None:
     if not (request.passages and weighs and request.eos) or spelling is None:
         return None
     return PromptSpans(live, spelling)
+
+
+def _goes_on(text: str, place: int) -> bool:
+    """Whether a longer value goes on there: no space is there, or one between two digits."""
+    return not text[place].isspace() or _between_digits(text, place)
+
+
+def _in_number(text: str, at: int, end: int) -> bool:
+    """Whether a span is a piece of a longer number, as `250` in `1,250`."""
+    return any(_between_digits(text, place) and text[place] in _NUMBER_MARKS for place in (at - 1, end))
+
+
+def _between_digits(text: str, place: int) -> bool:
+    return place > 0 and text[place - 1].isdigit() and text[place + 1 : place + 2].isdigit()
 
 
 def _in_restricted_string(firsts: set[int]) -> bool:

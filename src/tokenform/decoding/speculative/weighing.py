@@ -18,7 +18,7 @@ from __future__ import annotations
 import itertools
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 import numpy as np
@@ -55,7 +55,8 @@ class Greedy(NamedTuple):
         tokens: the one that ends it excluded.
         logprob: of these, and of the end if it is known.
         ended: whether it is.
-        free: whether the model would write these tokens without a mask, too, and not lengthen an ended one.
+        free: whether the model would write these tokens without a mask, too, and not lengthen an ended one;
+            False of a piece of a number.
         words: how many words with letters it has.
     """
 
@@ -86,14 +87,16 @@ class Weighing:
         choosing: the spans.
         budget: tokens that may be written.
         quoted: whether a quote ends them, or the end of the text.
+        pieces: digits before a mark in a number of the prompt, as `12` in `12,500`: what the model goes on
+            with is the mark.
 
     Attributes:
         held: the tokens of the greedy text that are not committed yet.
         scored: whether the last pass had them.
     """
 
-    def __init__(self, choosing: Choosing, budget: int, quoted: bool) -> None:
-        self.choosing, self._budget, self.quoted = choosing, budget, quoted
+    def __init__(self, choosing: Choosing, budget: int, quoted: bool, pieces: Collection[bytes] = ()) -> None:
+        self.choosing, self._budget, self.quoted, self.pieces = choosing, budget, quoted, pieces
         self.held: list[int] = []
         self.scored = True
 
@@ -185,7 +188,7 @@ def _weighed(
     choosing, tokens = weighing.choosing, written.tokens
     mapped = deciding.draft_nodes(live, ROOT, choosing)
     fresh = deciding.learn(live, logits, mapped, choosing)
-    greedy = _greedy(live, logits, tokens, ROOT, weighing.quoted)
+    greedy = _greedy(live, logits, tokens, ROOT, weighing.quoted, weighing.pieces)
     wins, best = weighing.wins(greedy), choosing.decide()
     if wins is None and (fresh or best is not None or not choosing.possible):
         if len(greedy.tokens) > len(weighing.held):
@@ -196,17 +199,27 @@ def _weighed(
         found = deciding.spelled(live, ROOT, choosing, best, mapped) or written
     value = written.refused[: len(greedy.tokens) + 1]
     cut = next((place for place, one in enumerate(value) if one is not None), None)
-    before = None if cut is None else _greedy(live, logits, tokens[:cut], ROOT, weighing.quoted)
+    before = None
+    if cut is not None:
+        before = _greedy(live, logits, tokens[:cut], ROOT, weighing.quoted, weighing.pieces)
     if found.refused and weighing.budget_decides(greedy, before):
         found.refused[0] = UNKNOWN
     return found
 
 
-def _greedy(live: Live, logits: Logits, tokens: Sequence[int], node: int, quoted: bool) -> Greedy:
+def _greedy(
+    live: Live,
+    logits: Logits,
+    tokens: Sequence[int],
+    node: int,
+    quoted: bool,
+    pieces: Collection[bytes] = (),
+) -> Greedy:
     """The greedy text that begins with these tokens, and its probability without a mask.
 
     Args:
         node: of the tree, before them.
+        pieces: texts that are not free.
     """
     request, states, data = live.request, live.session.states, cast("Spelling", live.spelling).tokens
     automaton, size = request.automaton, request.sampler.size
@@ -236,5 +249,7 @@ def _greedy(live: Live, logits: Logits, tokens: Sequence[int], node: int, quoted
     free = likeliest[: len(text)] == text
     if ended and free:  # and then something that the value does not go on with
         free = ends(likeliest[-1]) or not automaton.allows(states[last], likeliest[-1])
-    words = _WORDS.findall(b"".join(map(data.__getitem__, text)).decode(errors="replace"))
+    whole = b"".join(map(data.__getitem__, text))
+    words = _WORDS.findall(whole.decode(errors="replace"))
+    free = free and not (ended and whole in pieces)
     return Greedy(text, float(scores[: len(text)].sum() + end), ended, free, len(words))
