@@ -194,7 +194,7 @@ NUMBERS = [
     ("The bridge is 2,737 m long.", int, 2737),
     ("Mary paid $1,299.99 for the sofa.", float, 1299.99),
     ("Die Lampe kostet 12,95 Euro.", float, 12.95),
-    ("Das Rad kostet 1.299,00 Euro.", float, 1299.0),
+    ("Was kostet es? Das Rad kostet 1.299,00 Euro.", float, 1299.0),
     ("What does it cost? It costs 20 euros, not 1,500.", int, 20),
 ]
 
