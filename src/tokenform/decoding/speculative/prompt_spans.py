@@ -51,7 +51,7 @@ _MARKS = frozenset(b"!#$%&'()*+,-./:;<=>?@[]^`{|}~")
 """What strings of any text may begin with, beside letters and digits."""
 
 
-class Reading(NamedTuple):
+class GroupedNumber(NamedTuple):
     """A number of the prompt with marks between its digits.
 
     Attributes:
@@ -132,13 +132,13 @@ class PromptSpans:
         self._weighing = None
 
     @cached_property
-    def _readings(self) -> list[Reading]:
+    def _readings(self) -> list[GroupedNumber]:
         found = []
         for number in itertools.chain.from_iterable(map(_GROUPED.finditer, self._request.passages)):
             sign, first, mark, decimals, whole, comma = number.groups("")
             digits, rest = whole or number[0].removesuffix(decimals).replace(mark, ""), decimals or comma
             read = (sign if whole else "") + digits + rest.replace(",", ".")
-            found.append(Reading(*(one.encode() for one in (number[0], sign + (first or whole), read))))
+            found.append(GroupedNumber(*(one.encode() for one in (number[0], sign + (first or whole), read))))
         return found
 
     @cached_property
