@@ -57,26 +57,6 @@ def test_longest_match_among_the_terminals_that_can_come() -> None:
         assert accepted(grammar, text) == accepts(judge, text), text
 
 
-# a literal of any case, beside patterns that have it as it is written or in another case alone
-CASES = {
-    "another case alone": 'start: L "b" | P "c"\nL: "a"i\nP: "0".."B"',
-    "as it is written": 'start: L "b" | P "c"\nL: "a"i\nP: /[a-b]/',
-    "all flags": 'start: L "b" | P "c"\nL: "a"i\nP: /[0-b]/i',
-    "a pattern behind the literal": 'start: L "b" | P "c"\nL: "ab"i\nP: /A|B/',
-    "priority": 'start: L "b" | P "c"\nL.2: "a"i\nP: "0".."B"',
-    "a keyword, two patterns": 'start: L " " | P | N " " " "\nL: "ab"i\nP: /[A-C]{2}/\nN: /[a-c]+/i',
-    "two literals": 'start: L "b" | P "c" | A " "\nL: "a"i\nP: "0".."B"\nA: "A"',
-    "ignored": 'start: L "b" | "c"\nL: "a"i\n%ignore /[0-B]/',
-}
-
-
-@pytest.mark.parametrize("source", CASES.values(), ids=CASES.keys())
-def test_a_literal_of_both_cases_beside_a_pattern_of_one(source: str) -> None:
-    longest = Lark(source, parser="lalr", lexer="contextual")
-    for text in texts("abcAB ", 4):
-        assert accepted(lark(source), text) == accepts(longest, text), text
-
-
 # what is ignored is named by rules, too
 IGNORED = {
     "literal": 'start: "a" (" " "b" | "c")\n%ignore " "',

@@ -235,13 +235,22 @@ pub fn read_with(structure: GrammarSpec, lexicon: &mut Lexicon, parts: &Parts) -
 
 /// What decides among matches of one length: the priority, a literal before patterns, the order of the entries.
 ///
-/// As in Lark's lexer, only a pattern that has the literal as it is written gives way to it, and none that is ignored
-/// does: other words that both match are the pattern's, if it comes first, and ignored ones also if it has all flags of
-/// the literal. A literal that another pattern gives way to before that stays before all of them.
+/// As in Lark's lexer, a pattern that is ignored does not give way to a literal: words that both match are ignored, if the
+/// pattern comes first or has all flags of the literal.
 fn rank(terms: &mut Terms, terminals: &mut [Terminal], entries: &[Entry]) {
+    let ignored: Vec<usize> =
+        (0..entries.len()).filter(|&at| terminals[at].ignored && entries[at].literal.is_none()).collect();
     let mut order: Vec<(i64, bool, usize, usize)> = Vec::new();
     for (at, entry) in entries.iter().enumerate() {
-        order.push(match hidden_by(terms, terminals, entries, at) {
+        let hidden = entry.literal.as_ref().and_then(|word| {
+            ignored.iter().copied().rfind(|&other| {
+                let flags = entry.flags.chars().all(|flag| entries[other].flags.contains(flag));
+                entries[other].priority == entry.priority
+                    && (flags || other < at)
+                    && terminals[other].term.is_some_and(|term| matches(terms, term, word))
+            })
+        });
+        order.push(match hidden {
             Some(other) => (-entry.priority, true, other, at + 1),
             None => (-entry.priority, entry.literal.is_none(), at, 0),
         });
@@ -251,35 +260,6 @@ fn rank(terms: &mut Terms, terminals: &mut [Terminal], entries: &[Entry]) {
     for (rank, at) in ranked.into_iter().enumerate() {
         terminals[at].rank = rank as u32;
     }
-}
-
-/// The last pattern that takes words from a literal of its priority.
-fn hidden_by(terms: &mut Terms, terminals: &[Terminal], entries: &[Entry], at: usize) -> Option<usize> {
-    let entry = &entries[at];
-    let word = entry.literal.as_deref()?;
-    let (mut hidden, mut gives_way) = (None, false);
-    for (other, pattern) in entries.iter().enumerate() {
-        let Some(term) = terminals[other].term else { continue };
-        let ignored = terminals[other].ignored;
-        // a literal without flags is one word, and ignored patterns alone take that
-        let spared = !ignored && (entry.flags.is_empty() || gives_way || other > at);
-        if spared || pattern.literal.is_some() || pattern.priority != entry.priority {
-            continue;
-        }
-        if matches(terms, term, word) {
-            let flags = entry.flags.chars().all(|flag| pattern.flags.contains(flag));
-            gives_way |= !ignored;
-            if ignored && (flags || other < at) {
-                hidden = Some(other);
-            }
-        } else if other < at && !gives_way && !entry.flags.is_empty() {
-            let both = terms.and(&[term, terminals[at].term?]);
-            if crate::work::naming(|| format!("The terminal {}", entry.name), || terms.live(both)) {
-                hidden = Some(other);
-            }
-        }
-    }
-    hidden
 }
 
 /// Terminals whose words are all ignored have none for the rules: texts would wait for them without end.
