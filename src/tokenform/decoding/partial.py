@@ -10,13 +10,11 @@ from typing_extensions import Self, TypeVar
 from tokenform.decoding.results import Result, T
 from tokenform.frontends.partial_value import MISSING, Fields, partial_value
 
-Part = TypeVar("Part", default=str)
+Part = TypeVar("Part")
 
 
-class TextStream(Generic[T, Part]):
-    """A text while it is written, in pieces; see `Generator.stream`.
-
-    With `yield from` its value is the result.
+class Stream(Generic[Part, T]):
+    """What comes while a text is written: a base class.
 
     Attributes:
         result: the text's, once the stream has ended.
@@ -34,11 +32,7 @@ class TextStream(Generic[T, Part]):
         return self
 
     def __next__(self) -> Part:
-        try:
-            return next(self._pieces)  # type: ignore[return-value]
-        except StopIteration as ended:
-            self.result = self.result or ended.value
-            raise StopIteration(self.result) from None
+        raise NotImplementedError
 
     def close(self) -> None:
         """Cancels the text, and frees its memory."""
@@ -51,7 +45,19 @@ class TextStream(Generic[T, Part]):
         self.close()
 
 
-class Partials(TextStream[T, T]):
+class TextStream(Stream[str, T]):
+    """A text while it is written, in pieces; see `Generator.stream`.  With `yield from` its value is the
+    result."""
+
+    def __next__(self) -> str:
+        try:
+            return next(self._pieces)
+        except StopIteration as ended:
+            self.result = self.result or ended.value
+            raise StopIteration(self.result) from None
+
+
+class Partials(Stream[T, T]):
     """The values of a text while it is written; see `Generator.stream`.
 
     Iterating gives the value after each piece: complete fields, growing strings, lists and objects.  Fields
