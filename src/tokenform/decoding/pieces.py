@@ -6,19 +6,18 @@ import codecs
 from collections.abc import Callable, Iterator, Sequence
 
 
-def first_stop(
-    text: str, stop: Sequence[str], complete: Callable[[str], bool] | None = None, start: int = 0
-) -> tuple[int, str | None]:
-    """Where the first of the stop texts begins, from `start` on, and which it is; else the text's length.
+def first_stop(text: str, stop: Sequence[str], complete: Callable[[str], bool]) -> tuple[int, str | None]:
+    """Where the first of the stop texts begins, and which it is; else the text's length.
 
     Args:
-        complete: whether a text may end there: other places don't count; None: every text may.
+        complete: whether the text before it may end there: other places don't count.
     """
-    found = sorted((at, one) for one in stop for at in _places(text, one, start))
-    return next((each for each in found if complete is None or complete(text[: each[0]])), (len(text), None))
+    found = sorted((at, one) for one in stop for at in _places(text, one))
+    return next((each for each in found if complete(text[: each[0]])), (len(text), None))
 
 
-def _places(text: str, part: str, start: int) -> Iterator[int]:
+def _places(text: str, part: str) -> Iterator[int]:
+    start = 0
     while (start := text.find(part, start)) >= 0:
         yield start
         start += 1
@@ -31,7 +30,7 @@ class TextPieces:
 
     Args:
         stop: texts at which the text ends; nothing is returned from there on.
-        complete: as for `first_stop`.
+        complete: as for `first_stop`; None: every text may end anywhere.
     Attributes:
         ended: a stop text was found.
     """
@@ -39,7 +38,7 @@ class TextPieces:
     def __init__(self, stop: Sequence[str] = (), complete: Callable[[str], bool] | None = None) -> None:
         self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
         self._stop, self._complete, self.ended = tuple(stop), complete, False
-        self._text, self._given = "", 0  # of texts with a stop: the whole of it, and what was returned
+        self._pending, self._given = "", list[str]()  # what was returned: kept where `complete` asks for it
         self._longest = max(map(len, self._stop), default=1) - 1
 
     def feed(self, data: bytes) -> str:
@@ -56,11 +55,15 @@ class TextPieces:
             return text
         if self.ended:
             return ""
-        seen = max(len(self._text) - self._longest, 0)
-        self._text += text
-        end, stopped = first_stop(self._text, self._stop, self._complete, seen)
+        pending = self._pending + text
+        end, stopped = first_stop(pending, self._stop, self._may_end)
         self.ended = stopped is not None
-        if stopped is None:
-            end = max(end - hold_back, self._given)
-        given, self._given = self._text[self._given : end], end
+        if not self.ended:
+            end = max(end - hold_back, 0)
+        given, self._pending = pending[:end], pending[end:]
+        if self._complete is not None:
+            self._given.append(given)
         return given
+
+    def _may_end(self, pending: str) -> bool:
+        return self._complete is None or self._complete("".join([*self._given, pending]))
