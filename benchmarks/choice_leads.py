@@ -2,6 +2,7 @@
 
     python benchmarks/choice_leads.py .real/smollm2                   # the 230 development questions
     python benchmarks/choice_leads.py .real/smollm2 --half aside      # the 200 that decided nothing
+    python benchmarks/choice_leads.py .real/smollm2 --library         # what the library itself decides, alone
 
 Purpose: a decision that is not made yet (`docs/decisions/whole-values.md`): as the field of a document the
 same questions are answered rightly far more often than with `choices=`.
@@ -67,12 +68,16 @@ class Scorer:
         return options[max(range(len(options)), key=scores.__getitem__)]
 
 
+def document(options: list[str]) -> tf.Grammar:
+    field = {"properties": {"answer": {"enum": options}}, "required": ["answer"]}
+    return tf.json_schema({"type": "object", **field})
+
+
 def prompts(writer: tf.Generator, question: str, options: list[str]) -> dict[str, list[int]]:
     """The prompt's ids with each of the lines."""
-    field = {"properties": {"answer": {"enum": options}}, "required": ["answer"]}
     shown: dict[str, Any] = {
         "choices": writer.show(question, tf.choice(options)),
-        "document": writer.show(question, tf.json_schema({"type": "object", **field})),
+        "document": writer.show(question, document(options)),
         "none": writer.show(question, tf.choice(options), show_schema=False),
     }
     return {line: list(prompt.ids) for line, prompt in shown.items()}
@@ -82,6 +87,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("model")
     parser.add_argument("--half", choices=["deciding", "aside"], default="deciding")
+    parser.add_argument("--library", action="store_true", help="no leads: the library at its defaults")
     parser.add_argument("--every", type=int, default=1, help="take each n-th question")
     told = parser.parse_args()
     torch.set_num_threads(1)
@@ -90,6 +96,12 @@ def main() -> None:
     rows = [row for row in rows if row["half"] == told.half][:: told.every]
     right: defaultdict[tuple[str, str, str], Counter[str]] = defaultdict(Counter)
     for row in rows:
+        if told.library:
+            bare = writer.generate(row["question"], choices=row["options"]).text
+            field = writer.generate(row["question"], document(row["options"])).value["answer"]
+            right["choices=", "", ""][row["kind"]] += bare == row["right"]
+            right["document", "", ""][row["kind"]] += field == row["right"]
+            continue
         shown = prompts(writer, row["question"], row["options"])
         for line, begun, end in FORMS:
             before = [*shown[line], *(scorer.tokenizer.encode(begun) if begun else [])]
